@@ -1,17 +1,16 @@
 import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
 import { type ErrorCode, messageOf } from '@platform/contract/errors'
 
-/** Fields of an error body beyond code, message and trace id. */
 export type ErrorExtra = Partial<
   Pick<ErrorBody, 'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete'>
 > & {
-  /** Becomes the `Retry-After` header. */
+  /** Sent as the `Retry-After` header. */
   retryAfterSeconds?: number
-  /** Become `Set-Cookie` headers. */
+  /** Sent as `Set-Cookie` headers. */
   cookies?: readonly string[]
 }
 
-/** An error for the caller. `message` is public; `cause` is only logged. */
+/** The caller receives `message`; `cause` is only logged. */
 export class PlatformError extends Error {
   readonly code: ErrorCode
   readonly extra: ErrorExtra
@@ -24,11 +23,10 @@ export class PlatformError extends Error {
   }
 }
 
-/** An error with the default message of its code. */
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
-/** Too many concurrent writers of one item: nothing was changed, and a retry may succeed. */
+/** Nothing was changed, so the caller may retry. */
 export const storeContention = (): PlatformError =>
   new PlatformError(
     'database_unavailable',
@@ -36,6 +34,5 @@ export const storeContention = (): PlatformError =>
     { retryAfterSeconds: 1 },
   )
 
-/** An error about single fields. */
 export const validationFailed = (details: ErrorDetail[]): PlatformError =>
   platformError('validation_failed', { details: details.slice(0, 50) })

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 
-/** Additional fields of a log line. Never secrets or bodies. */
+/** Must not contain secrets or bodies. */
 export type LogFields = Record<string, unknown>
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
@@ -14,32 +14,30 @@ interface Trace extends LogFields {
 
 const storage = new AsyncLocalStorage<Trace>()
 
-/** Runs the work in a trace: all its log lines carry the trace's fields. */
+/** All log lines of `work` contain the trace's fields. */
 export const withTrace = <Result>(trace: Trace, work: () => Result): Result => storage.run({ ...trace }, work)
 
-/** Adds fields to the current trace, such as the caller. */
 export const addLogFields = (fields: LogFields): void => {
   Object.assign(storage.getStore() ?? {}, fields)
 }
 
-/** The id of the current trace; empty without one. */
+/** Empty outside of a trace. */
 export const currentTraceId = (): string => storage.getStore()?.traceId ?? ''
 
-/** Writes one line of JSON, unless its level is below `PLAT_LOG_LEVEL`. */
 export function log(level: LogLevel, message: string, fields: LogFields = {}): void {
   if (levels.indexOf(level) < levels.indexOf(config.PLAT_LOG_LEVEL)) return
   const line = JSON.stringify({ time: iso(now()), level, message, ...storage.getStore(), ...fields }, serialiseErrors)
   process.stdout.write(`${escapeTerminal(line)}\n`)
 }
 
-/** Errors have no enumerable members: JSON would render them as `{}`. */
+/** Errors have no enumerable members, so JSON would render them as `{}`. */
 function serialiseErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { stack, cause } = value
   return { stack, cause: cause instanceof Error ? cause : undefined }
 }
 
-/** Escapes characters that JSON leaves as they are, but that affect terminals or break lines. */
+/** Escapes characters that JSON does not escape but that affect terminals or break lines. */
 export const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

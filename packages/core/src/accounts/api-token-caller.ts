@@ -11,7 +11,7 @@ import { log } from '../log.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 import { find, isLocal, parseUser, type User, isProviderEnabled, isEnabledProvider } from './user.ts'
 
-/** Authentication by API token. Every request reads the token, so that revocation takes effect at once. */
+/** Every request reads the token from the table, so that revocation takes effect at once. */
 
 const ApiTokenRecord = z.object({
   id: z.string(),
@@ -22,15 +22,13 @@ const ApiTokenRecord = z.object({
   permissions: z.array(z.string()),
   createdAtMs: z.number(),
   expiresAtMs: z.number().optional(),
-  /** Start of the hour of the last use. */
+  /** Rounded down to the hour. */
   lastUsedAtMs: z.number().optional(),
 })
-/** A stored API token. */
 export type ApiTokenRecord = z.infer<typeof ApiTokenRecord>
 
 export const parseApiToken = (item: Item): ApiTokenRecord => ApiTokenRecord.parse(item)
 
-/** Those of the given permissions that the token includes. */
 export const permissionsIn = (
   { permissions }: Pick<ApiTokenRecord, 'permissions'>,
   among: readonly Permission[],
@@ -38,16 +36,11 @@ export const permissionsIn = (
 
 const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
-/** Whether a bearer token has the form of an API token. */
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
-// A token's user and provider never change, so their keys are cached; their validity is read on every request.
+// A token's user and provider never change, so their keys are cached. The items themselves are read on every request.
 const ownerKeyCache = new BoundedCache<readonly keys.Key[]>(500)
 
-/**
- * The caller of an API token, with the permissions that both the user and the token have. Throws `unauthenticated` or
- * `token_expired`. One call; two the first time in a process, three for a user of an identity provider.
- */
 export async function verifyApiToken(text: string): Promise<Caller> {
   const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
   if (secret === '') throw platformError('unauthenticated')
@@ -90,7 +83,7 @@ const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): C
 
 const hourMs = 3_600_000
 
-/** Records the hour of use, at most once an hour. Errors are only logged. */
+/** Writes at most once an hour, to limit cost. A failure does not reject the request. */
 async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
   const atMs = now()
   const hour = atMs - (atMs % hourMs)

@@ -12,7 +12,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
 import { find, userUnchanged } from './user.ts'
 
-/** The API tokens of a user. The user's record lists their ids, so that removing the user removes them. */
+/** The user's record lists the ids of its API tokens, so that removing the user can remove them. */
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 
@@ -25,7 +25,6 @@ const view = (record: ApiTokenRecord): ApiToken => ({
   lastUsedAt: isoOrNull(record.lastUsedAtMs),
 })
 
-/** The caller's API tokens, newest first, including expired ones. Two calls. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: ApiToken[] }> {
   const user = await find(organisationId, userId)
   if (user === undefined) throw platformError('unauthenticated')
@@ -34,7 +33,7 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
   return { items: items.filter((item) => item !== undefined).map((item) => view(parseApiToken(item))) }
 }
 
-/** Creates an API token. Its text is returned once; the table stores a hash. Two calls without collisions. */
+/** Returns the token's text only once; the table stores a hash. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
     const [current] = await reauthorize(caller, [])
@@ -72,7 +71,6 @@ function futureTime(text: string): number {
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
 }
 
-/** Rejects permissions that the user lacks, because the token would not have them. */
 function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
   const message = 'must be a permission of the user'
   const details = permissions.flatMap((permission, index) =>
@@ -82,7 +80,6 @@ function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<
   return [...permissions]
 }
 
-/** Revokes one of the caller's API tokens with immediate effect. Two calls without collisions. */
 export async function remove(caller: Caller, tokenId: string): Promise<void> {
   if (!isId('tok', tokenId)) throw platformError('token_not_found')
   await retryOnConflict(() => tryRemove(caller, tokenId))

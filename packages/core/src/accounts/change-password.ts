@@ -10,10 +10,7 @@ import { hashPassword } from './password.ts'
 import { reauthorize } from './current-rights.ts'
 import { endSessions, isLocal } from './user.ts'
 
-/**
- * Changes the caller's password and ends all its other sessions. A wrong current password counts as a failed sign-in.
- * Rejects ended sessions. Throws `account_not_local` for a user of an identity provider. Four calls.
- */
+/** A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
   const { organisationId, userId, sessionId } = caller
   const [{ user }] = await reauthorize(caller, [])

@@ -14,13 +14,16 @@ import { recordMetric } from '../lib/metrics.ts'
 import { ipNetworkOf } from '../lib/ip-network.ts'
 import { passwordMatches } from './password.ts'
 
-/** The credential of a username, which is unique on the platform. */
+/** Usernames are unique on the platform, not only within an organisation. */
 const Credential = z.object({
   userId: z.string(),
   organisationId: z.string(),
   /** Absent for users of identity providers. */
   passwordHash: z.string().optional(),
-  /** The session epoch of the user's record. Sessions copy it, so that those opened with an old password have ended. */
+  /**
+   * A copy of the user's session epoch. New sessions copy it, so that a session opened with an old password is already
+   * ended.
+   */
   epoch: z.number().default(0),
 })
 export type Credential = z.infer<typeof Credential>
@@ -31,15 +34,12 @@ interface Owner {
   username: string
 }
 
-/** Reserves the username, with a password for local accounts. Fails if the name is taken. */
 export const createCredential = ({ id, organisationId, username }: Owner, passwordHash?: string): WriteItem =>
   create(keys.username(username), { userId: id, organisationId, ...(passwordHash !== undefined && { passwordHash }) })
 
-/** Starts a new session epoch, optionally with a new password. */
 export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): WriteItem =>
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
 
-/** A sign-in attempt by name. */
 export interface Attempt {
   username: string
   address: string
@@ -48,7 +48,6 @@ export interface Attempt {
   credential: Credential | undefined
 }
 
-/** Starts an attempt. Throws `rate_limited` after too many failures in one minute. One call. */
 export async function beginAttempt(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
   // Users may type a password as the name, so only its hash is stored.
@@ -59,7 +58,9 @@ export async function beginAttempt(username: string, { address }: Origin): Promi
   return { username, address, minute, failureKeys, credential: item && Credential.parse(item) }
 }
 
-/** Reads items after a correct password. Throws `rate_limited` if concurrent failures exceed the limit. One call. */
+/**
+ * Checks the limits again after a correct password, because concurrent attempts may have failed since the first check.
+ */
 export async function acceptAttempt(
   { failureKeys }: Attempt,
   itemKeys: readonly keys.Key[] = [],
@@ -69,30 +70,24 @@ export async function acceptAttempt(
   return items.slice(failureKeys.length)
 }
 
-/** Counts a failure before it is reported, so that concurrent guesses cannot exceed the limit. Two calls. */
+/** Counts a failure before it is reported, so that concurrent guesses cannot exceed the limit. */
 export async function countFailure({ minute, failureKeys }: Attempt): Promise<void> {
   recordMetric('SignInFailures')
   const change = { add: { count: 1 }, set: { ttl: (minute + 10) * 60 } }
   enforceLimits(await Promise.all(failureKeys.map((key) => update(key, change))), 1)
 }
 
-/** Counts and records a failed attempt, and throws `invalid_credentials`. Three calls. */
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
   await countFailure(attempt)
   await recordFailure(attempt)
   throw platformError('invalid_credentials')
 }
 
-/**
- * The credential and user of a name and password. Throws `invalid_credentials`, or `rate_limited` after too many
- * failures in one minute. Two calls; four on failure.
- */
 export const checkPassword = async (
   { username, password }: Credentials,
   origin: Origin,
 ): Promise<Credential & { user: Item | undefined }> => comparePassword(await beginAttempt(username, origin), password)
 
-/** Checks the password of a started attempt. One call; three on failure. */
 export async function comparePassword(
   attempt: Attempt,
   password: string,
@@ -104,7 +99,7 @@ export async function comparePassword(
   return { ...credential, user }
 }
 
-/** Throws `rate_limited` at the limit of the name or the address, not counting `ownFailures` of the caller. */
+/** `ownFailures` excludes failures that the current request has counted itself. */
 function enforceLimits(failures: readonly (Item | undefined)[], ownFailures = 0): void {
   const limits = [config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE, config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE]
   const counts = failures.map((failure) => Number(failure?.['count'] ?? 0) - ownFailures)
@@ -112,7 +107,7 @@ function enforceLimits(failures: readonly (Item | undefined)[], ownFailures = 0)
   throw platformError('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
 }
 
-/** Records the failure for the user. An unknown name costs the same: one write and no message. */
+/** An unknown name also costs one write, so that the response time does not reveal which names exist. */
 async function recordFailure({ username, credential, address }: Attempt): Promise<void> {
   if (credential === undefined) {
     await transact([create(keys.dummyCredential(newId('evt')), { ttl: nowSeconds() + 600 })])
@@ -123,7 +118,7 @@ async function recordFailure({ username, credential, address }: Attempt): Promis
     writes: [],
     audit: { action: 'session.refuse', resource: userId, detail: 'Wrong password' },
     events: [{ name: 'user.sign_in_failed', subject: userId, data: { userId, username } }],
-    // Projected with the organisation's next message or by the sweep.
+    // Saves a message: the organisation's next message or the sweep starts the projections.
     isEnqueued: true,
   })
 }

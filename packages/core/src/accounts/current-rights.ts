@@ -7,21 +7,19 @@ import { isOpen, parseSession } from './session.ts'
 import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
- * Access tokens stay valid for minutes after a role, session or user was removed. Use cases that grant longer access
- * re-check the caller's current rights.
+ * An access token stays valid for minutes after its user, session or a role was removed. Use cases that grant longer
+ * access therefore check the caller's current rights.
  */
 
-/** The current user record and permissions of a caller. */
 export interface CurrentRights {
   user: User
-  /** Permissions that both the user's roles and the token include. */
+  /** Permissions that both the user's roles and the caller's token include. */
   rights: ReadonlySet<Permission>
 }
 
 /**
- * The caller's current rights, and the items of `itemKeys`. Throws `unauthenticated` if the user, its session or its
- * provider is no longer valid, and `forbidden` without these permissions. One call for up to 98 keys; two for a user of
- * an identity provider.
+ * Throws `unauthenticated` if the user, its session or its identity provider is no longer valid, and `forbidden` if the
+ * caller lacks one of `permissions`. Also reads `itemKeys`, at most 98.
  */
 export async function reauthorize(
   caller: Caller,
@@ -51,7 +49,6 @@ async function currentRights(
   return { user, rights }
 }
 
-/** Throws `forbidden` if the caller lacks one of these permissions. */
 export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
   const missing = permissions.find((permission) => !rights.has(permission))
   if (missing !== undefined) throw platformError('forbidden', { requiredPermission: missing })

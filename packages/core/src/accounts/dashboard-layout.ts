@@ -9,14 +9,10 @@ import { get, orThrow, upsert } from '../db/table.ts'
 import { validationFailed } from '../error.ts'
 import { newNonce } from '../id.ts'
 
-/** The dashboard layout of a user. */
-
 const LayoutRecord = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
 
-/** Maximum ETags in If-Match. */
 const maxTags = 20
 
-/** A layout with the ETag of this version. */
 export interface VersionedLayout {
   layout: DashboardLayout
   etag: string
@@ -24,7 +20,6 @@ export interface VersionedLayout {
 
 const etagOf = (revision: string): string => `"${revision}"`
 
-/** The caller's layout, or undefined if none is saved. One call. */
 export async function read({ organisationId, userId }: Caller): Promise<VersionedLayout | undefined> {
   const item = await get(keys.dashboardLayout(organisationId, userId))
   if (item === undefined) return undefined
@@ -34,8 +29,8 @@ export async function read({ organisationId, userId }: Caller): Promise<Versione
 }
 
 /**
- * Saves the caller's layout and returns its ETag. `ifMatch` makes the write conditional: of concurrent updates one
- * succeeds, the others throw `precondition_failed`. One call.
+ * `ifMatch` makes the write conditional: one of several concurrent updates succeeds, the others throw
+ * `precondition_failed`.
  */
 export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, ifMatch?: string): Promise<string> {
   const { organisationId, userId } = caller
@@ -49,7 +44,7 @@ export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, if
   return etagOf(revision)
 }
 
-/** The condition of `If-Match` (RFC 9110): any layout, or one of the ETags. Weak tags never match. */
+/** `*` matches any stored layout. Weak ETags never match, because If-Match compares strongly (RFC 9110). */
 function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch === undefined) return {}
   if (ifMatch.trim() === '*') return { revision: { present: true } }

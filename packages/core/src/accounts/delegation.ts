@@ -9,18 +9,15 @@ import { type ListHead, parseHead } from '../db/offset-list.ts'
 import { requireCurrentRights, type CurrentRights, reauthorize } from './current-rights.ts'
 import { parseUser, usersOf } from './user.ts'
 
-/** Limits of user administration: callers cannot grant, change or remove rights beyond their own. */
+/** Callers cannot grant, change or remove rights that exceed their own. */
 
-/** The organisation whose users an administrator changes. */
 export interface TargetOrganisation {
   organisationId: string
-  /** Whether it is the caller's own organisation. */
   isOwn: boolean
   isPlatform: boolean
   head: ListHead
 }
 
-/** The target organisation of a new user, after checking the caller's rights and that the name is free. One call. */
 export async function targetOrganisationFor(
   caller: Caller,
   { organisationId = caller.organisationId, roles, username }: UserCreation,
@@ -40,7 +37,6 @@ export async function targetOrganisationFor(
   return target
 }
 
-/** Throws for roles that the organisation cannot have or that exceed the caller's rights. */
 export function checkGrantable(
   roles: readonly string[],
   { rights }: CurrentRights,
@@ -51,7 +47,6 @@ export function checkGrantable(
   if (!isAllowedHere || !isWithinRights) throw platformError('role_not_grantable')
 }
 
-/** A user of the caller's organisation that the caller may change. One call. */
 export async function findManageableUser(caller: Caller, userId: string) {
   if (!isId('user', userId)) throw platformError('user_not_found')
   const { organisationId } = caller

@@ -1,8 +1,8 @@
 import { platformError } from '../error.ts'
 
 /**
- * Limits concurrent password hashes, which keep a core busy: some run, some wait. Each key gets at most half of the
- * slots, so that password guessing does not block other sign-ins.
+ * Limits concurrent password hashes, because each keeps a core busy. A key gets at most half of the slots, so that
+ * guessing one password does not block other sign-ins.
  */
 
 const maxRunning = 4
@@ -15,14 +15,12 @@ interface Waiter {
   start: () => void
 }
 
-/** The key of each running hash. */
 const running: string[] = []
 const waiting: Waiter[] = []
 
 const countRunning = (key: string): number => running.filter((each) => each === key).length
 const canStart = (key: string): boolean => running.length < maxRunning && countRunning(key) < maxRunningPerKey
 
-/** Runs the work when a slot is free. Throws `rate_limited` if too many are waiting. */
 export async function withFairQueue<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
   await acquireSlot(key)
   try {
@@ -43,7 +41,7 @@ async function acquireSlot(key: string): Promise<void> {
   await new Promise<void>((resolve) => void waiting.push({ key, start: resolve }))
 }
 
-/** Starts the key with the fewest running hashes; among several, the one that waited longest. */
+/** Starts the waiter whose key has the fewest running hashes; among equals, the one that has waited longest. */
 function startNext(): void {
   const [next] = waiting
     .filter(({ key }) => canStart(key))

@@ -15,9 +15,6 @@ import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, retryOnConflic
 import { createUserWrites, endSessions, isLocal, type User, userUnchanged, usersOf, view } from './user.ts'
 import { checkGrantable, type TargetOrganisation, targetOrganisationFor, findManageableUser } from './delegation.ts'
 
-/** User administration within an organisation. */
-
-/** Creates a local user. Two calls without collisions, and one password hash. */
 export async function create(caller: Caller, request: UserCreation): Promise<UserProfile> {
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
@@ -45,7 +42,7 @@ async function tryCreate(
     orThrow(credentialWrite, 'username_taken'),
     insertWrite(usersOf(organisationId), head, createdAtMs),
     ...administratorCountWrites(user, [], roles),
-    // Audited in both organisations: the user's and the administrator's.
+    // The administrator's organisation gets an audit entry as well.
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
@@ -56,8 +53,8 @@ async function tryCreate(
 }
 
 /**
- * Changes the number of local platform administrators; the last one cannot be removed. Users of identity providers do
- * not count, because a provider may be disabled or removed.
+ * Prevents removing the last local platform administrator. Users of identity providers do not count, because a provider
+ * may be disabled or removed.
  */
 function administratorCountWrites(
   user: Pick<User, 'authProvider'>,
@@ -72,10 +69,6 @@ function administratorCountWrites(
   return [orThrow(patch(keys.administrators(), { add: { count: by } }, hasAnother), 'last_administrator')]
 }
 
-/**
- * Changes a user's e-mail, roles or password; a new password ends all sessions and API tokens. Throws
- * `account_not_local` for a user of an identity provider. Two calls without collisions.
- */
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
   if (request.password !== undefined) checkPasswordReset(caller, userId)
   let passwordHash: string | undefined
@@ -135,8 +128,8 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
 
 /**
- * Removes a user with its name, API tokens and identity link: a later sign-in with that identity creates a new user.
- * Sessions end at their next refresh; the sweep purges the preferences. Two calls without collisions.
+ * Also removes the identity link, so that a later sign-in with that identity creates a new user. Sessions end at their
+ * next refresh; the sweep deletes the preferences.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
@@ -145,7 +138,7 @@ export async function remove(caller: Caller, userId: string): Promise<void> {
   })
 }
 
-/** Access tokens are valid for fifteen minutes and may save preferences until then. */
+/** An access token is valid for fifteen minutes and can save preferences until then. */
 const purgeDelayMs = 16 * 60_000
 
 async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
@@ -166,7 +159,6 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
   return failure === undefined ? true : undefined
 }
 
-/** Ends all sessions of a user. Two calls. */
 export async function endUserSessions(caller: Caller, userId: string): Promise<void> {
   const { user } = await findManageableUser(caller, userId)
   await commit(caller, {
@@ -178,7 +170,6 @@ export async function endUserSessions(caller: Caller, userId: string): Promise<v
   })
 }
 
-/** Revokes all API tokens of a user with immediate effect. Two calls without collisions. */
 export async function revokeTokens(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
     const { user } = await findManageableUser(caller, userId)

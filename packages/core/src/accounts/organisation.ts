@@ -8,8 +8,6 @@ import * as table from '../db/table.ts'
 import { newId } from '../id.ts'
 import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
 
-/** Organisations: tenants, and the one that operates the platform. */
-
 const OrganisationRecord = z.object({
   id: z.string(),
   name: z.string(),
@@ -31,20 +29,18 @@ const view = ({ createdAtMs, ...record }: z.infer<typeof OrganisationRecord>): O
   createdAt: iso(createdAtMs),
 })
 
-/** The organisation that operates the platform, which is the oldest; undefined before setup is complete. One call. */
+/** The oldest organisation operates the platform. Returns undefined until setup is complete. */
 export async function platformOrganisationId(): Promise<string | undefined> {
   const { items } = await table.query({ pk: organisations.pk, limit: 1 })
   const oldest = items.map(parseOrganisation)[0]
   return oldest?.isPlatform === true ? oldest.id : undefined
 }
 
-/** One page of all organisations, newest first. Two calls. */
 export async function list(query: { page: number; pageSize: number }) {
   const { items, ...page } = await readPage(organisations, query)
   return { items: items.map((item) => view(parseOrganisation(item))), ...page }
 }
 
-/** Creates an organisation without users; names are unique on the platform. Two calls without collisions. */
 export const create = (caller: Caller, request: OrganisationCreation): Promise<Organisation> =>
   retryOnConflict(() => tryCreate(caller, request))
 

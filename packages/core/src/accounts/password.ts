@@ -1,7 +1,10 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { withFairQueue } from './hash-queue.ts'
 
-/** Passwords: argon2id with 19 MiB, two passes, one lane. Stored as `argon2id$m$t$p$salt$hash`, base64url. */
+/**
+ * Passwords are hashed with argon2id: 19 MiB, two passes, one lane. Stored as `argon2id$memory$passes$lanes$salt$hash`
+ * with base64url.
+ */
 
 const memoryKiB = 19_456
 const passes = 2
@@ -30,16 +33,15 @@ const hash = (queueKey: string, password: string, parameters: Parameters): Promi
 const format = (salt: Buffer, tag: Buffer): string =>
   ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
 
-/** The stored form of a password. About 30 ms of one core; `queueKey` is the key in the fair queue. */
+/** Uses about 30 ms of one core. */
 export async function hashPassword(password: string, queueKey: string): Promise<string> {
   const nonce = randomBytes(16)
   return format(nonce, await hash(queueKey, password, { nonce, memory: memoryKiB, passes, parallelism: lanes }))
 }
 
-/** Compared for unknown users, so that they take the same time. */
+/** Compared for unknown users, so that the response takes the same time. */
 const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
 
-/** Whether a password matches the stored form. Without a stored form, returns false after the same work. */
 export async function passwordMatches(
   password: string,
   storedForm: string | undefined,

@@ -5,7 +5,7 @@ import { type Item, remove } from '../db/table.ts'
 
 const UserPurge = z.object({ organisationId: z.string(), userId: z.string() })
 
-/** Deletes the preferences of a removed user, and then the purge marker. Three calls per 50. */
+/** Deletes the marker last, so that the next sweep continues an interrupted purge. */
 export async function purgePreferences(marker: Item): Promise<void> {
   const { organisationId, userId } = UserPurge.parse(marker)
   await removeAll(keys.preferences(organisationId, userId))

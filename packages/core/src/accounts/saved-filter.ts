@@ -8,7 +8,7 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
-/** Saved filters of a user. Their free-form content is stored as JSON text. */
+/** The filter itself is free-form, so it is stored as JSON text. */
 
 const FilterRecord = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
 const Filter = z.record(z.string(), z.unknown())
@@ -18,14 +18,12 @@ function view(item: table.Item): SavedFilter {
   return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeOf(id)) }
 }
 
-/** All filters of the caller, newest first. One call; two beyond 1 MB. */
 export async function list({ organisationId, userId }: Caller): Promise<{ items: SavedFilter[] }> {
   const { pk } = keys.preferences(organisationId, userId)
   const items = await table.queryAll({ pk, from: idsBefore('filter', 0), newestFirst: true })
   return { items: items.map(view) }
 }
 
-/** A filter of the caller. Throws `filter_not_found`. One call. */
 export async function read({ organisationId, userId }: Caller, filterId: string): Promise<SavedFilter> {
   const key = keys.savedFilter(organisationId, userId, filterId)
   const item = isId('filter', filterId) ? await table.get(key) : undefined
@@ -33,7 +31,6 @@ export async function read({ organisationId, userId }: Caller, filterId: string)
   return view(item)
 }
 
-/** Saves a filter, up to a hundred per user. One call. */
 export async function create(caller: Caller, { name, context, filter }: SavedFilterCreation): Promise<SavedFilter> {
   const { organisationId, userId } = caller
   const id = newId('filter')
@@ -52,7 +49,6 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   return response
 }
 
-/** Removes a filter of the caller. One call. */
 export async function remove(caller: Caller, filterId: string): Promise<void> {
   const { organisationId, userId } = caller
   if (!isId('filter', filterId)) throw platformError('filter_not_found')

@@ -16,10 +16,10 @@ import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
 import { find, parseUser, type User, isProviderEnabled } from './user.ts'
 
-/** Sessions: each sign-in opens one, with a family of refresh tokens. A token works once; reuse ends the session. */
+/** Each sign-in opens a session with a chain of refresh tokens. A refresh token works once; reuse ends the session. */
 
 const refreshTokenMs = refreshTokenSeconds * 1000
-/** Used tokens are stored beyond their expiry, so that reuse is still detected. */
+/** Used tokens are stored for a day beyond their expiry, so that reuse is still detected. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
 const SessionRecord = z.object({
@@ -32,7 +32,6 @@ const SessionRecord = z.object({
   epoch: z.number(),
   revokedAtMs: z.number().optional(),
 })
-/** A stored session. */
 export type SessionRecord = z.infer<typeof SessionRecord>
 
 export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
@@ -53,7 +52,6 @@ const tokenSet = async (family: TokenFamily, refreshToken: string): Promise<Toke
   tokenType: 'Bearer',
 })
 
-/** A new refresh token, as text and as the write that stores its hash. */
 function mintRefreshToken(sessionId: string, atMs: number) {
   const tokenId = newSecret().slice(0, 12)
   const secret = newSecret()
@@ -62,15 +60,14 @@ function mintRefreshToken(sessionId: string, atMs: number) {
   return { text: `${sessionId}.${tokenId}.${secret}`, write: create(keys.refreshToken(sessionId, tokenId), item) }
 }
 
-/** Whether the session is open: not revoked, of the current epoch, and used within seven days. */
 export const isOpen = (session: SessionRecord, { epoch, keptSessionId }: User): boolean =>
   session.revokedAtMs === undefined &&
   session.lastUsedAtMs + refreshTokenMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
 
 /**
- * The writes that open a session, and its tokens. Tokens are signed first, so that a signing error changes nothing.
- * `epoch` is that of the credential.
+ * `epoch` is the session epoch of the user's credential. Call `tokens` before the writes, so that a signing error
+ * changes nothing.
  */
 export function open(
   user: Pick<User, 'id' | 'organisationId' | 'roles'>,
@@ -91,14 +88,9 @@ export function open(
   }
 }
 
-/**
- * Signs in with a local account. Three calls. Throws `invalid_credentials`, or `rate_limited` after too many failures
- * in one minute.
- */
 export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
   signInLocally(await beginAttempt(username, origin), password, origin)
 
-/** Signs in with a started attempt. Two calls. */
 export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   const { epoch, user: item } = await comparePassword(attempt, password)
   if (item === undefined) throw platformError('invalid_credentials')
@@ -112,13 +104,11 @@ export async function signInLocally(attempt: Attempt, password: string, origin: 
   return tokens
 }
 
-/** The audit entry and events of a new session. */
 export const sessionOpenedEffects = ({ id, username }: User, sessionId: string) => ({
   audit: { action: 'session.open', resource: sessionId },
   events: [{ name: 'user.signed_in' as const, subject: id, data: { userId: id, username, sessionId } }],
 })
 
-/** A user that is signing in, as the actor of the change. */
 export const signingInCaller = (
   { id, organisationId }: Pick<User, 'id' | 'organisationId'>,
   { address }: Origin,
@@ -131,11 +121,7 @@ export const signingInCaller = (
   address,
 })
 
-/**
- * Exchanges a refresh token for a new token set. Three calls, four for a user of an identity provider; a disabled or
- * removed provider ends the session. Reuse of a token, also concurrent, ends the session: the thief cannot be
- * identified (RFC 9700).
- */
+/** A reused token ends the session, because the thief and the user cannot be distinguished (RFC 9700). */
 export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
   const match = await findByToken(refreshToken)
   if (match === undefined) throw platformError('invalid_refresh_token')
@@ -145,13 +131,13 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   if (token.usedAtMs !== undefined) return endReusedSession(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
-  // Read after the session, because the user's record contains revocations of several sessions.
+  // Read after the session, because the user's record holds the epoch that ends several sessions at once.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
   if (!(await isProviderEnabled(user))) return endDisabledSession(family, origin)
   const atMs = now()
   const successor = mintRefreshToken(sessionId, atMs)
-  // Signed before the old token is consumed, which stays valid if the signing keys are unavailable.
+  // Signed before the old token is consumed, so that the old token stays valid if the signing keys are unavailable.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
   const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
   const failure = await transact([
@@ -164,7 +150,7 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   return tokens
 }
 
-/** The session of a genuine refresh token, used or not, unless it has ended. One call. */
+/** Accepts used tokens, so that the caller can detect reuse. */
 async function findByToken(refreshToken: string) {
   const [sessionId = '', tokenId = '', secret = '', ...rest] = refreshToken.split('.')
   if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || rest.length > 0) return undefined
@@ -200,7 +186,7 @@ async function endDisabledSession(
   throw platformError('invalid_refresh_token')
 }
 
-/** Ends a session. Fails if it has ended or expired. */
+/** The write fails if the session has already ended or expired. */
 function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
@@ -208,7 +194,7 @@ function revokeSessionWrite(sessionId: string, condition: Condition = {}): Write
   return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isNotRevoked, ...condition })
 }
 
-/** Ends the caller's session with all its refresh tokens. The access token stays valid until it expires. One call. */
+/** The access token stays valid until it expires. */
 export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
@@ -218,9 +204,7 @@ export async function signOut(caller: Caller): Promise<void> {
   })
 }
 
-/**
- * Ends the session of a refresh token, even of a used or expired one. Does nothing if the session has ended. Two calls.
- */
+/** Also accepts a used or expired refresh token. */
 export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
   const match = await findByToken(refreshToken)
   if (match === undefined) return
@@ -228,7 +212,7 @@ export async function endSessionByToken(refreshToken: string, origin: Origin): P
   await signOut({ ...signingInCaller({ id: userId, organisationId }, origin), sessionId })
 }
 
-/** The caller's open sessions among the newest hundred; the index may lag. Three calls. */
+/** Covers the newest 100 sessions. The index may lag behind the latest sign-in. */
 export async function list({ organisationId, userId, sessionId }: Caller): Promise<{ items: Session[] }> {
   const range = { index: 'gsi1', pk: keys.userSessions(userId), newestFirst: true, limit: sessionLimit } as const
   const [user, sessionKeys] = await Promise.all([find(organisationId, userId), indexedKeys(range)])
@@ -246,7 +230,6 @@ const view = ({ id, createdAtMs, lastUsedAtMs, address }: SessionRecord, current
   isCurrent: id === currentId,
 })
 
-/** Ends one of the caller's open sessions. Two calls. */
 export async function end(caller: Caller, sessionId: string): Promise<void> {
   if (!isId('sess', sessionId)) throw platformError('session_not_found')
   const { organisationId, userId } = caller

@@ -11,16 +11,14 @@ import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
 
-/** The audit trail of an organisation. Entries are never changed or removed. */
+/** Audit entries are never changed or removed. */
 
-/**
- * Appends an entry for an external event; it joins the chain when the record is projected. One call and one message.
- */
+/** The entry joins the hash chain when a projection processes the outbox record. */
 export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
   await commit(caller, { writes: [], response: null, audit: { action, resource, detail, isExtra: true } })
 }
 
-/** Filters of a list; times in milliseconds, `to` exclusive. */
+/** Times are milliseconds; `to` is exclusive. */
 export interface AuditQuery extends Page {
   actor?: string | undefined
   action?: string | undefined
@@ -29,10 +27,6 @@ export interface AuditQuery extends Page {
   to?: number | undefined
 }
 
-/**
- * One page, newest first. Two calls without filters, up to four more with times. Other filters take three, and one more
- * per 5,000 matching entries, which are counted.
- */
 export async function list(caller: Caller, filter: AuditQuery) {
   const { page, pageSize } = filter
   const isFiltered = filter.actor !== undefined || filter.action !== undefined || filter.resource !== undefined
@@ -89,8 +83,8 @@ async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSiz
 const probesPerCall = 100
 
 /**
- * The number of entries older than a time, among the first `high`. Times ascend along the chain, so each call narrows
- * the range to a hundredth.
+ * Counts the entries older than a time among the first `entryCount`. Times ascend along the chain, so each iteration
+ * narrows the range to a hundredth.
  */
 async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
   let [low, end] = [0, high]

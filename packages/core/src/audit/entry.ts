@@ -6,11 +6,11 @@ import { derivedId, sha256 } from '../id.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * The format of audit entries. The hash covers the entry's canonical JSON (RFC 8785), including the previous hash. That
- * JSON is stored, returned, exported and verified unchanged.
+ * The hash covers the entry's canonical JSON (RFC 8785), including the previous hash. The same JSON is stored,
+ * returned, exported and verified.
  */
 
-/** Field names in RFC 8785 order, including those of nested objects. */
+/** In the order of RFC 8785, including the fields of nested objects. */
 const names = [
   'action',
   'actor',
@@ -29,18 +29,15 @@ const names = [
 
 const canonical = (content: Omit<AuditEntry, 'hash'>): string => JSON.stringify(content, names)
 
-/** The previous hash of an organisation's first entry. */
 export const genesisHash = (organisationId: string): string => sha256(organisationId)
 
-/** The position of an entry in its chain. */
 export interface ChainPosition {
   seq: number
-  /** Times ascend along a chain, so that pages and time filters find entries by either. */
+  /** Strictly ascending along the chain, so that time filters can search entries by number. */
   atMs: number
   previousHash: string
 }
 
-/** The item of an outbox record's entry at a position. */
 export function entryItem(record: OutboxRecord, audit: NonNullable<OutboxRecord['audit']>, position: ChainPosition) {
   const { organisationId, actor, address, traceId } = record
   const id = derivedId('aud', position.atMs, record.id)
@@ -76,7 +73,6 @@ const truncate = (text: string, length: number): string => text.slice(0, length)
 export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
 
-/** Whether a stored item is intact, in sequence and indexed correctly. */
 export function hasValidHash(
   organisationId: string,
   item: Item,

@@ -5,16 +5,16 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 
-/** Entries per part: a query returns at most 1 MB, and a function response 6 MB. */
+/** A query returns at most 1 MB and a function response 6 MB. */
 const entriesPerPart = 1000
 
-/** The part of an export after the entry numbered `after`. */
+/** `after` is the number of the last entry of the previous page. */
 export interface ExportQuery {
   format: (typeof auditFormats)[number]
   after: number
 }
 
-/** One part of the trail as text, oldest first. `next` is the `after` of the next part. Two calls. */
+/** `next` is the `after` of the next page; undefined after the last one. */
 export async function exportPage(
   { organisationId }: Caller,
   { format, after }: ExportQuery,
@@ -31,7 +31,7 @@ export async function exportPage(
   return { text, next: last < head.seq ? last : undefined }
 }
 
-/** CSV columns (RFC 4180) in order. */
+/** In column order, following RFC 4180. */
 const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
   seq: ({ seq }) => String(seq),
   id: ({ id }) => id,
@@ -54,5 +54,5 @@ function csvOf(entries: readonly AuditEntry[], hasHeader: boolean): string {
   return [...(hasHeader ? [Object.keys(columns)] : []), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
 }
 
-/** A CSV cell. An apostrophe prevents spreadsheets from running the text as a formula; it can be removed again. */
+/** The leading apostrophe prevents spreadsheets from running the text as a formula; readers can remove it. */
 const cell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`

@@ -8,16 +8,12 @@ import { type OutboxRecord } from '../outbox/record.ts'
 const Head = z.object({ seq: z.number(), hash: z.string(), atMs: z.number() })
 export type AuditHead = z.infer<typeof Head>
 
-/** The head of an organisation's chain. One call. */
 export async function auditHead(organisationId: string): Promise<AuditHead> {
   const item = await get(keys.auditHead(organisationId))
   return Head.parse(item ?? { seq: 0, hash: genesisHash(organisationId), atMs: 0 })
 }
 
-/**
- * The audit trail: one entry per record with an audit. The transaction advances the head conditionally, so that
- * concurrent projections cannot fork the chain. One call; one write per entry, and the head.
- */
+/** The transaction advances the head conditionally, so that concurrent projections cannot fork the chain. */
 export const auditProjection: Projection = {
   name: 'audit',
   writes: async (organisationId, records) => {

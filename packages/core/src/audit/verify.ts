@@ -5,13 +5,10 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 
-/** Entries per call: a few seconds of work. */
+/** Takes a few seconds to verify. */
 const entriesPerCall = 20_000
 
-/**
- * Recomputes the chain after the entry numbered `after`, up to the head or the limit of one call. Two calls, and one
- * per MB; holds 1 MB at a time.
- */
+/** Recomputes the hashes after the entry numbered `after`. Holds at most 1 MB of entries in memory. */
 export async function verify(
   { organisationId }: Caller,
   range: { after: number },
@@ -34,7 +31,6 @@ export async function verify(
   return previousHash === head.hash ? { valid: true, ...summary } : { valid: false, ...summary, firstBroken: head.seq }
 }
 
-/** The hash of an entry, or the genesis hash. */
 async function hashOf(organisationId: string, seq: number): Promise<string> {
   if (seq === 0) return genesisHash(organisationId)
   const item = await get(keys.auditEntry(organisationId, seq))

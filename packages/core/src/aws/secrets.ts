@@ -10,11 +10,10 @@ import {
 import { platformError } from '../error.ts'
 import { awsTimeouts } from './sdk.ts'
 
-/** The only code that calls Secrets Manager. */
+/** Only this file calls Secrets Manager. */
 
 const client = new SecretsManagerClient({ requestHandler: awsTimeouts })
 
-/** The current value of a secret, or undefined if the secret does not exist. */
 export async function readSecret(name: string): Promise<string | undefined> {
   try {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
@@ -24,7 +23,6 @@ export async function readSecret(name: string): Promise<string | undefined> {
   }
 }
 
-/** Sets the current value, creating the secret if it is missing. */
 export async function writeSecret(name: string, value: string): Promise<void> {
   const put = () =>
     client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(rethrowMissing)
@@ -36,12 +34,12 @@ export async function writeSecret(name: string, value: string): Promise<void> {
   }
 }
 
-/** The version id of every first value, so that one of several concurrent writers wins. */
+/** The first value of every secret has the same version id, so that only one of several concurrent writers succeeds. */
 const firstVersion = '00000000-0000-4000-8000-000000000001'
 
 /**
- * Sets the first value of a secret, creating it if needed. Returns false, without a change, if it has a value. The SDK
- * retries a lost response with the same token, so the writer still gets true.
+ * Returns false, without a change, if the secret already has a value. The SDK retries a lost response with the same
+ * request token, so the writer still gets true.
  */
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const first = { SecretString: value, ClientRequestToken: firstVersion }
@@ -53,9 +51,9 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
   }
 }
 
-/** Creates a secret with its first value. Returns false, without a change, if it exists. */
+/** Returns false, without a change, if the secret exists. */
 export const createSecret = (name: string, value: string): Promise<boolean> =>
-  // The SDK retries a lost response with the same token, so the creator still gets true.
+  // The SDK retries a lost response with the same request token, so the creator still gets true.
   isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
 
 async function isFirstWrite(write: () => Promise<unknown>): Promise<boolean> {
@@ -68,7 +66,6 @@ async function isFirstWrite(write: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Deletes a secret permanently, if it exists. */
 export async function deleteSecret(name: string): Promise<void> {
   try {
     await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
@@ -77,7 +74,7 @@ export async function deleteSecret(name: string): Promise<void> {
   }
 }
 
-/** Rethrows `ResourceNotFoundException`; throws `database_unavailable` for other errors. */
+/** Missing secrets are rethrown, because callers handle them; other errors become `database_unavailable`. */
 function rethrowMissing(error: unknown): never {
   throw error instanceof ResourceNotFoundException ? error : unavailable(error)
 }

@@ -21,7 +21,7 @@ export const projections: readonly Projection[] = [
   webhookProjection,
 ]
 
-/** Runs all projections for an organisation, unless another worker holds the lease and will run them again. */
+/** If another worker holds the lease, that worker runs the projections again before it releases the lease. */
 export const projectOrganisation = singleFlight(
   (organisationId) => withLease(organisationId, (endMs) => runProjections(organisationId, projections, endMs)),
   enqueueProjections,

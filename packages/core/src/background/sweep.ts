@@ -27,13 +27,13 @@ import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned
 import { nextCheckAfterSweep } from '../clusters/status.ts'
 
 /**
- * The minutely sweep processes due items only: its cost grows with overdue work, not with the fleet. All writes are
- * conditional, so sweeps may overlap, repeat or stop halfway.
+ * Runs every minute and reads due items only, so its cost grows with overdue work, not with the number of clusters. All
+ * writes are conditional, so sweeps may overlap, repeat or stop halfway.
  */
 
 const pageSize = 50
 
-/** Time for purging removed clusters in one sweep, so that deadlines are not delayed. */
+/** Limits the purge of removed clusters, so that it does not delay the deadlines of the next sweep. */
 const purgeTimeMs = 15_000
 
 interface SweepState {
@@ -41,7 +41,6 @@ interface SweepState {
   removedClusters: Item[]
 }
 
-/** Processes all due items, and then purges removed clusters. One call per index partition if nothing is due. */
 export async function sweep(): Promise<void> {
   const state: SweepState = { enqueuedOrganisations: new Set(), removedClusters: [] }
   const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), state))
@@ -66,12 +65,15 @@ async function sweepShard(pk: string, state: SweepState): Promise<number> {
   return itemCount
 }
 
-/** The first item of a partition is the oldest. */
+/** The index sorts by due time, so the first item is the oldest. */
 function recordDelay(oldest: Item | undefined): void {
   if (oldest !== undefined) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
-/** Enqueues each organisation with unprojected outbox records once. Webhook workers reschedule their webhooks. */
+/**
+ * Enqueues each organisation only once per sweep, however many outbox records are due. Webhook workers set the next due
+ * time themselves.
+ */
 async function processAll(
   due: readonly keys.Key[],
   { enqueuedOrganisations, removedClusters }: SweepState,
@@ -92,7 +94,7 @@ async function processAll(
 
 const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
 
-/** Purges sequentially, oldest first; a backlog continues in the next sweep. */
+/** Sequential and oldest first; the next sweep continues a backlog. */
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
   const untilMs = now() + purgeTimeMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
@@ -120,7 +122,6 @@ async function processItem(item: Item): Promise<void> {
   return checkCluster(parseCluster(item))
 }
 
-/** Persists the status of a silent cluster and schedules its next check. */
 async function checkCluster(record: ClusterRecord): Promise<void> {
   const status = currentStatus(record)
   const dueAtMs = nextCheckAfterSweep(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
@@ -129,7 +130,7 @@ async function checkCluster(record: ClusterRecord): Promise<void> {
     set: { ...due, ...(status === record.status ? {} : statusIndexKeys(record, status)) },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
-  // A concurrent heartbeat fails the condition and takes precedence.
+  // If a heartbeat arrives concurrently, the condition fails and the heartbeat's status takes precedence.
   const condition = { lastSeenAtMs: { is: record.lastSeenAtMs }, status: { is: record.status } }
   await commit(system(record.organisationId), {
     writes: [

@@ -11,10 +11,7 @@ const ClusterFilter = z.strictObject({
   search: z.string().max(64).optional(),
 })
 
-/**
- * Applies the caller's saved filter to a cluster query; explicit parameters take precedence. One call with a filter id.
- * Throws `filter_not_found`, or `filter_not_applicable` if the filter has other fields.
- */
+/** Explicit query parameters take precedence over the saved filter. */
 export async function withSavedFilter<Query extends Pick<ClusterQuery, 'status' | 'type' | 'search'>>(
   caller: Caller,
   { filterId, ...query }: Query & { filterId?: string | undefined },

@@ -38,7 +38,6 @@ import { nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './list.ts'
 
-/** Finds a cluster of the caller's organisation. One call. */
 export async function find(
   organisationId: string,
   clusterId: string,
@@ -49,7 +48,6 @@ export async function find(
   return item && parseCluster(item)
 }
 
-/** Registers a cluster as Pending, with an enrollment token. Two calls without collisions. */
 export async function register(caller: Caller, request: ClusterRegistration): Promise<RegisteredCluster> {
   checkSiteId(request.siteId)
   return retryOnConflict(() => tryRegister(caller, request))
@@ -61,7 +59,7 @@ async function tryRegister(
 ): Promise<RegisteredCluster | undefined> {
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
-  // The enrollment token outlives the caller's access token.
+  // Requires current rights, because the enrollment token outlives the caller's access token.
   const [, headItem] = await reauthorize(caller, ['clusters:write'], [clusters.head])
   const head = parseHead(headItem)
   const timeMs = nextSortTimeMs(head)
@@ -110,7 +108,6 @@ const joinSiteWrites = (organisationId: string, siteId: string | undefined) =>
 const leaveSiteWrites = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined ? [] : [upsert(keys.site(organisationId, siteId), { add: { clusters: -1 } })]
 
-/** One cluster with its nodes and relay. One call. */
 export async function read({ organisationId }: Caller, clusterId: string): Promise<ClusterDetail> {
   const items = isId('clus', clusterId)
     ? await getConsistent([keys.cluster(organisationId, clusterId), keys.nodes(organisationId, clusterId)])
@@ -133,7 +130,6 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
   }
 }
 
-/** Renames a cluster or moves it to a site. Three calls. */
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
   const { organisationId } = caller
   const record = await find(organisationId, clusterId)
@@ -170,8 +166,8 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
 ]
 
 /**
- * Removes a cluster and its data; the sweep purges its ended jobs. Fails while it has Queued or Running jobs, including
- * those of batches that are not expanded. Three calls without collisions, one more while batches are open.
+ * The sweep purges the cluster's finished jobs. Fails while Queued or Running jobs exist, including jobs of batches
+ * that are not yet expanded.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))

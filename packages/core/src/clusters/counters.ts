@@ -1,13 +1,12 @@
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 
-/** A change of a cluster's counters: all jobs, active jobs and jobs in the inbox. */
 export interface CounterChange {
   clusterId: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs', number>>
 }
 
-/** One write per cluster, because a transaction may write an item only once. */
+/** Adds up the changes of each cluster, because a transaction may write an item only once. */
 export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],

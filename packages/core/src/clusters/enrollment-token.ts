@@ -6,10 +6,12 @@ import * as keys from '../db/keys.ts'
 import { create } from '../db/table.ts'
 import { newId, newSecret, sha256 } from '../id.ts'
 
-/** Single-use tokens, `<public id>.<secret>`, valid for 24 hours. Only the secret's hash is stored. */
+/**
+ * A single-use token has the form `<public id>.<secret>` and is valid for 24 hours. Only the secret's hash is stored.
+ */
 
 const enrollmentLifeMs = 24 * 3_600_000
-/** Records outlive their tokens to detect late reuse. */
+/** Records outlive their tokens, so that late reuse is detected. */
 const retentionMs = 7 * 24 * 3_600_000
 
 export const EnrollmentRecord = z.object({
@@ -18,14 +20,12 @@ export const EnrollmentRecord = z.object({
   clusterId: z.string(),
   hash: z.string(),
   expiresAtMs: z.number(),
-  /** Set when the token is used. */
   usedAtMs: z.number().optional(),
   keyThumbprint: z.string().optional(),
   relayId: z.string().optional(),
 })
 export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
-/** A new token: its id, its API representation, and the write that stores it. */
 export function createEnrollmentToken(organisationId: string, clusterId: string) {
   const id = newId('enroll')
   const secret = newSecret()
@@ -41,7 +41,10 @@ export function createEnrollmentToken(organisationId: string, clusterId: string)
   return { id, view: enrollmentView(`${id}.${secret}`), write: create(keys.enrollment(id), item) }
 }
 
-/** The command downloads the relay from this platform and passes the token in its environment. */
+/**
+ * The command downloads the relay from this platform. It passes the token in the environment, because other users can
+ * see command arguments.
+ */
 const enrollmentView = (enrollmentToken: string): Enrollment => ({
   enrollmentToken,
   relayCommand: `curl -fsSL ${config.PLAT_API_URL}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${config.PLAT_API_URL}`,

@@ -12,7 +12,7 @@ import { getConsistent, type Item } from '../db/table.ts'
 import { type Page, pageOfKeys } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, recordsFrom } from '../db/offset-list.ts'
 
-/** Pages of clusters, newest first. Reads are eventually consistent: lists may lag by less than a second. */
+/** Lists use eventually consistent reads, so they may lag by less than a second. */
 
 export const clustersOf = (organisationId: string): OffsetList => ({
   head: keys.clusterOffsets(organisationId),
@@ -38,16 +38,14 @@ export interface ClusterPage {
   pageSize: number
 }
 
-/** Filters of organisations up to this size read all records and are exact. */
+/**
+ * Up to this number of clusters, a filter reads all records and is exact. Beyond it, a filter uses an index with the
+ * status that a heartbeat or sweep stored last.
+ */
 const exactFilterLimit = 1000
-/** The number of newest clusters that a search covers. */
+/** A search covers only this number of newest clusters, to limit its cost. */
 const searchLimit = 10_000
 
-/**
- * One page. Two calls; a filtered page of a large organisation takes three, and more far from both ends. Such filters
- * use the status last persisted by a heartbeat or sweep. A search reads up to 10,000 records, one call per 1 MB; a
- * query by ids takes one call.
- */
 export async function list(caller: Caller, { search = '', ids, ...query }: ClusterQuery): Promise<ClusterPage> {
   const { organisationId } = caller
   const { status, type, page, pageSize } = query
@@ -82,7 +80,6 @@ export async function list(caller: Caller, { search = '', ids, ...query }: Clust
   return pageOf(await pageByIndex(organisationId, { status, type }, count, { page, pageSize }), count)
 }
 
-/** The existing clusters with these ids, in the given order. */
 async function byIds(organisationId: string, ids: string): Promise<Item[]> {
   const clusterKeys = [...new Set(ids.split(','))].map((id) => keys.cluster(organisationId, id))
   return (await getConsistent(clusterKeys, { stale: true })).filter((item) => item !== undefined)
@@ -106,7 +103,6 @@ const countMatching = (statusCounts: Item | undefined, filter: Filter): number =
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
 
-/** Two calls, unless the page is far from both ends. */
 async function pageByIndex(
   organisationId: string,
   { status, type }: Filter,

@@ -12,7 +12,6 @@ export const parseNodes = (item: Item | undefined): StoredNode[] =>
 
 export const nodesItem = (nodes: readonly StoredNode[]): Item => ({ nodes: JSON.stringify(nodes) })
 
-/** A fingerprint of node statuses, to detect changes. */
 export const nodesHash = (nodes: readonly { id: string; status: string }[]): string =>
   sha256(JSON.stringify(nodes.map(({ id, status }) => `${id} ${status}`).toSorted((a, b) => (a < b ? -1 : 1)))).slice(
     0,

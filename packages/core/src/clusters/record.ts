@@ -9,8 +9,8 @@ import { timeOf } from '../id.ts'
 import { clusterStatus } from './status.ts'
 
 /**
- * The stored form of a cluster. The record includes its relay's presence, so that a heartbeat is one write and a page
- * one query. It repeats nothing that its keys contain, because pages read every byte.
+ * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Values that the key
+ * contains are not repeated, because every stored byte adds to the cost of a page.
  */
 const StoredCluster = z.object({
   pk: z.string(),
@@ -18,9 +18,9 @@ const StoredCluster = z.object({
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  /** The status as last persisted by a heartbeat or the sweep, for indexes and counts. */
+  /** As last stored by a heartbeat or the sweep, for indexes and counts. */
   status: z.enum(clusterStatuses),
-  /** The unused enrollment token, if any. */
+  /** Set until the token is used. */
   enrollmentId: z.string().optional(),
   relayId: z.string().optional(),
   relayName: z.string().default(''),
@@ -29,22 +29,25 @@ const StoredCluster = z.object({
   saidGoodbye: z.boolean().default(false),
   nodeCount: z.number().default(0),
   nodesOnline: z.number().default(0),
-  /** Detects whether a heartbeat changes the nodes. */
+  /** Shows whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
-  /** New with every heartbeat: one of concurrent heartbeats is written, and each recognises its own write. */
+  /**
+   * New with every heartbeat. Only one of several concurrent heartbeats is written, and each can recognise its own
+   * write.
+   */
   beatNonce: z.string().default(''),
   /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
   duesk: z.string().optional(),
-  /** Queued or Running jobs. */
+  /** Number of Queued or Running jobs. */
   activeJobs: z.number().default(0),
-  /** Jobs in the inbox. */
+  /** Number of jobs in the inbox. */
   waitingJobs: z.number().default(0),
-  /** All jobs: they are kept as long as the cluster. */
+  /** Number of all jobs, including finished ones. */
   jobs: z.number().default(0),
 })
 
-/** A cluster from its record and keys. `dueAtMs` is 0 if no check is scheduled. */
+/** `dueAtMs` is 0 if no check is scheduled. */
 export function parseCluster(item: Item) {
   const { pk, duesk, ...record } = StoredCluster.parse(item)
   return {
@@ -70,10 +73,8 @@ export const summary = (record: ClusterRecord): ClusterSummary => ({
   lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(record.lastSeenAtMs),
 })
 
-/** The attribute that counts clusters of a type and status. */
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
 
-/** The number of clusters per status in the item of status counts. */
 export function countByStatus(item: Item | undefined): ClusterCounts {
   const sum = (status: ClusterStatus): number =>
     Math.max(
@@ -83,10 +84,7 @@ export function countByStatus(item: Item | undefined): ClusterCounts {
   return { Healthy: sum('Healthy'), Degraded: sum('Degraded'), Pending: sum('Pending'), Offline: sum('Offline') }
 }
 
-/**
- * Moves a cluster between status counts, in the transaction that changes its status. The revision orders snapshots of
- * the counts.
- */
+/** Belongs into the transaction that changes the status. The revision lets readers order snapshots of the counts. */
 export const statusCountWrite = (
   record: Pick<ClusterRecord, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,
@@ -109,7 +107,6 @@ export const statusEvent = (
   data: { clusterId: id, name, status, previousStatus },
 })
 
-/** The status of a cluster and its index attributes. */
 export const statusIndexKeys = (record: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,
   ...keys.clusterIndexKeys(record.organisationId, record.type, status),

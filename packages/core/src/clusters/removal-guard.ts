@@ -6,31 +6,30 @@ import { getConsistent, type Item, type WriteItem, upsert } from '../db/table.ts
 import { decompress } from '../lib/compression.ts'
 
 /**
- * Serialises accepting batches and removing clusters. A batch may name more clusters than a transaction can check, so
- * both write one item of the organisation: a batch fails if a cluster was removed since the lookup, and a removal fails
- * if a batch was accepted since the open batches were read.
+ * Prevents the removal of a cluster that a concurrently accepted batch names. A batch may name more clusters than a
+ * transaction can check, so both write one item of the organisation: a batch fails if a cluster was removed since the
+ * lookup, and a removal fails if a batch was accepted since the open batches were read.
  */
 const RemovalGuard = z.object({
   /** Incremented by every accepted batch and every removed cluster. */
   version: z.number().default(0),
   removals: z.number().default(0),
   lastRemovalAtMs: z.number().default(0),
-  /** The number of batches ever accepted. */
   accepted: z.number().default(0),
-  /** Batches that are not completely expanded. */
+  /** Ids of batches that are not completely expanded. */
   open: z.instanceof(Set<string>).default(new Set()),
 })
 export type RemovalGuard = z.infer<typeof RemovalGuard>
 
 export const parseRemovalGuard = (item: Item | undefined): RemovalGuard => RemovalGuard.parse(item ?? {})
 
-/** A read started before a removal ends within this time, clock skew included. */
+/** A read that started before a removal ends within this time, including clock skew. */
 const staleReadMs = 60_000
 
-/** Whether reads made together with the guard cannot miss a removal. */
+/** If true, a cluster read together with the guard cannot have been removed since. */
 export const isGuardCurrent = ({ lastRemovalAtMs }: RemovalGuard): boolean => lastRemovalAtMs + staleReadMs < now()
 
-/** Opens a batch. Fails if a cluster was removed since the guard was read. */
+/** The write fails if a cluster was removed since the guard was read. */
 export const openBatchWrite = (organisationId: string, { removals }: RemovalGuard, batchId: string): WriteItem =>
   upsert(
     keys.removalGuard(organisationId),
@@ -38,11 +37,11 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
     { removals: unchanged(removals || undefined) },
   )
 
-/** Closes a batch whose jobs are all stored and counted. */
+/** Call only after all jobs of the batch are stored and counted. */
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 
-/** Counts the removal of a cluster. Fails if a batch was accepted since the guard was read. */
+/** The write fails if a batch was accepted since the guard was read. */
 export const countRemovalWrite = (organisationId: string, { version }: RemovalGuard): WriteItem =>
   upsert(
     keys.removalGuard(organisationId),
@@ -50,7 +49,6 @@ export const countRemovalWrite = (organisationId: string, { version }: RemovalGu
     { version: unchanged(version || undefined) },
   )
 
-/** Whether an open batch names a cluster. One call per 100 open batches. */
 export async function isUsedByOpenBatch(
   organisationId: string,
   { open }: RemovalGuard,
@@ -66,5 +64,4 @@ export async function isUsedByOpenBatch(
   return false
 }
 
-/** Parses a batch's cluster list. */
 export const parseClusters = (item: Item): string[] => decompress(item['clusters']).split('\n')

@@ -5,25 +5,25 @@ import { create, orThrow } from '../db/table.ts'
 
 /** Replay protection: every signed relay request is accepted once. */
 
-/** Older tokens are rejected by their age, clock skew included. */
+/** Older tokens are rejected by age. Includes clock skew. */
 const retentionSeconds = 130
 
-/** Consumes a request's token, in the transaction of the request's change. Fails on a replay. */
+/** Belongs into the transaction of the request's change, which fails on a replay. */
 export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
   orThrow(create(keys.relayRequest(relayId, tokenId), { ttl: expiryOf(issuedAtMs) }), 'unauthenticated')
 
-/** Counts from the relay's clock, which may be ahead. */
+/** Starts at the relay's issue time, because the relay's clock may be ahead. */
 const expiryOf = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + retentionSeconds
 
 /**
- * Separate token items would double the cost of a heartbeat, so the cluster record has the most recent tokens as text:
- * `<floor>,<hash><issued>,…`, with times in seconds, base 36. Tokens no newer than the floor, the last one dropped, are
- * rejected.
+ * A separate item per token would double the cost of a heartbeat, so the cluster record lists recent tokens as text:
+ * `<floor>,<hash><issued>,…`, with times in seconds, base 36. The floor is the issue time of the last token dropped
+ * from the list; tokens issued at or before it are rejected.
  */
 const maxTokens = 32
 const hashDigits = 10
 
-/** The stored tokens including this one, or undefined for a replay. */
+/** Returns undefined for a replay. */
 export function consumeHeartbeatNonce(
   storedTokens: string,
   { tokenId, issuedAtMs }: RelayCaller,

@@ -13,18 +13,16 @@ type SiteRecord = z.infer<typeof SiteRecord>
 
 const view = ({ id, name, createdAtMs }: SiteRecord): Site => ({ id, name, createdAt: iso(createdAtMs) })
 
-/** The sites of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {
   const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: siteLimit })
   return { items: items.map((item) => view(SiteRecord.parse(item))) }
 }
 
-/** Creates a site; names are unique within the organisation. One call. */
 export async function create(caller: Caller, { name }: { name: string }): Promise<Site> {
   const { organisationId } = caller
   const record = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
   const response = view(record)
-  // Incremented by one, the count cannot skip the limit.
+  // Each write adds one, so the count cannot skip the limit.
   const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
   await commit(caller, {
     writes: [
@@ -38,7 +36,6 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   return response
 }
 
-/** Removes a site without clusters. Two calls. */
 export async function remove(caller: Caller, siteId: string): Promise<void> {
   const { organisationId } = caller
   const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
@@ -52,6 +49,6 @@ export async function remove(caller: Caller, siteId: string): Promise<void> {
     ],
     audit: { action: 'site.delete', resource: siteId, detail: name },
   })
-  // Without an item the site was removed; otherwise a cluster was moved into it.
+  // The failed condition returns no item if the site was removed; otherwise a cluster was moved into it.
   if (failure) throw platformError(failure.item === undefined ? 'site_not_found' : 'site_in_use')
 }

@@ -1,19 +1,17 @@
 import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform/contract/cluster'
 
-/** Presence rules, shared by reads, filters and the sweep. */
-
 export interface Presence {
   relayId?: string | undefined
   /** 0 until a relay enrolls. */
   lastSeenAtMs: number
-  /** False between the first and the second heartbeat after Offline. */
+  /** False between the first and the second heartbeat of a cluster that was Offline. */
   isSteady: boolean
   saidGoodbye: boolean
   nodeCount: number
   nodesOnline: number
 }
 
-/** When a silent cluster becomes Degraded and Offline. For short intervals both are 2·I + 20 s. */
+/** Time without a heartbeat until a cluster is Degraded or Offline. For short intervals both are 2·interval + 20 s. */
 export const heartbeatTimeouts = (intervalSeconds: number): { degradedMs: number; offlineMs: number } => {
   const degradedMs = (2 * intervalSeconds + 20) * 1000
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }
@@ -38,10 +36,7 @@ export function relayStatus(presence: Presence, nowMs: number, intervalSeconds: 
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
-/**
- * When the sweep must check a cluster after a heartbeat, or undefined to leave the scheduled check. The 3.5 extra
- * intervals let only every fourth heartbeat write the index.
- */
+/** Undefined keeps the scheduled check. The extra 3.5 intervals let only every fourth heartbeat write to the index. */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
   scheduledMs: number,
@@ -52,7 +47,7 @@ export function nextCheckAfterHeartbeat(
   return isLateEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds
 }
 
-/** When the sweep must check a cluster again, or undefined if only a heartbeat can change its status. */
+/** Undefined if only a heartbeat can change the status. */
 export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalSeconds: number): number | undefined {
   if (presence.relayId === undefined || presence.saidGoodbye) return undefined
   const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)

@@ -6,13 +6,12 @@ import { derivedId, isId } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
 
-/** Writes a timeline entry for each event and audit entry of a cluster. One call per 25 entries. */
 export const timelineProjection: Projection = {
   name: 'timeline',
   beforeCommit: (_, records) => batchPut(records.flatMap((record) => [...eventItems(record), ...auditItems(record)])),
 }
 
-/** The removal of a cluster has no entry, because it purges the timeline. */
+/** Removing a cluster deletes its timeline, so the removal itself has no entry. */
 const removalEvent = 'cluster.deleted'
 const removalAction = 'cluster.delete'
 
@@ -35,7 +34,7 @@ function auditItems(record: OutboxRecord): Item[] {
 
 type Content = Pick<TimelineRecord, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
-/** The id derives from the event, so that a repeated write is idempotent. */
+/** The id derives from the event, so that a repeated write stores the same item. */
 const timelineItem = (
   { organisationId, atMs, actor }: OutboxRecord,
   clusterId: string,

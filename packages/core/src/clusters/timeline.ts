@@ -12,7 +12,7 @@ import { type Page } from '../db/index-page.ts'
 import { StoredActor } from '../outbox/record.ts'
 
 export const retentionSeconds = 90 * 86_400
-/** The number of newest entries shown, which limits the cost of a page. */
+/** Older entries are not shown, which limits the cost of a page. */
 const entryLimit = 10_000
 
 const TimelineRecord = z.object({
@@ -26,7 +26,6 @@ const TimelineRecord = z.object({
 })
 export type TimelineRecord = z.infer<typeof TimelineRecord>
 
-/** One page of a cluster's timeline, newest first. Two calls, and one per further 1 MB. */
 export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
   if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
   const records = await visibleItems(organisationId, clusterId)
@@ -39,7 +38,7 @@ function visibleItems(organisationId: string, clusterId: string): Promise<Item[]
   return queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
 }
 
-/** Removes up to 1,000 entries of a removed cluster; returns whether none is left. Two calls per 50. */
+/** Returns false if the limit of 1,000 entries was reached and some may remain. */
 export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
   for (let round = 0; round < 20; round++) {

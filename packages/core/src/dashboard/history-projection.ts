@@ -7,8 +7,9 @@ import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * Data of the portal's charts: one small item per 15-minute bucket with activity. Jobs are counted when their records are
- * projected; purged jobs stay counted. Clusters are a snapshot of the status counts at the bucket's last projection.
+ * Data of the portal's charts: one small item per 15 minutes with activity. Jobs are counted when their outbox records
+ * are projected, so purged jobs remain counted. Clusters are a snapshot of the status counts at the last projection of
+ * the interval.
  */
 export const historyProjection: Projection = { name: 'history', beforeCommit, writes }
 
@@ -16,12 +17,10 @@ export const bucketMs = 15 * 60_000
 /** The longest range of a request plus a day. */
 const retentionSeconds = 31 * 86_400
 
-/** The start of a time's bucket. */
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
 
 const statusEvents = new Set(['cluster.registered', 'cluster.enrolled', 'cluster.status_changed', 'cluster.deleted'])
 
-/** No call if no cluster status changed; otherwise three, one more for the first snapshot of a bucket. */
 async function beforeCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   if (!records.some(({ events }) => events.some(({ name }) => statusEvents.has(name)))) return
   const [statusCounts, last] = await Promise.all([
@@ -42,7 +41,7 @@ async function lastSnapshot(organisationId: string): Promise<{ bucket: number } 
   return items.map((item: Item) => ({ bucket: keys.bucketStartOf(item['sk']) }))[0]
 }
 
-/** A snapshot is valid until the next one, so it expires only after that. */
+/** A snapshot is valid until the next one, so its expiry starts when the next one is written. */
 const expireSnapshot = (organisationId: string, bucket: number): Promise<unknown> =>
   tryUpdate(
     keys.clusterHistory(organisationId, bucket),
@@ -56,7 +55,7 @@ const endCounters: Partial<Record<JobStatus, string>> = {
   Cancelled: 'cancelled',
 }
 
-/** One write per bucket of the records, usually one. */
+/** Most record sets fall into a single bucket. */
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const buckets = new Map<number, Record<string, number>>()
   for (const { atMs, transitions } of records) {

@@ -7,21 +7,17 @@ import * as keys from '../db/keys.ts'
 import { get, type Item, query, queryAll } from '../db/table.ts'
 import { bucketMs } from './history-projection.ts'
 
-/** Reads the history for charts. `history-projection.ts` writes it. */
+/** `history-projection.ts` writes these items. */
 
-/** Chart intervals: multiples of a bucket. */
+/** Each is a multiple of a bucket. */
 const intervalMinutes = [15, 30, 60, 120, 240] as const
 
-/** The intervals of a range, oldest first: their starts and length. */
 interface Intervals {
   starts: readonly number[]
   stepMs: number
 }
 
-/**
- * The last hours in intervals; data that the caller may not read is omitted. Longer ranges have longer intervals. Up to
- * four concurrent calls; the longest range reads at most 2,880 small items in one query for clusters and one for jobs.
- */
+/** Data that the caller may not read is omitted. Longer ranges use longer intervals. */
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
   const intervals = intervalsOf(hours)
   const [clusters, jobs] = await Promise.all([
@@ -44,13 +40,12 @@ function intervalsOf(hours: number): Intervals {
   return { starts: Array.from({ length: count }, (_, index) => lastMs - (count - 1 - index) * stepMs), stepMs }
 }
 
-/** All items of a range of buckets, oldest first. One call per 1 MB, which covers the longest range. */
 const readBuckets = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
   queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
 
 const lastBucket = ({ starts, stepMs }: Intervals): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
-/** Undefined before the first snapshot. The last interval has the current counts. */
+/** Undefined before the first snapshot. The last interval shows the current counts. */
 async function clustersPerInterval(
   organisationId: string,
   intervals: Intervals,
@@ -77,7 +72,6 @@ async function clustersPerInterval(
   })
 }
 
-/** The last snapshot before a time, which is valid until the next one. One call. */
 async function snapshotBefore(organisationId: string, ms: number): Promise<Item | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, ms - bucketMs)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })

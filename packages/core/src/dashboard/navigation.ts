@@ -5,8 +5,6 @@ import { type Caller } from '../caller.ts'
 import { isServing, readModules } from '../modules/module.ts'
 import { type ModuleRecord } from '../modules/record.ts'
 
-/** The portal's navigation: built-in entries and those of running modules. */
-
 interface BuiltInEntry {
   entry: NavigationEntry
   permission: Permission | undefined
@@ -22,7 +20,7 @@ const builtIn =
 const primary = builtIn('nav.primary', '')
 const settings = builtIn('nav.settings', '/settings')
 
-/** Built-in entries have an order from 0 to 50; modules follow. */
+/** Built-in entries use an order from 0 to 50, as the manifest schema documents. */
 const builtIns: readonly BuiltInEntry[] = [
   primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
   primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
@@ -39,11 +37,9 @@ const builtIns: readonly BuiltInEntry[] = [
   settings(50, 'updates', 'Updates', 'circle-arrow-up', 'platform:admin'),
 ]
 
-/** The entries that a caller may use, sorted. One call. */
 export const navigation = async (caller: Caller): Promise<{ items: NavigationEntry[] }> =>
   navigationOf(caller, (await readModules()).modules)
 
-/** As `navigation`, with these modules. */
 export function navigationOf({ permissions }: Caller, modules: readonly ModuleRecord[]): { items: NavigationEntry[] } {
   const permitted = builtIns.filter(({ permission }) => permission === undefined || permissions.has(permission))
   const entries = [...permitted.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]

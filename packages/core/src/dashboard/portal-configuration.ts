@@ -3,16 +3,13 @@ import { isWithin, now } from '../clock.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
-/** Configuration that a browser needs before sign-in. */
-
 /** Setup writes the configuration once; the time limit picks up later changes. */
 const cacheMs = 60_000
 
 let cached: { state: PlatformState; atMs: number } | undefined
 
 /**
- * The portal's configuration. At most one call: a process caches it for a minute once setup is complete. An earlier
- * state is not cached, because it would show the setup wizard again.
+ * Readable before sign-in. An incomplete setup is not cached, because a stale state would show the setup wizard again.
  */
 export async function portalConfiguration(): Promise<PortalConfiguration> {
   const { setupComplete, platformName, timezone, publicUrl } = await currentState()

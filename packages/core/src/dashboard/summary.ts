@@ -17,12 +17,8 @@ import { lastKnownUpdate, parseCheck } from '../updates/check-result.ts'
 import { parseUpdateState, previousRelease } from '../updates/record.ts'
 import { unreadCount } from '../notifications/unread.ts'
 
-/** All numbers of the portal in one response. Every open tab polls it, so it reads counters instead of lists. */
+/** Every open portal tab polls this summary, so it reads counters instead of lists. */
 
-/**
- * The summary; numbers that the caller may not read are omitted. Three concurrent calls: five small items, the newest
- * notification, and the modules, which callers share for half a second. One more if the caller's notifications changed.
- */
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
   const [items, unread, installed] = await Promise.all([readCounters(caller), unreadCount(caller), currentModules()])
   const has = (permission: Permission) => caller.permissions.has(permission)
@@ -46,7 +42,6 @@ interface Counters {
   update: Item | undefined
 }
 
-/** The counters of the summary. No call for a caller without permissions. */
 async function readCounters({ organisationId, permissions }: Caller): Promise<Counters> {
   const counters: [Permission, keys.Key][] = [
     ['clusters:read', keys.clusterStatusCounts(organisationId)],
@@ -98,7 +93,9 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
   return { ...lastKnownUpdate(parseCheck(check)), ...(previous && { previousVersion: previous.version }) }
 }
 
-/** Modules are the same for all callers. Polled every four seconds, a new navigation entry appears within five. */
+/**
+ * All callers share the modules. The portal polls every four seconds, so a new navigation entry appears within five.
+ */
 const cacheMs = 500
 
 let cached: { modules: Promise<InstalledModules>; atMs: number } | undefined

@@ -1,6 +1,5 @@
-/** Builds DynamoDB expressions from plain conditions and changes. No other code builds expressions. */
+/** Only this file builds DynamoDB expressions. */
 
-/** The condition of one attribute. */
 export type AttributeCondition =
   | { is: unknown }
   | { isNot: unknown }
@@ -11,14 +10,13 @@ export type AttributeCondition =
   | { absentOrAtMost: number }
   | { oneOf: readonly unknown[] }
 
-/** Whether an attribute still has the value that was read, or is still absent. */
+/** Requires that an attribute still has the value that was read, or is still absent. */
 export const unchanged = (value: unknown): AttributeCondition =>
   value === undefined ? { absent: true } : { is: value }
 
-/** Attribute conditions that must all hold. */
 export type Condition = Record<string, AttributeCondition>
 
-/** Attribute changes. `add` increments from zero or adds set members; `drop` removes set members. */
+/** `add` increments numbers, starting at zero, or adds set members; `drop` removes set members. */
 export interface Change {
   set?: Record<string, unknown>
   add?: Record<string, number | ReadonlySet<string>>
@@ -86,27 +84,23 @@ class Builder {
 const clause = (keyword: string, parts: string[]): string[] =>
   parts.length > 0 ? [`${keyword} ${parts.join(', ')}`] : []
 
-/** Adds the names and values of the builder. */
 const withAttributes = <Expressions>(expressions: Expressions, { names, values }: Builder) => ({
   ...expressions,
   ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
   ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
 })
 
-/** Request fields of a conditional write. */
 export function conditional(condition: Condition) {
   const builder = new Builder()
   const text = builder.condition(condition)
   return withAttributes(text === '' ? {} : { ConditionExpression: text }, builder)
 }
 
-/** Request fields of a condition check. */
 export function required(condition: Condition) {
   const builder = new Builder()
   return withAttributes({ ConditionExpression: builder.condition(condition) }, builder)
 }
 
-/** Request fields of an update. */
 export function updating(change: Change, condition: Condition) {
   const builder = new Builder()
   const UpdateExpression = builder.change(change)

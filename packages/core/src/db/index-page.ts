@@ -1,12 +1,9 @@
 import { type IndexName, type Key } from './keys.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
-/**
- * Pages of index ranges, which contain keys only. Indexes lag behind writes by less than a second; one call reads about
- * 5,000 keys (1 MB).
- */
+/** Indexes contain keys only and lag behind writes by less than a second. A query returns about 5,000 keys (1 MB). */
 
-/** A partition of an index, optionally between two ids (inclusive). `limit` ends the walk early. */
+/** `from` and `to` are ids, both inclusive. `limit` is the maximum number of keys. */
 export interface IndexRange {
   index: Exclude<IndexName, 'due'>
   pk: string
@@ -16,24 +13,22 @@ export interface IndexRange {
   limit?: number
 }
 
-/** An index entry: the item's key, and its id as the sort key. */
 export interface IndexedKey extends Key {
   id: string
 }
 
 const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: String(sk), id: String(id) })
 
-/** The keys of a range, by id. One call, and one per further 5,000 keys. */
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-/** A requested page; the first is 1. */
+/** The first page is 1. */
 export interface Page {
   page: number
   pageSize: number
 }
 
-/** The keys of one page, newest first, of a range with `count` keys. Walks from the nearer end. */
+/** Newest first. Reads from the nearer end of the range, so that the last pages cost as little as the first ones. */
 export async function pageOfKeys(range: IndexRange, count: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
   const offset = (page - 1) * pageSize
   if (offset >= count) return []
@@ -44,16 +39,15 @@ export async function pageOfKeys(range: IndexRange, count: number, { page, pageS
   return newestFirst ? pageKeys : pageKeys.toReversed()
 }
 
-/** The keys of a page, and the total number of keys. */
 export interface KeyPage {
   keys: IndexedKey[]
   totalCount: number
 }
 
-/** Pages up to this offset are read from the newest key, concurrently with the total. */
+/** Pages that end at or before this offset are read from the newest key, concurrently with the total. */
 const directOffsets = 1000
 
-/** The keys of one page, newest first. Keys that contradict the total correct it. */
+/** Newest first. The total may lag, so it is corrected if the index has fewer or more keys. */
 export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<KeyPage> {
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
@@ -67,10 +61,7 @@ export async function pageOfRange(range: IndexRange, total: () => Promise<number
   return { keys: newest.slice(offset), totalCount: newest.length < end ? newest.length : Math.max(count, end) }
 }
 
-/**
- * The keys of one page of the intersection of ranges, newest first. A single range is counted, one call per 5,000 keys;
- * several are merged without holding them in memory.
- */
+/** Pages the intersection of several ranges, newest first. Merges the ranges without holding them in memory. */
 export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<KeyPage> {
   const [range, ...others] = ranges
   if (range === undefined) return { keys: [], totalCount: 0 }
@@ -87,7 +78,7 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
 
 type Keys = AsyncGenerator<IndexedKey, void>
 
-/** The keys of a range, newest first; holds one call's result in memory. */
+/** Newest first. Holds at most one query result in memory. */
 async function* walk(range: IndexRange): Keys {
   let after: Item | undefined
   do {
@@ -97,7 +88,7 @@ async function* walk(range: IndexRange): Keys {
   } while (after !== undefined)
 }
 
-/** The keys in both of two descending sequences. */
+/** Both sequences must be in descending order. */
 async function* intersection(left: Keys, right: Keys): Keys {
   let [a, b] = await Promise.all([left.next(), right.next()])
   while (!a.done && !b.done) {

@@ -1,7 +1,7 @@
 /**
- * Finds the n-th newest of many records without walking the newer ones. Records are in buckets of up to 50 in order of
- * creation; an entry of seven bytes contains the start and size of a bucket. 100,000 records take 14 KB. Creation times
- * within a list are distinct.
+ * Finds the n-th newest of many records without reading the newer ones. Records are grouped in order of creation into
+ * buckets of at most 50; seven bytes store the start time and size of a bucket, so 100,000 records need 14 KB. Creation
+ * times within a list are distinct.
  */
 
 const entryBytes = 7
@@ -17,7 +17,7 @@ const entries = (index: OffsetIndex): number => index.length / entryBytes
 
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
-/** Adds a record created at `timeMs`, which is later than every existing one. */
+/** `timeMs` must be later than every existing record. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const last = entries(index) - 1
   if (last >= 0 && recordsIn(index, last) < bucketSize) return withCount(index, last, 1)
@@ -30,7 +30,6 @@ export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   return longer
 }
 
-/** Removes the record created at `timeMs`. */
 export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const entry = entryOf(index, timeMs)
   if (entry < 0) return index
@@ -47,7 +46,7 @@ function withCount(index: OffsetIndex, entry: number, by: number): OffsetIndex {
   return copy
 }
 
-/** The last bucket that starts at or before a time; -1 without one. */
+/** The last bucket that starts at or before a time; -1 if none does. */
 function entryOf(index: OffsetIndex, timeMs: number): number {
   let low = 0
   let high = entries(index)
@@ -60,8 +59,8 @@ function entryOf(index: OffsetIndex, timeMs: number): number {
 }
 
 /**
- * The position after the `offset` newest records: read records older than `beforeMs` (undefined: all), newest first,
- * and skip `skip` (below 50). Undefined if the list is shorter.
+ * Returns where to read after the `offset` newest records: read records older than `beforeMs` (all if undefined),
+ * newest first, and skip `skip` of them. Undefined if the list is shorter.
  */
 export function seekOffset(
   index: OffsetIndex,

@@ -8,19 +8,17 @@ import { idsBefore } from '../id.ts'
 import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord } from './offset-index.ts'
 
 /**
- * Lists with constant cost per page. Records are in one partition by id, newest last; a head item contains the total
- * and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind
- * writes by replication, less than a second.
+ * Lists with a constant cost per page. Records share a partition, in order of their ids; a head item holds the total
+ * and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind writes by
+ * less than a second.
  */
 
-/** The keys of a list, and the prefix of its ids. */
 export interface OffsetList {
   head: Key
   pk: string
   prefix: IdPrefix
 }
 
-/** The head of a list: the total and the offset index. */
 export const ListHead = z.object({
   total: z.number().default(0),
   ranks: z.custom<OffsetIndex>((value) => value instanceof Uint8Array).default(emptyOffsets),
@@ -29,20 +27,18 @@ export const ListHead = z.object({
 })
 export type ListHead = z.infer<typeof ListHead>
 
-/** Parses a head; undefined is an empty list. */
 export const parseHead = (item: Item | undefined): ListHead => ListHead.parse(item ?? {})
 
-/** The current head of a list. One call. */
 export const readHead = async ({ head }: OffsetList): Promise<ListHead> => parseHead(await get(head))
 
-/** The creation time of the next record: distinct and ascending within a list, despite clock differences. */
+/** Distinct and ascending within a list, even if the clocks of processes differ. */
 export const nextSortTimeMs = ({ lastTimeMs }: ListHead): number => Math.max(now(), lastTimeMs + 1)
 
-/** Inserts a record created at `timeMs`. Fails if the list has changed since its head was read. */
+/** The write fails if the list has changed since its head was read. */
 export const insertWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
   replaceHead(list, head, { total: head.total + 1, ranks: withRecord(head.ranks, timeMs), lastTimeMs: timeMs })
 
-/** Removes the record created at `timeMs`. Fails if the list has changed since its head was read. */
+/** The write fails if the list has changed since its head was read. */
 export const removeWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
   replaceHead(list, head, { ...head, total: head.total - 1, ranks: withoutRecord(head.ranks, timeMs) })
 
@@ -53,13 +49,13 @@ const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHea
     version === 0 ? { pk: { absent: true } } : { version: { is: version } },
   )
 
-/** Starts a list with its first record, replacing any head. */
+/** Replaces any existing head. */
 export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem =>
   replace(head, { total: 1, ranks: withRecord(emptyOffsets(), timeMs), lastTimeMs: timeMs, version: 1 })
 
 const maxAttempts = 20
 
-/** Retries a change that failed because of a concurrent one, until it returns a result. */
+/** `attempt` returns undefined after a conflict with a concurrent change. */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let count = 0; count < maxAttempts; count++) {
     if (count > 0) await backOff(count)
@@ -69,13 +65,11 @@ export async function retryOnConflict<Result>(attempt: () => Promise<Result | un
   throw storeContention()
 }
 
-/** One page of a list, newest first, and the total. Two calls. */
 export async function readPage(list: OffsetList, { page, pageSize }: { page: number; pageSize: number }) {
   const { total, ranks } = parseHead(await get(list.head, { stale: true }))
   return { items: await recordsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
 }
 
-/** The records after the `offset` newest ones, newest first. One call. */
 export async function recordsFrom(list: OffsetList, index: OffsetIndex, offset: number, size: number): Promise<Item[]> {
   const position = seekOffset(index, offset)
   if (position === undefined) return []
@@ -83,7 +77,6 @@ export async function recordsFrom(list: OffsetList, index: OffsetIndex, offset: 
   return records.slice(position.skip)
 }
 
-/** The newest records, optionally before a time. One call per 1 MB. */
 export async function newestRecords({ pk, prefix }: OffsetList, limit: number, beforeMs?: number): Promise<Item[]> {
   const before = beforeMs === undefined ? {} : { to: idsBefore(prefix, beforeMs) }
   return queryAll({ pk, ...before, newestFirst: true, stale: true }, limit)

@@ -1,6 +1,6 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
-/** The table of the local runner and the deployment, with four indexes that project keys only. */
+/** The deployment and the local runner create the same table. Indexes project keys only, to keep writes cheap. */
 const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']
 
 export const tableIndexes = {
@@ -11,10 +11,9 @@ export const tableIndexes = {
 } as const
 export const ttlAttribute = 'ttl'
 
-/** The layout of stored items and data folders. Increase it with every incompatible change. */
+/** Increase with every incompatible change of stored items or data folders. */
 export const layoutVersion = 2
 
-/** The request that creates the table. */
 export const createTableInput = (TableName: string): CreateTableCommandInput => ({
   TableName,
   BillingMode: 'PAY_PER_REQUEST',
@@ -27,7 +26,6 @@ export const createTableInput = (TableName: string): CreateTableCommandInput => 
   })),
 })
 
-/** The key schema of a table or index. */
 export const keySchema = (hash: string, range: string) => [
   { AttributeName: hash, KeyType: 'HASH' as const },
   { AttributeName: range, KeyType: 'RANGE' as const },

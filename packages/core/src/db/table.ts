@@ -19,7 +19,7 @@ import { type Change, type Condition, conditional, required, updating } from './
 import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
-/** One client per process. Its timeouts are short, so that callers wait a few seconds at most. */
+/** Short timeouts, so that callers wait for a few seconds at most. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
   new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
   { marshallOptions: { removeUndefinedValues: true } },
@@ -43,7 +43,6 @@ const isNetworkError = (error: Error): boolean =>
 const isTransient = (error: unknown): boolean =>
   error instanceof Error && (transient.has(error.name) || isNetworkError(error) || error.name.startsWith('AbortError'))
 
-/** Converts transient errors to `database_unavailable`; rethrows others. */
 export async function callStore<Result>(call: Promise<Result>): Promise<Result> {
   try {
     return await call
@@ -57,7 +56,7 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
 
 export type Item = Record<string, unknown>
 
-/** One write of a transaction, with the error code for a failed condition. */
+/** `errorCode` is thrown if the condition fails. */
 export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
   errorCode?: ErrorCode
@@ -66,22 +65,19 @@ export interface WriteItem {
 const TableName = config.PLAT_TABLE
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 
-/** One item, by a consistent read. One call. */
 export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
   const ConsistentRead = options.stale !== true
   const response = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
   return response.Item
 }
 
-/**
- * Up to 100 items in the order of their keys, by a consistent read. One call, unless the store leaves some unprocessed.
- */
+/** At most 100 keys. Returns the items in the order of the keys. */
 export async function getConsistent(
   keys: readonly Key[],
   options: { stale?: boolean } = {},
 ): Promise<(Item | undefined)[]> {
   const items = new Map<string, Item>()
-  // `keys` may be index entries with more attributes.
+  // `keys` may be index items with more attributes.
   let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
@@ -94,14 +90,14 @@ export async function getConsistent(
   return keys.map((key) => items.get(keyText(key)))
 }
 
-/** Any number of items in the order of their keys. One call per 100, concurrently. */
+/** Any number of keys. Returns the items in the order of the keys. */
 export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
   return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall)))).flat()
 }
 
 const keyText = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])
 
-/** A range of one partition. `from` and `to` are inclusive; `after` continues after a page. */
+/** `from` and `to` are inclusive; `after` continues a previous page. */
 export interface Range {
   index?: IndexName
   pk: string
@@ -113,13 +109,12 @@ export interface Range {
   after?: Item
 }
 
-/** One page of a range: at most 1 MB. `next` continues it. */
+/** Returns at most 1 MB; `next` continues the range. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
   const response = await callStore(client.send(new QueryCommand(queryInput(range))))
   return { items: response.Items ?? [], next: response.LastEvaluatedKey }
 }
 
-/** A whole range, or its first `limit` items. One call per 1 MB. */
 export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = Infinity): Promise<Item[]> {
   const items: Item[] = []
   let after: Item | undefined
@@ -132,7 +127,7 @@ export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = In
   return items
 }
 
-/** The number of items in a range, without transferring them. One call per 1 MB. */
+/** Does not transfer the items. */
 export async function count(range: Range): Promise<number> {
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let total = 0
@@ -169,10 +164,7 @@ function boundsOf(sk: string, { from, to }: Range): string {
   return to === undefined ? '' : ` AND ${sk} <= :to`
 }
 
-/**
- * Changes one item. Only for changes that may be applied twice, because a lost response is retried. One call, and more
- * after collisions with transactions.
- */
+/** Only for changes that may be applied twice, because a lost response is retried. */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
@@ -188,8 +180,8 @@ export async function update(key: Key, change: Change, condition: Condition = {}
 }
 
 /**
- * Changes one item if a condition holds; returns the new item or undefined. One call. The SDK retries a lost response,
- * so the condition may fail because of the first attempt: the caller must recognise its write.
+ * Returns undefined if the condition fails. A retry after a lost response may fail because the first attempt succeeded,
+ * so the caller must recognise its own write.
  */
 export async function tryUpdate(key: Key, change: Change, condition: Condition): Promise<Item | undefined> {
   try {
@@ -200,15 +192,13 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
   }
 }
 
-/** Creates an item that must not exist. */
 export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
   write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
 })
-/** Changes an existing item. */
+/** Fails if the item does not exist. */
 export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
-/** Changes or creates an item. */
 export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
   write: { Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld } },
 })
@@ -220,10 +210,9 @@ export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
 })
 
-/** The write, with an error code for a failed condition. */
 export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })
 
-/** Writes items unconditionally, in any order; may be repeated. One call per 25. */
+/** Writes without conditions and in any order; safe to repeat. */
 export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {
@@ -241,7 +230,7 @@ async function writeChunk(requests: PutRequests): Promise<PutRequests> {
   return unprocessed.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
 }
 
-/** Waits with full jitter before another attempt: 20 ms, doubling up to 640 ms. */
+/** Full jitter: the limit starts at 20 ms and doubles up to 640 ms. */
 export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))

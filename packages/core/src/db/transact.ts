@@ -5,16 +5,15 @@ import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { storeContention, platformError } from '../error.ts'
 import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
-/** The first write of a transaction with a failed condition: its index and the existing item, if any. */
+/** Describes the first failed condition. `item` is the existing item, if any. */
 export interface ConditionFailure {
   index: number
   item: Item | undefined
 }
 
 /**
- * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Returns the first
- * failed condition, or throws its error code; undefined on success. Retries collisions with other writers.
- * One call without collisions.
+ * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Retries collisions
+ * with other writers. Returns the first failed condition, or throws its error code.
  */
 export async function transact(writes: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
   let token = randomUUID()
@@ -22,7 +21,8 @@ export async function transact(writes: readonly WriteItem[]): Promise<ConditionF
     const outcome = await callStore(send(writes, token))
     if (outcome !== 'collided' && outcome !== 'collided when repeated') return failureOrThrow(writes, outcome)
     if (attempt === 6) throw storeContention()
-    // The first attempt may have succeeded without a response: with another token the conditions would fail now.
+    // A repeated request keeps its token, because its first attempt may have succeeded without a response; with a new
+    // token, its conditions would then fail.
     if (outcome === 'collided') token = randomUUID()
     await backOff(attempt)
   }
@@ -58,7 +58,7 @@ async function send(
 
 const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
 
-/** Removes a range, last items first, because they depend on the first. After an interruption, call it again. */
+/** Removes the last items first, because they depend on the first one. After an interruption, call it again. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {

@@ -21,11 +21,7 @@ import { checkGrantable } from '../accounts/delegation.ts'
 
 export const providerLimit = 50
 
-/**
- * Adds a provider, or replaces the settings of the one with the same type and location; an omitted secret is kept.
- * Three calls without collisions, and one to Secrets Manager; a new secret takes one more call, a replaced one two and
- * one. Throws `idp_config_invalid`, `url_not_allowed`, `role_not_grantable` and `limit_reached`.
- */
+/** Replaces the settings of an existing provider with the same type and location; an omitted secret is kept. */
 export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
   const configuration = parseConfiguration(request)
   const portal = await publicUrl()
@@ -38,13 +34,12 @@ export async function configure(caller: Caller, request: ProviderRequest): Promi
     })
     return providerView(record, portal)
   } catch (error) {
-    // The commit may have succeeded despite the error; an adopted secret has no marker and is kept.
+    // The commit may have succeeded despite the error. A secret that is in use has no marker, so it is not deleted.
     if (secretName !== undefined) await deleteOrphanQuietly(secretName)
     throw error
   }
 }
 
-/** The provider's current state, after validation of the request. */
 async function readCurrent(
   caller: Caller,
   request: ProviderRequest,
@@ -70,7 +65,7 @@ const grantedRoles = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderReq
   ...new Set([defaultRole, ...roleMappings.map(({ role }) => role)]),
 ]
 
-/** Stores a secret under a new name, marked as orphaned until a record refers to it. Returns the name. */
+/** The secret is marked as orphaned until a provider's record refers to it. */
 async function storeNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
   await transact([markOrphaned(name)])
@@ -92,7 +87,7 @@ function newRecord(
 ): ProviderRecord {
   const { type, displayName, enabled = true, roleMappings = [], defaultRole = 'Viewer' } = request
   const { settings } = configuration
-  // Consent applies to one client id.
+  // A consent applies to one client id only.
   const consent = before?.settings.clientId === settings.clientId ? before?.consent : undefined
   const nowMs = now()
   return {
@@ -112,7 +107,7 @@ function newRecord(
   }
 }
 
-/** Undefined if the provider was changed concurrently. */
+/** Returns undefined if the provider was changed concurrently. */
 async function tryCommit(
   caller: Caller,
   before: ProviderRecord | undefined,

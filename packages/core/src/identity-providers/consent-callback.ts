@@ -12,11 +12,9 @@ import { type ProviderRecord } from './record.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 
-/** Handles the response to a consent request, in the browser of the provider's operator. */
-
 const ConsentRequest = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
 
-/** Error codes in the redirect to the portal, which never contains input of the request. */
+/** Sent in the redirect to the portal; never contains input of the request. */
 type ConsentError =
   | 'tenant_mismatch'
   | 'issuer_mismatch'
@@ -26,18 +24,17 @@ type ConsentError =
   | 'incomplete'
 type ConsentOutcome = { consent: 'granted' | 'denied' } | { consent: 'error'; error: ConsentError }
 
-/** The provider of a response, the authorised actor, and the writes that consume the request. */
 interface ConsentContext {
   actor: Actor
   provider: ProviderRecord
-  /** The client id at the time of the request. */
+  /** The provider's client id when the consent was requested. */
   clientId: string | undefined
   consumeWrites: readonly WriteItem[]
 }
 
 /**
- * Handles a response, authorised by the request's `state` or by a caller with platform:admin; returns the redirect URL.
- * Four calls. Throws `unauthenticated` without authorisation and for a repeated response.
+ * Requires the request's `state` or a caller with platform:admin. Returns the URL to redirect the browser to. Throws
+ * `unauthenticated` without authorisation and for a repeated response.
  */
 export async function handleConsentCallback(
   callback: ConsentCallback,
@@ -80,11 +77,11 @@ async function findByCaller(
 const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined): boolean =>
   type === 'CloudDirectory' && settings.tenantId?.toLowerCase() === tenant?.toLowerCase()
 
-/** Same comparison as at sign-in: a trailing slash after the host is ignored. */
+/** Ignores a trailing slash after the host, as the sign-in does. */
 const isIssuer = (provider: ProviderRecord, iss: string): boolean =>
   URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(provider)).href
 
-/** Error codes of providers for a denial. */
+/** Error codes that providers send for a denial. */
 const denials = new Set(['access_denied', 'permission_denied'])
 
 const failed = (error: ConsentError): ConsentOutcome => ({ consent: 'error', error })
@@ -96,7 +93,7 @@ function outcomeOf(
   const isCloud = provider.type === 'CloudDirectory'
   if (provider.settings.clientId !== clientId) return failed('provider_changed')
   if (iss !== undefined && !isIssuer(provider, iss)) return failed('issuer_mismatch')
-  // A denial may omit the tenant; consent must include it.
+  // A denial may omit the tenant; a consent must include it.
   if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(provider, tenant))
     return failed('tenant_mismatch')
   if (error !== undefined) return denials.has(error) ? { consent: 'denied' } : failed('provider_error')
@@ -107,7 +104,7 @@ function outcomeOf(
 
 const consents = { granted: 'Granted', denied: 'Denied' } as const
 
-/** False if the provider was changed concurrently. */
+/** Returns false if the provider was changed concurrently. */
 async function storeOutcome(
   { actor, provider, consumeWrites }: ConsentContext,
   outcome: ConsentOutcome,

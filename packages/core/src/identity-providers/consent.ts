@@ -13,14 +13,11 @@ import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
-/** The response is handled by `consent-callback.ts`. */
+/** `consent-callback.ts` handles the response. */
 
 const requestMs = 10 * 60_000
 
-/**
- * The URL of a consent request for a browser, valid for ten minutes and one response. Three calls, and discovery for
- * providers other than Entra ID. Throws `consent_not_applicable`, and `idp_config_invalid` if discovery fails.
- */
+/** The returned URL is valid for ten minutes and one response. */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
   const provider = await requireProvider(caller, providerId)
   if (provider.type === 'LDAP') throw platformError('consent_not_applicable')
@@ -48,7 +45,7 @@ async function consentUrl(provider: ProviderRecord, returnTo: string, state: str
     ...common,
     response_type: 'code',
     prompt: 'consent',
-    // Some providers require PKCE. The returned code is discarded and unusable for others.
+    // Some providers require PKCE. The returned code is never redeemed and cannot be used by others.
     code_challenge: createHash('sha256').update(newSecret()).digest('base64url'),
     code_challenge_method: 'S256',
   })
@@ -71,7 +68,7 @@ async function authorizationEndpoint(provider: ProviderRecord): Promise<string> 
   throw platformError('idp_config_invalid', { details: [endpointError(provider)] })
 }
 
-/** A single error code, so that errors do not disclose private addresses. */
+/** Only a general error code is returned, so that errors do not disclose private addresses. */
 function endpointError({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
   const code = cause instanceof OutboundError ? cause.problem : 'discovery_failed'
   const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'

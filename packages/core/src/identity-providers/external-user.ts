@@ -16,8 +16,8 @@ import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
 /**
- * Users of identity providers. Provider and subject alone identify a user; names and e-mail addresses never match an
- * existing user.
+ * Provider and subject alone identify a user. Names and e-mail addresses never match an existing user, because
+ * providers may assign them to another person.
  */
 
 export interface UserReference {
@@ -25,17 +25,13 @@ export interface UserReference {
   organisationId: string
 }
 
-/** The user and the writes that create or change it; no writes if it is unchanged. */
+/** `writes` is empty if the user is unchanged. */
 interface ResolvedUser {
   user: User
   writes: readonly WriteItem[]
   effects?: Effects
 }
 
-/**
- * Signs in a user of a provider, creating or updating it as the provider reports. Two calls the first time, then three;
- * without collisions.
- */
 export const signInExternal = (
   provider: ProviderRecord,
   identity: ExternalIdentity,
@@ -50,16 +46,12 @@ export const signInExternal = (
     const failure = await commit(signingInCaller(user, origin), {
       writes: [...writes, ...(before ? [before] : []), ...session.writes],
       audit,
-      // One record keeps the events in order.
+      // Two records could be projected in any order; a single one keeps the order of the events.
       events: [...(effects?.events ?? []), ...events],
     })
     return failure === undefined ? tokens : undefined
   })
 
-/**
- * Creates or updates the user of an identity as `signInExternal` does, without a session. Two calls, the second a write
- * or a read; three after a change.
- */
 export const resolveExternalUser = (
   provider: ProviderRecord,
   identity: ExternalIdentity,
@@ -74,8 +66,8 @@ export const resolveExternalUser = (
   })
 
 /**
- * Opens a session of a resolved user, in one transaction with the writes that consume the proof of sign-in. Throws
- * `sign_in_code_invalid` if the user was removed. Two calls.
+ * `proof` contains the writes that consume the proof of sign-in. Throws `sign_in_code_invalid` if the user has been
+ * removed.
  */
 export async function openExternalSession(
   { userId, organisationId }: UserReference,
@@ -95,7 +87,6 @@ export async function openExternalSession(
 
 const Link = z.object({ userId: z.string() })
 
-/** One call for a new user, otherwise two. */
 async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity): Promise<ResolvedUser> {
   const { organisationId } = provider
   const names = candidateNames(provider, identity)
@@ -114,7 +105,7 @@ interface NewUser {
   username: string
   head: Item | undefined
   linkKey: keys.Key
-  /** The removed user to which the identity link still refers. */
+  /** Set if the identity link still refers to a removed user. */
   removedUserId: string | undefined
 }
 
@@ -151,7 +142,7 @@ function createUser(
   }
 }
 
-/** Updates the record only if the provider reports something else. */
+/** Writes nothing if the provider reports the same values. */
 function updateUser(user: User, provider: ProviderRecord, identity: ExternalIdentity): ResolvedUser {
   const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
   const isUnchanged = email === user.email && roles.join() === user.roles.join()
@@ -169,7 +160,7 @@ function updateUser(user: User, provider: ProviderRecord, identity: ExternalIden
   }
 }
 
-/** All roles that the groups map to, in the order of the role list, or the default role. */
+/** Includes all roles that the groups map to, in the order of the role list; otherwise the default role. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const normalise = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
   const memberships = new Set(groups.map(normalise))
@@ -182,7 +173,7 @@ const Email = z.email().max(254)
 /** Empty if the address is invalid. */
 const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email).success ? email : '')
 
-/** Candidate names in order: the provider's name if valid, then names with a hash of provider and subject. */
+/** The provider's name if it is valid, then names with a hash of provider and subject. */
 function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
   const suffix = sha256(JSON.stringify([id, subject]))
   const plain = usernameSchema.safeParse(username)

@@ -9,7 +9,6 @@ import { type ProviderRecord, type ProviderSecret } from './record.ts'
 import { providerView } from './view.ts'
 import { deleteOrphanQuietly, markOrphaned } from './orphaned-secrets.ts'
 
-/** The providers of the organisation, the oldest first. Two calls. */
 export async function list({ organisationId }: Caller): Promise<{ items: Provider[] }> {
   const [providers, portal] = await Promise.all([allProviders(), publicUrl()])
   const oldestFirst = providers
@@ -18,7 +17,6 @@ export async function list({ organisationId }: Caller): Promise<{ items: Provide
   return { items: oldestFirst.map((provider) => providerView(provider, portal)) }
 }
 
-/** A provider of the caller's organisation. Throws `identity_provider_not_found`. One call. */
 export async function requireProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
   const provider = await findProvider(providerId)
   if (provider === undefined || provider.organisationId !== organisationId)
@@ -26,7 +24,7 @@ export async function requireProvider({ organisationId }: Caller, providerId: st
   return provider
 }
 
-/** Removes a provider and its secret. Its users stay but cannot sign in. Four calls, and one to Secrets Manager. */
+/** The provider's users are kept but cannot sign in. */
 export async function remove(caller: Caller, providerId: string): Promise<void> {
   const { id, organisationId, type, displayName, secretName } = await requireProvider(caller, providerId)
   const failure = await commit(caller, {
@@ -37,13 +35,12 @@ export async function remove(caller: Caller, providerId: string): Promise<void> 
     ],
     audit: { action: 'identity_provider.delete', resource: id, detail: `${type} ${displayName}` },
   })
-  // Without an item it was already removed; otherwise its secret was changed.
+  // The failed condition returns no item if the provider was already removed; otherwise its secret was changed.
   if (failure)
     throw failure.item === undefined ? platformError('identity_provider_not_found') : platformError('conflict')
   await deleteOrphanQuietly(secretName)
 }
 
-/** Tests whether the platform can use a provider, and reports each check. Two calls, and those to the provider. */
 export async function test(caller: Caller, providerId: string): Promise<ProviderTest> {
   const provider = await requireProvider(caller, providerId)
   const checks = await runChecks(provider, await secretOf(provider))
@@ -58,7 +55,7 @@ export async function test(caller: Caller, providerId: string): Promise<Provider
   return response
 }
 
-/** The provider clients are loaded on demand, for a fast cold start. */
+/** Provider clients are loaded on demand, for a fast cold start. */
 async function runChecks(provider: ProviderRecord, secret: ProviderSecret): Promise<ProviderTest['checks']> {
   if (provider.type === 'LDAP') return (await import('./ldap/test.ts')).testLdap(provider, secret)
   return (await import('./oidc/test.ts')).testOidc(provider, secret)

@@ -7,26 +7,23 @@ import { isId } from '../id.ts'
 import { readState } from '../platform/state.ts'
 import { readSecret } from '../aws/secrets.ts'
 
-/** A provider, enabled or not; undefined if it does not exist. One call. */
 export async function findProvider(providerId: string): Promise<ProviderRecord | undefined> {
   const item = isId('idp', providerId) ? await get(keys.identityProvider(providerId)) : undefined
   return item && parseProvider(item)
 }
 
-/** All providers of the platform, ordered by id. One call per 1 MB, nearly always one. */
 export async function allProviders(): Promise<ProviderRecord[]> {
   return (await queryAll(keys.identityProviders())).map(parseProvider)
 }
 
-/** The enabled providers, optionally of one type. As many calls as `allProviders`. */
 export async function enabledProviders(type?: ProviderType): Promise<ProviderRecord[]> {
   const providers = await allProviders()
   return providers.filter((provider) => provider.isEnabled && (type === undefined || provider.type === type))
 }
 
 /**
- * The provider's secret; empty if it was lost. One call to Secrets Manager. Reads the record again if the secret was
- * changed since.
+ * Empty if the secret was lost. If it is missing, reads the record again, because a concurrent change may have replaced
+ * it.
  */
 export async function secretOf({ id, secretName }: ProviderRecord): Promise<ProviderSecret> {
   const text = await readSecret(secretName)
@@ -38,7 +35,7 @@ export async function secretOf({ id, secretName }: ProviderRecord): Promise<Prov
 
 const withoutTrailingSlashes = (address: string): string => address.replace(/\/+$/, '')
 
-/** The issuer of an OpenID Connect provider; '' for LDAP. */
+/** Empty for LDAP. */
 export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'settings'>): string {
   const { authorityHost = '', tenantId = '', baseUrl = '', realm = '', issuer = '' } = settings
   if (type === 'CloudDirectory') return `${withoutTrailingSlashes(authorityHost)}/${tenantId}/v2.0`
@@ -47,7 +44,7 @@ export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'sett
   return issuer
 }
 
-/** The portal's public URL from setup, without a trailing slash and safe for headers. One call. */
+/** Has no trailing slash and is safe in headers. */
 export const publicUrl = async (): Promise<string> =>
   withoutTrailingSlashes(new URL((await readState()).publicUrl ?? config.PLAT_API_URL).href)
 

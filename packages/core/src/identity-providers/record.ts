@@ -4,9 +4,8 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** The stored form of identity providers. Secrets are in Secrets Manager; the record contains their names. */
+/** Secrets are in Secrets Manager; the record contains only their names. */
 
-/** The settings of all types, as in `ProviderRequest`. */
 const Settings = z.object({
   tenantId: z.string().optional(),
   clientId: z.string().optional(),
@@ -30,7 +29,9 @@ const Settings = z.object({
 export type ProviderSettings = z.infer<typeof Settings>
 
 export const ProviderRecord = z.object({
-  /** Derived from organisation, type and location: a provider that is removed and added again keeps its users. */
+  /**
+   * Derived from organisation, type and location, so that a provider that is removed and added again keeps its users.
+   */
   id: z.string(),
   organisationId: z.string(),
   type: z.enum(providerTypes),
@@ -40,11 +41,10 @@ export const ProviderRecord = z.object({
   roleMappings: jsonString(z.array(z.object({ group: z.string(), role: z.enum(roleNames) }))),
   defaultRole: z.enum(roleNames),
   consent: z.enum(['Pending', 'Granted', 'Denied']).optional(),
-  /** The secret in Secrets Manager with `ProviderSecret` as JSON; every change uses a new name. */
+  /** The name of a secret with `ProviderSecret` as JSON. Every change of the secret uses a new name. */
   secretName: z.string(),
   createdAtMs: z.number(),
   updatedAtMs: z.number(),
-  /** Incremented by every change. */
   revision: z.number(),
 })
 export type ProviderRecord = z.infer<typeof ProviderRecord>
@@ -54,11 +54,12 @@ export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.pars
 export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bindPassword: z.string().optional() })
 export type ProviderSecret = z.infer<typeof ProviderSecret>
 
-/** A user as a provider reports it. */
 export interface ExternalIdentity {
-  /** Unique and never reassigned within the provider: OIDC `sub`; LDAP `entryUUID`, else the distinguished name. */
+  /**
+   * Unique and never reassigned within the provider: OIDC `sub`; LDAP `entryUUID`, otherwise the distinguished name.
+   */
   subject: string
-  /** The provider's name for the user. The platform's name differs if this one is taken. */
+  /** The provider's name for the user. The platform uses another one if it is taken. */
   username: string
   email: string
   groups: readonly string[]

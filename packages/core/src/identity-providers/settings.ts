@@ -9,7 +9,7 @@ type SettingName = keyof ProviderSettings
 
 interface TypeSpec {
   mandatory: readonly SettingName[]
-  /** The settings that identify the provider. */
+  /** Settings that identify the provider. */
   location: readonly SettingName[]
   secret: keyof ProviderSecret
   /** Optional settings with their defaults. */
@@ -53,16 +53,16 @@ const typeSpecs: Record<ProviderType, TypeSpec> = {
 
 export interface Configuration {
   settings: ProviderSettings
-  /** Identifies the provider within its type; undefined if a setting of it is missing. */
+  /** Identifies the provider within its type; undefined if one of the settings is missing. */
   location: string | undefined
-  /** The secret that the type needs. */
+  /** The kind of secret that the type needs. */
   secretField: keyof ProviderSecret
-  /** The secret, if the request includes it. */
+  /** Undefined if the request omits the secret. */
   secret: ProviderSecret | undefined
   errors: ErrorDetail[]
 }
 
-/** Parses a request and collects all validation errors. Throws `url_not_allowed`. No call. */
+/** Collects all validation errors. Throws `url_not_allowed` for private addresses. */
 export function parseConfiguration(request: ProviderRequest): Configuration {
   const spec = typeSpecs[request.type]
   const settings = settingsOf(spec, request)
@@ -82,7 +82,7 @@ export function parseConfiguration(request: ProviderRequest): Configuration {
   }
 }
 
-/** Settings of other types are dropped. */
+/** Drops settings of other types. */
 function settingsOf({ mandatory, defaults }: TypeSpec, request: ProviderRequest): ProviderSettings {
   const known = new Set<string>([...mandatory, ...Object.keys(defaults)])
   const entries = Object.entries({ ...defaults, ...request }).filter(
@@ -103,7 +103,7 @@ export const requiredError = (field: string): ErrorDetail =>
 const missingErrors = ({ mandatory }: TypeSpec, settings: ProviderSettings): ErrorDetail[] =>
   mandatory.filter((name) => settings[name] === undefined).map(requiredError)
 
-/** Entra tenant ids that accept accounts of any tenant. */
+/** Entra accepts accounts of any tenant with these ids. */
 const multiTenantId = /^(common|organizations|consumers)$/i
 
 const validators: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
@@ -130,7 +130,7 @@ function ldapErrors(url: string, isStartTls: boolean): ErrorDetail[] {
 
 const certificates = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
 
-/** Certificates only: a private key pasted by mistake would be visible to all administrators. */
+/** Rejects anything but certificates: a private key pasted by mistake would be visible to all administrators. */
 function certificateErrors({ caCertificate: text }: ProviderSettings): ErrorDetail[] {
   if (text === undefined) return []
   const blocks = text.match(certificates) ?? []

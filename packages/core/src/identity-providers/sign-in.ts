@@ -6,9 +6,8 @@ import type { Origin } from '../caller.ts'
 import type { ProviderRecord } from './record.ts'
 
 /**
- * Signs in with the local account of a name, else with the LDAP providers. Directories never receive the password of a
- * name with a local password. Three calls for a local account; others read the providers with one more, and so does a
- * failure. Throws the errors of the session's `signIn`, and `directory_unreachable`.
+ * Directories never receive the password of a name with a local password. Throws `invalid_credentials`, `rate_limited`
+ * or `directory_unreachable`.
  */
 export async function signIn({ username, password }: Credentials, origin: Origin): Promise<TokenSet> {
   const attempt = await beginAttempt(username, origin)
@@ -34,8 +33,8 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
 }
 
 /**
- * Starts a browser session by name and password, by the code of an identity provider (`browser` is its bound secret) or
- * by a refresh token. Same calls, errors and records as the API.
+ * `browser` is the secret that binds the code of an identity provider to the browser. Errors and audit entries are the
+ * same as for the API.
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,

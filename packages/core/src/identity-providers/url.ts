@@ -4,11 +4,11 @@ import { platformError } from '../error.ts'
 import { checkUrl } from '../outbound/outbound.ts'
 import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 
-/** Validates URLs of identity providers before a connection. Resolved addresses are checked when connecting. */
+/** Checks URLs when a provider is configured. The outbound guard checks the resolved addresses when it connects. */
 
 const allowlist = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-/** A validation error of a provider's field. The message contains no values. */
+/** `message` must not contain submitted values. */
 export const fieldError = (field: string, code: string, message: string): ErrorDetail => ({
   in: 'body',
   path: `/${field}`,
@@ -17,8 +17,8 @@ export const fieldError = (field: string, code: string, message: string): ErrorD
 })
 
 /**
- * Validates an HTTP address: plain http only if `PLAT_OUTBOUND_ALLOW` names it. Throws `url_not_allowed` for private
- * addresses and those with credentials.
+ * Plain http requires an entry in `PLAT_OUTBOUND_ALLOW`. Throws `url_not_allowed` for private addresses and those with
+ * credentials.
  */
 export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
   const url = parsePublicUrl(address)
@@ -32,10 +32,7 @@ export function httpAddressErrors(field: string, address: string): ErrorDetail[]
 
 const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 
-/**
- * The normalised address of a directory: scheme, host and port. Undefined if invalid. Throws `url_not_allowed` as
- * `httpAddressErrors` does.
- */
+/** Returns scheme, host and port; undefined if invalid. Throws `url_not_allowed` as `httpAddressErrors` does. */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
   const rest = pathname.replace(/^\/$/, '') + search + hash + username + password

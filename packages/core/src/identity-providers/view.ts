@@ -17,7 +17,7 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   return consent === undefined ? 'Configured' : consents[consent]
 }
 
-/** The API representation of a provider; `portal` is the portal's public URL. Records contain no secrets. */
+/** `portal` is the portal's public URL. */
 export const providerView = (record: ProviderRecord, portal: string): Provider => ({
   id: record.id,
   type: record.type,

@@ -4,17 +4,14 @@ import { indexedKeys } from '../db/index-page.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
-/** If there are more organisations, a job is assumed to be running. */
+/** With more organisations, the check assumes a running job. */
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** The number of job records checked; with as many candidates a job is assumed to be running. */
+/** With as many candidates, the check assumes a running job. */
 const candidateLimit = 100
 
-/**
- * Whether a job or operation runs in any organisation. Candidates come from the job totals, which lag as projections
- * do. Eleven calls per 1,000 organisations, 220 at most, and two per candidate.
- */
+/** Includes operations. Job totals select the organisations to check; they lag like all projections. */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
   for (let count = 0; count < limit; count += pageSize) {
@@ -29,7 +26,7 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   return true
 }
 
-/** Checks the job records: the totals lag and may still count an ended update, which must not block a rollback. */
+/** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
 async function isJobRunningIn(organisationId: string): Promise<boolean> {
   const range = { index: 'gsi3', pk: keys.organisationJobs(organisationId, 'Running') } as const
   const jobKeys = await indexedKeys({ ...range, newestFirst: true, limit: candidateLimit })

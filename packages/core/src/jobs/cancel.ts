@@ -8,14 +8,12 @@ import { transact } from '../db/transact.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
-/** Ends unclaimed jobs and requests cancellation of running ones. */
-
-/** A running job ends after this time if its relay does not confirm the cancellation. */
+/** Without a confirmation by the relay, a running job ends after this time. */
 export const cancelConfirmMs = 60_000
-/** A transaction has 100 writes; a job takes up to three. */
+/** A transaction has at most 100 writes; a job needs up to three. */
 export const maxJobsPerTransaction = 32
 
-/** The time of the change, and the response to store for an idempotent request. */
+/** The time of the change, and the response to store for repeats of the request. */
 interface CancelContext {
   atMs?: number
   response?: unknown
@@ -23,7 +21,7 @@ interface CancelContext {
 
 const responseOf = ({ response }: CancelContext) => (response === undefined ? {} : { response })
 
-/** Ends unclaimed jobs, all or none; returns whether all were unchanged. One transaction. */
+/** Ends all jobs or none. Returns false if a job has changed. */
 export async function finishQueued(
   actor: Actor,
   jobs: readonly JobRecord[],
@@ -63,7 +61,7 @@ function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelConte
   ]
 }
 
-/** Requests cancellation of a running job by its relay; returns whether the job was unchanged. One transaction. */
+/** Returns false if the job has changed. */
 export async function requestCancel(actor: Actor, job: JobRecord, context: CancelContext = {}): Promise<boolean> {
   if (job.cancelRequestedAtMs === undefined) {
     const failure = await commit(actor, {
@@ -77,7 +75,7 @@ export async function requestCancel(actor: Actor, job: JobRecord, context: Cance
   return true
 }
 
-/** Requests cancellation of many jobs of a cancelled batch, all or none. One transaction. */
+/** Changes all jobs or none. Returns false if a job has changed. */
 export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<boolean> {
   if (await transact(jobs.map((job) => cancelWrite(job)))) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))

@@ -15,21 +15,18 @@ import { transitionOf } from '../outbox/record.ts'
 import { signer } from '../signing/keys.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed } from './record.ts'
 
-/** Relays claim jobs under a lease. */
-
 /**
- * A lease expires this long after the relay's last message about the job. It is never shorter than the time after which
- * a silent cluster is Degraded.
+ * Time from the relay's last message about the job until its lease expires. At least the time after which a silent
+ * cluster is Degraded.
  */
 const leaseMs = Math.max(600_000, heartbeatTimeouts(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
-/** Heartbeats renew a lease after this time, so that most of them write nothing. */
+/** A heartbeat renews only leases older than this, so that most heartbeats write nothing. */
 const renewAfterMs = 150_000
-/** The server ends a job this long after its time limit, if its relay has not. */
+/** Time after a job's time limit until the platform ends it, if its relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200
 
-/** When the sweep must check a running job. */
 export const nextCheckWhileRunning = (
   job: Pick<JobRecord, 'startedAtMs' | 'timeoutSeconds' | 'leaseRenewedAtMs' | 'cancelRequestedAtMs'>,
   confirmMs: number,
@@ -40,9 +37,7 @@ export const nextCheckWhileRunning = (
     job.cancelRequestedAtMs === undefined ? Number.MAX_SAFE_INTEGER : job.cancelRequestedAtMs + confirmMs,
   )
 
-/**
- * A job of the relay's own cluster; others throw `job_not_found`. A replaced relay throws `unauthenticated`. One call.
- */
+/** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `unauthenticated`. */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
 }
@@ -63,8 +58,8 @@ async function jobAndPayloadOf(
 }
 
 /**
- * Claims a waiting job. Two calls. One of concurrent claims succeeds; the relay may repeat it with the same idempotency
- * key after a lost response.
+ * One of several concurrent claims succeeds. After a lost response, the relay may repeat the claim with the same
+ * idempotency key.
  */
 export async function claim(caller: RelayCaller, jobId: string, claimKey: string | undefined): Promise<Claim> {
   const { organisationId, clusterId, relayId } = caller
@@ -111,7 +106,9 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
   return claimResponse(running, leaseId, payload)
 }
 
-/** The signed statement binds the job, cluster and payload for a short time; the relay verifies it. */
+/**
+ * The statement binds the job, cluster and payload for ten minutes; the relay verifies it before running the script.
+ */
 async function claimResponse(job: JobRecord, leaseId: string, payload: string): Promise<Claim> {
   const { kid, key } = await signer('statement')
   const claims = {
@@ -128,14 +125,12 @@ async function claimResponse(job: JobRecord, leaseId: string, payload: string): 
   return { leaseId, leaseExpiresAt, statement, payload: parsePayload(payload) }
 }
 
-/** Renews a running job's lease; writes only after some time. Idempotent. */
 export async function renewLease(job: JobRecord): Promise<void> {
   if (now() - job.leaseRenewedAtMs < renewAfterMs) return
   const condition = { status: { is: 'Running' }, leaseId: { is: job.leaseId } } as const
   await tryUpdate(keys.job(job.organisationId, job.id), { set: { leaseRenewedAtMs: now() } }, condition)
 }
 
-/** Throws unless the relay holds this lease. */
 export function checkLease(job: JobRecord, { relayId }: RelayCaller, leaseId: string): void {
   if (job.leaseId !== leaseId || job.relayId !== relayId) throw platformError('lease_not_held')
 }

@@ -16,7 +16,7 @@ import { exitCodeOf, resultWrite } from './result.ts'
 
 const attempts = 4
 
-/** Completes a job as its relay reports. Idempotent. After a different end the report is stored as `lateResult`. */
+/** Idempotent. If the job has already ended differently, the report is stored as `lateResult`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -39,7 +39,7 @@ const reasons = {
   timed_out: 'execution_timeout',
   rejected: 'relay_rejected',
   interrupted: 'interrupted',
-  // No user requested the cancellation.
+  // The relay cancelled the job without a request by a user.
   cancelled: 'interrupted',
 } as const satisfies Partial<Record<Outcome, JobRecord['statusReason']>>
 
@@ -51,7 +51,6 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
 }
 
-/** The writes that end a running job: its record and its cluster's counter. */
 export const finishWrites = (
   job: JobRecord,
   end: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
@@ -62,7 +61,7 @@ export const finishWrites = (
       set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
       remove: ['duepk', 'duesk'],
     },
-    // Fails if output arrived since the job was read: the result must include it.
+    // Fails if output arrived since the job was read, because the result must include it.
     { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
   ),
   patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),

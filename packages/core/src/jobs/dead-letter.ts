@@ -10,11 +10,9 @@ import { JobRecord } from './record.ts'
 import { log } from '../log.ts'
 import { type BatchReference, type JobReference } from '../aws/queues.ts'
 
-/** Handles dead-lettered messages: their jobs fail. */
-
 const deadLettered = { status: 'Failed', statusReason: 'dead_lettered' } as const
 
-/** Fails a job that could not be dispatched; leaves dispatched and ended jobs unchanged. Two calls. */
+/** Jobs that are dispatched or have ended stay unchanged. */
 export async function deadLetterJob({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return
@@ -24,7 +22,7 @@ export async function deadLetterJob({ organisationId, jobId }: JobReference): Pr
   if (!(await finishQueued(system(organisationId), [job], deadLettered))) throw storeContention()
 }
 
-/** Fails the jobs of a batch that could not be stored; stored jobs continue. */
+/** Only jobs that are not yet stored fail; stored jobs continue. */
 export async function deadLetterBatch(reference: BatchReference): Promise<void> {
   const { organisationId, batchId } = reference
   const isOpen = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const

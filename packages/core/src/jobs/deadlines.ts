@@ -12,9 +12,9 @@ import { finishWrites } from './complete.ts'
 import { resultWrite } from './result.ts'
 import { type JobRecord, effectsOfFinish } from './record.ts'
 
-/** Enforces deadlines of jobs: delivery timeout, lease and cancellation. */
+/** Deadlines are the delivery timeout, the lease, the time limit and the confirmation of a cancellation. */
 
-/** Ends an overdue job or schedules its next check; re-enqueues an undispatched job. One transaction. */
+/** Also enqueues a job again that was not dispatched, because its message may be lost. */
 export async function enforceDeadline(job: JobRecord): Promise<void> {
   if (job.status === 'Queued') return checkQueued(job)
   if (job.status === 'Running') return checkRunning(job)

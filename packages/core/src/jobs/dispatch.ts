@@ -7,9 +7,7 @@ import { isTerminal, parseJob } from './record.ts'
 import { enqueueProjections, type JobReference } from '../aws/queues.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
-/**
- * Puts a job into its cluster's inbox for the relay's next heartbeat and notifies a waiting relay. Idempotent. Two calls.
- */
+/** Idempotent, because the message may arrive twice. */
 export async function dispatch({ organisationId, jobId }: JobReference): Promise<void> {
   const item = await get(keys.job(organisationId, jobId))
   if (item === undefined) return

@@ -26,11 +26,8 @@ import { requestCancel, finishQueued } from './cancel.ts'
 import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
 import { readResult } from './result.ts'
 
-/** Use cases of callers: submit, read and cancel jobs. */
-
 const attempts = 5
 
-/** Accepts a job. One transaction and one message; one more read with target nodes. */
 export async function submit(caller: Caller, submission: JobSubmission): Promise<AcceptedJob> {
   const { organisationId } = caller
   const payload = payloadOf(submission)
@@ -56,7 +53,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     response,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
     ...effectsOfQueued(job),
-    // The dispatch enqueues the projections too, which saves a message.
+    // The dispatch also enqueues the projections, which saves a message.
     isEnqueued: true,
   })
   await enqueueJob({ organisationId, jobId: job.id })
@@ -67,7 +64,7 @@ async function checkTargets(organisationId: string, clusterId: string, targets: 
   const item = await get(keys.nodes(organisationId, clusterId))
   const known = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => known.has(id))) return
-  // Report an unknown cluster before unknown nodes.
+  // An unknown cluster must be reported before its nodes.
   const existing = item ?? (await get(keys.cluster(organisationId, clusterId)))
   throw platformError(existing === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
@@ -92,7 +89,6 @@ const newJob = (
   }
 }
 
-/** One job with its result. One call; more for output beyond 32 KiB, and for a batch's job that is not stored yet. */
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
   const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
   if ('operation' in lookup) return operationView(lookup.operation)
@@ -112,12 +108,11 @@ async function readStoredJob(organisationId: string, jobId: string) {
   if (record && isOperation(record)) return { operation: parseOperation(record) }
   if (!record || !payload) return undefined
   const job = parseJob(record)
-  // The read is not atomic: the job may have ended after its result was read.
+  // The reads are not one snapshot: the job may have ended after its result was read.
   const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
 }
 
-/** Cancels a queued job at once, and a running job through its relay. Two calls. */
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -149,15 +144,12 @@ const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as 
 
 const maxPayloadBytes = 262_144
 
-/** A valid payload and its JSON `text`, which the relay receives. */
+/** `text` is the JSON that the relay receives. */
 export interface SubmittedPayload extends InvokeScriptPayload {
   text: string
 }
 
-/**
- * Validates the payload of a submission `under` a path of the body. Throws `unknown_job_type`,
- * `job_type_not_submittable`, `validation_failed` or `payload_too_large`.
- */
+/** `under` is the path of the submission in the request body, for error details. */
 export function payloadOf({ type, payload }: JobSubmission, under: readonly PropertyKey[] = []): SubmittedPayload {
   if (type !== 'InvokeScript') {
     throw platformError(

@@ -13,7 +13,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Pages of jobs, newest first. Lists lag behind by the delay of indexes, totals by the delay of projections. */
+/** Newest first. Pages lag behind writes like indexes, totals like projections. */
 
 export interface JobFilter {
   clusterId?: string | undefined
@@ -27,10 +27,7 @@ export interface JobPage extends Page {
   totalCount: number
 }
 
-/**
- * One page. Three calls; more only far from both ends of thousands. A batch filter reads all jobs of the batch, six
- * calls for 500; cluster and status together walk both indexes. By type: see `operations/list.ts`.
- */
+/** A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. */
 export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
   const matching = await findJobs(caller, filter, { page, pageSize })
   return { items: matching.jobs.map(summary), totalCount: matching.totalCount, page, pageSize }
@@ -85,7 +82,7 @@ const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? jo
 const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFilter): boolean =>
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
-/** Index entries of removed or changed jobs are neither shown nor counted. */
+/** Index items of jobs that have been removed or changed are neither shown nor counted. */
 async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promise<JobMatches> {
   const { keys: pageKeys, totalCount } = await keysOfPage
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
@@ -94,7 +91,7 @@ async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promis
   return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length) }
 }
 
-/** Jobs of one batch by id. Pending ones are read first, because they may be stored during the request. */
+/** Pending jobs are read first, because they may be stored during the request. */
 async function pageOfBatch(
   organisationId: string,
   batchId: string,

@@ -1,9 +1,9 @@
-/** Retained output of a job: the first 256 KiB and the last 768 KiB, cut between characters. */
+/** The first 256 KiB and the last 768 KiB of a job's output are retained, cut between characters. */
 
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** A part of the output at a byte offset. */
+/** `offset` is in bytes. */
 export interface ByteRange {
   offset: number
   data: string
@@ -23,7 +23,7 @@ function cutStart(bytes: Buffer, start: number): Buffer {
   return bytes.subarray(cut)
 }
 
-/** The retained text of ordered ranges, out of `totalBytes`. */
+/** `ranges` must be in order of their offsets; `totalBytes` includes output that was not retained. */
 export function retainedOutput(ranges: readonly ByteRange[], totalBytes: number): string {
   if (totalBytes <= headBytes + tailBytes) return ranges.map(({ data }) => data).join('')
   const tailFrom = totalBytes - tailBytes
@@ -38,14 +38,14 @@ export function retainedOutput(ranges: readonly ByteRange[], totalBytes: number)
   return Buffer.concat(parts).toString()
 }
 
-/** The part from an offset on, cut at the next whole character. */
+/** Cuts at the next whole character. */
 export function truncateAt({ offset, data }: ByteRange, from: number): ByteRange {
   const bytes = Buffer.from(data)
   const rest = cutStart(bytes, from - offset)
   return { offset: offset + bytes.length - rest.length, data: rest.toString() }
 }
 
-/** The text, cut to its first quarter and its end if it exceeds `maxBytes` of a function's response. */
+/** Keeps the start and the end of the text, about a quarter and three quarters of `maxBytes`. */
 export function fitToResponse(text: string, maxBytes: number): string {
   let result = text
   for (let size = encodedSize(result); size > maxBytes; size = encodedSize(result)) {
@@ -55,5 +55,5 @@ export function fitToResponse(text: string, maxBytes: number): string {
   return result
 }
 
-/** A function's response is JSON with the body as a JSON string: a quote becomes four characters. */
+/** A function's response is JSON that contains the body as a JSON string, so a quote becomes four characters. */
 const encodedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))

@@ -15,18 +15,18 @@ import { truncateAt, headBytes, tailBytes } from './output-range.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
 import { lastChunk, readChunks } from './result.ts'
 
-/** Live output: relays append it, callers read it from an offset. */
+/** Relays append output while a job runs; callers read it from a byte offset. */
 
 const attempts = 4
-/** Output between head and tail is deleted after every so many bytes. */
+/** Output between head and tail is deleted each time this many bytes have been added. */
 const truncateEveryBytes = 131_072
-/** Even control characters, seven bytes each, stay below the response limit of a function. */
+/** Even control characters, which take seven bytes each, fit into the response of a function. */
 const readChunkLimit = 10
-/** Pauses between reads while waiting for output. */
+/** Polling starts with the first pause, which doubles up to the longest one. */
 const firstPauseMs = 250
 const longestPauseMs = 1000
 
-/** Appends output. Idempotent by `seq`. Two calls. */
+/** Idempotent by `seq`. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < attempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
@@ -56,11 +56,11 @@ function appendWrites(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream
   ]
 }
 
-/** Deletes output between the first 256 KiB and the last 768 KiB. The next call continues an interrupted deletion. */
+/** Keeps the first 256 KiB and the last 768 KiB. The next append continues an interrupted deletion. */
 async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
   const total = outputBytes + addedBytes
   const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
-  // One chunk may overlap the start of the tail and is kept.
+  // The chunk that may overlap the start of the tail is not deleted.
   const deleteTo = total - tailBytes - outputChunkBytes
   if (!isDue || deleteTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
@@ -68,10 +68,7 @@ async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, adde
   await removeAll({ pk, from, to })
 }
 
-/**
- * Output from a byte offset on. Two calls. While a running job has no new output, polls with growing pauses for up to
- * `waitSeconds`.
- */
+/** Polls for up to `waitSeconds` while a running job has no new output. */
 export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
   const deadlineMs = now() + waitSeconds * 1000
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -100,7 +97,7 @@ const outputOfOperation = (operation: OperationRecord, offset: number): JobOutpu
   finished: isOperationTerminal(operation),
 })
 
-/** Chunks from an offset on; the first one is cut at the offset. */
+/** The first chunk is cut if the offset is inside it. */
 async function readFrom(job: JobRecord, offset: number): Promise<OutputChunk[]> {
   const chunks = await readChunks(job, offset, readChunkLimit)
   if (chunks[0]?.offset === offset) return chunks

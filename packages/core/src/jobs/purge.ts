@@ -11,17 +11,17 @@ import { transitionOf } from '../outbox/record.ts'
 
 const PurgeMarker = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
-/** Time per sweep for purging the jobs of a cluster. */
+/** Time per cluster and sweep. */
 const purgeTimeMs = 5000
-/** Indexes lag: a removed cluster is checked until it has shown no jobs for this long. */
+/** A cluster's jobs may appear in the index late, so a removed cluster is checked for at least this long. */
 const indexLagMs = 60_000
-/** Records removed in one transaction with their totals. */
+/** Records that one transaction removes and subtracts from the totals. */
 const recordsPerTransaction = 50
 
-/** Jobs whose output and results are removed concurrently. */
+/** Number of jobs whose output and results are removed concurrently. */
 const concurrency = 10
 
-/** Purges the jobs and the timeline of a removed cluster, and finally its marker. The next sweep continues. */
+/** The next sweep continues an interrupted purge. */
 export async function purgeCluster(marker: Item): Promise<void> {
   const { organisationId, clusterId, removedAtMs } = PurgeMarker.parse(marker)
   const areJobsPurged = await purgeJobs(organisationId, clusterId, now() + purgeTimeMs)
@@ -31,7 +31,7 @@ export async function purgeCluster(marker: Item): Promise<void> {
   await transact([isDone ? remove(key) : patch(key, { set: keys.due(clusterId, now() + 1000) })])
 }
 
-/** Purges ended jobs of a removed cluster until the index ends or the time is over; returns whether it found none. */
+/** Returns false if the index still listed jobs. */
 async function purgeJobs(organisationId: string, clusterId: string, untilMs: number): Promise<boolean> {
   let isEmpty = true
   let after: Item | undefined
@@ -48,10 +48,10 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
   return isEmpty
 }
 
-/** Removes the record last, with its totals: the index lists a job until its record is removed. */
+/** Removes the record last, because the index lists a job until its record is removed. */
 async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
   for (let from = 0; from < jobKeys.length; from += concurrency) {
-    // The range starts after the record.
+    // The suffix excludes the job's own record from the range.
     await Promise.all(jobKeys.slice(from, from + concurrency).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
   const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)

@@ -12,7 +12,7 @@ import { type Item } from '../db/table.ts'
 import { isOperation } from '../operations/record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
-/** The stored form of a job. Payload and result are separate items, so that status changes do not rewrite them. */
+/** Payload and result are separate items, so that a status change does not rewrite them. */
 export const JobRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -24,13 +24,13 @@ export const JobRecord = z.object({
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** Relays may claim the job until this time. */
+  /** A relay may claim the job until this time. */
   expiresAtMs: z.number(),
-  /** The delivery timeout of a batch's job. */
+  /** Set for jobs of a batch. */
   deliverWithinSeconds: z.number().optional(),
   /** Set until the batch releases the job. */
   isThrottled: z.literal(true).optional(),
-  /** When the job was put into its cluster's inbox. */
+  /** The time when the job was put into its cluster's inbox. */
   dispatchedAtMs: z.number().optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
@@ -38,11 +38,11 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** The relay's idempotency key of the claim. */
+  /** The idempotency key of the relay's claim. */
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   outputBytes: z.number().default(0),
-  /** Identifies a repeated completion. */
+  /** A hash of the relay's report, to recognise its repetition. */
   completion: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })
@@ -50,7 +50,7 @@ export type JobRecord = z.infer<typeof JobRecord>
 
 export const parseJob = (item: Item): JobRecord => JobRecord.parse(item)
 
-/** The job of an item; undefined for an operation, which has no relay. */
+/** Returns undefined for an operation, because operations have no relay. */
 export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
   item === undefined || isOperation(item) ? undefined : parseJob(item)
 
@@ -60,7 +60,6 @@ export const parsePayload = (text: unknown): Record<string, unknown> => Payload.
 
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 
-/** A final status with its reason. */
 export interface JobEnd {
   status: 'Completed' | 'Failed' | 'Cancelled'
   statusReason?: JobRecord['statusReason']
@@ -69,7 +68,6 @@ export interface JobEnd {
 
 const endNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
 
-/** Event data common to all job events. */
 export const jobEventData = ({
   id,
   clusterId,
@@ -89,7 +87,6 @@ export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
   transitions: [transitionOf(job, undefined, 'Queued')],
 })
 
-/** Effects of a job's end: the event and the status transition. */
 export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
   const data = { ...jobEventData(job), previousStatus, statusReason, exitCode }
@@ -99,13 +96,12 @@ export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode
   }
 }
 
-/** Effects of a job that ended at creation. */
+/** The job had no previous status. */
 export const effectsOfFailedCreation = (job: JobRecord, end: JobEnd) => ({
   ...effectsOfFinish(job, end),
   transitions: [transitionOf(job, undefined, end.status)],
 })
 
-/** The API representation in lists: without payload and result. */
 export const jobSummary = (record: JobRecord): JobSummary => ({
   id: record.id,
   clusterId: record.clusterId,
@@ -119,7 +115,6 @@ export const jobSummary = (record: JobRecord): JobSummary => ({
   ...optionalTimestamp('cancelRequestedAt', record.cancelRequestedAtMs),
 })
 
-/** The API representation without the result. */
 export const jobView = (record: JobRecord, payload: Record<string, unknown>): Job => ({
   ...jobSummary(record),
   payload,

@@ -7,16 +7,16 @@ import { type Item, query, queryAll, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { fitToResponse, headBytes, retainedOutput, tailBytes } from './output-range.ts'
 
-/** Results of ended jobs. The result item includes up to 32 KiB of output; more output stays in chunks. */
+/** The result item includes up to 32 KiB of output, so that reading a small job needs no further reads. */
 
 const maxInlineBytes = 32_768
-/** Many small chunks take much more space than their text. */
+/** Many small chunks need much more space than their text. */
 const maxInlineChunks = 200
 const maxInlineJsonBytes = 100_000
 
 /**
- * Limits the output of the job and of all nodes, each: a function response has at most 6 MB, and encoding grows line
- * breaks threefold and control characters sevenfold.
+ * Applies to the output of the job and to that of all nodes. A function response has at most 6 MB, and encoding makes
+ * line breaks three times and control characters seven times as long.
  */
 const maxResponseBytes = 2_400_000
 
@@ -26,7 +26,6 @@ const Chunks = z.array(
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
 const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
-/** The write that stores a result. One call if there is little output. */
 export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
   const chunks = await inlineChunks(job)
   return replace(keys.result(job.organisationId, job.id), {
@@ -42,14 +41,13 @@ async function inlineChunks(job: JobRecord): Promise<string | undefined> {
   return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
 }
 
-/** The first non-zero exit code of the nodes, else 0; null if a node was stopped. */
+/** The first non-zero exit code of the nodes, otherwise 0; null if a node was stopped. */
 export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
   if (nodes.length === 0) return reported
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
   return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
 
-/** All stored output from a byte offset on. One call per MB. */
 export async function readChunks(
   { organisationId, id }: JobRecord,
   fromOffset: number,
@@ -60,7 +58,7 @@ export async function readChunks(
   return Chunks.parse(await queryAll({ pk, from, to: `${to}~` }, limit))
 }
 
-/** The last stored chunk that starts at or before a byte offset. One call. */
+/** The chunk that starts at or before `offset`. */
 export async function lastChunk({ organisationId, id }: JobRecord, offset: number): Promise<OutputChunk | undefined> {
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)

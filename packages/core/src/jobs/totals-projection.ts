@@ -4,21 +4,17 @@ import * as keys from '../db/keys.ts'
 import { type Item, type WriteItem, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
-/**
- * Counts the jobs of an organisation, in total and by status: one write per projection transaction. Job transactions do
- * not write the counts, which would cause contention.
- */
+/** Counts jobs in a projection, because a count written by every job transaction would cause contention. */
 export const jobTotalsProjection: Projection = { name: 'job totals', writes }
 
-/** The number of jobs in the totals item, all or of one status. */
 export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, Number(item?.[status] ?? 0))
 
-/** The number of jobs without operations. */
+/** Excludes operations. */
 export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, countJobs(item, status) - Number(item?.[operationsOf(status)] ?? 0))
 
-/** Operations are also counted separately. */
+/** Operations are part of the totals and are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {

@@ -1,11 +1,7 @@
-/** Splits items into chunks of a size; the last one may be smaller. */
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 
-/**
- * Runs the work for each item in order, with limited concurrency. After an error, starts no more items, waits for the
- * running ones, and throws.
- */
+/** After an error, starts no more items, waits for the running ones, and throws. */
 export async function forEachLimit<Item>(
   limit: number,
   items: readonly Item[],
@@ -27,7 +23,6 @@ export async function forEachLimit<Item>(
   if (errors.length > 0) throw errors[0]
 }
 
-/** Runs the work unless `limit` runs with that name are in progress. */
 export type Bulkhead = <Result>(name: string, limit: number, work: () => Promise<Result>) => Promise<Result>
 
 /** Limits the concurrency of this process by name. Excess work fails at once instead of waiting. */

@@ -1,4 +1,4 @@
-/** A map that evicts its oldest entries beyond a limit. */
+/** Evicts the oldest items beyond the limit. */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, Value>()
   private readonly limit: number

@@ -2,14 +2,14 @@ import { writeSync } from 'node:fs'
 import { config } from '../config.ts'
 
 /**
- * Named points where a test can kill, hang or break the process. `PLAT_FAILPOINT` arms one: `<name>=kill`, `=hang` or
- * `=throw`, and `@<n>` for its n-th hit.
+ * A test can kill, hang or break the process at a failpoint. `PLAT_FAILPOINT` is `<name>=kill`, `=hang` or `=throw`,
+ * and `@<n>` selects the n-th hit.
  */
 
 const [, armed, effect, nth] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []
 let hits = 0
 
-/** Marks a point between two effects that a crash may separate. */
+/** Belongs between two effects that a crash may separate. */
 export async function failpoint(name: string): Promise<void> {
   if (name !== armed || ++hits !== Number(nth ?? 1)) return
   if (effect === 'throw') throw new Error(`Failpoint ${name}`)

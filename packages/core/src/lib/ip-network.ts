@@ -1,7 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * The key of an address for rate limits: an IPv4 address, also if mapped to IPv6, or the first 64 bits of IPv6.
+ * The address as a key for rate limits. IPv6 addresses are cut to 64 bits, because one client controls at least that
+ * range.
  */
 export function ipNetworkOf(address: string): string {
   const [plain = ''] = address.split('%')

@@ -4,19 +4,15 @@ import { config } from '../config.ts'
 import { currentTraceId } from '../log.ts'
 import { version } from './version.ts'
 
-/**
- * Metrics in CloudWatch's embedded metric format: one JSON line per request, batch or scheduled run. No calls. Enabled
- * by `PLAT_METRICS`.
- */
+/** Each request, queue batch or scheduled run writes one JSON line in CloudWatch's embedded metric format. */
 
 type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 
-/** All metrics with their units. Within one line, counts are summed; of durations the maximum is written. */
+/** Within one line, counts are summed; of durations, the maximum is written. */
 export const metricUnits = {
-  /** API responses and their duration. */
   Requests: 'Count',
   RequestDuration: 'Milliseconds',
-  /** 5xx responses, written with every request, so that the average is the error rate. */
+  /** 5xx responses. Recorded for every request, so that the average is the error rate. */
   ServerErrors: 'Count',
   /** 429 responses. */
   RateLimited: 'Count',
@@ -27,7 +23,7 @@ export const metricUnits = {
   ScheduledRuns: 'Count',
   ScheduledRunFailures: 'Count',
   ScheduledRunDuration: 'Milliseconds',
-  /** How overdue the oldest item of a sweep was. */
+  /** Time by which the oldest due item of a sweep was overdue. */
   SweepDelay: 'Seconds',
   /** Items that a sweep failed to process. */
   SweepFailures: 'Count',
@@ -45,14 +41,14 @@ export const metricUnits = {
 export type MetricName = keyof typeof metricUnits
 
 const namespace = 'Platform'
-/** Only one dimension, because each combination of values is billed as a metric. Other fields can be searched. */
+/** A single dimension, because each combination of values is billed as a metric. All fields can be searched. */
 const dimensions = [['Function']]
 
 type Values = Map<MetricName, number>
 
 const storage = new AsyncLocalStorage<Values>()
 
-/** Adds to the metrics of the current `withMetrics`; otherwise does nothing. */
+/** Does nothing outside of `withMetrics`. */
 export function recordMetric(name: MetricName, value = 1): void {
   const values = storage.getStore()
   if (values === undefined || !Number.isFinite(value)) return
@@ -61,7 +57,7 @@ export function recordMetric(name: MetricName, value = 1): void {
   else values.set(name, metricUnits[name] === 'Count' ? previous + value : Math.max(previous, value))
 }
 
-/** Runs the work and writes one line with its metrics, even on error. */
+/** Writes the line even on error. */
 export async function withMetrics<Result>(work: () => Promise<Result>): Promise<Result> {
   if (config.PLAT_METRICS === 'off') return work()
   const values: Values = new Map()
@@ -72,7 +68,7 @@ export async function withMetrics<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-/** The line in the embedded metric format. The trace id links a metric to the request's log. */
+/** The trace id links a metric to the request's log. */
 function metricLine(values: Values): object {
   const traceId = currentTraceId()
   const Metrics = [...values.keys()].map((Name) => ({ Name, Unit: metricUnits[Name] }))

@@ -1,7 +1,10 @@
 import { config } from '../config.ts'
 import { log } from '../log.ts'
 
-/** Notifies a gateway that holds a relay's heartbeat of new work. Best effort: the next heartbeat returns the same. */
+/**
+ * Notifies a gateway that holds a relay's heartbeat. Errors are only logged, because the next heartbeat returns the
+ * same work.
+ */
 export async function notifyRelay(channel: string): Promise<void> {
   if (config.PLAT_RELAY_NOTIFY_URL === '') return
   try {

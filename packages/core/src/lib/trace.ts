@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 
 const traceparent = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/
 
-/** The trace id of a W3C `traceparent` header, or a new one. */
+/** Takes the id from a W3C `traceparent` header if it is valid. */
 export const traceIdOf = (header?: string): string => traceparent.exec(header ?? '')?.[1] ?? newTraceId()
 
-/** A new trace id: 32 hex digits. `randomUUID` buffers randomness, which makes it six times as fast. */
+/** 32 hex digits. `randomUUID` buffers randomness, which makes it six times as fast as `randomBytes`. */
 export const newTraceId = (): string => randomUUID().replaceAll('-', '')

@@ -2,7 +2,7 @@ import type { ErrorDetail } from '@platform/contract/common'
 import * as z from 'zod'
 import { validationFailed } from '../error.ts'
 
-/** Parses a part of a request; throws one detail per invalid field. Details contain no values. */
+/** Throws one detail per invalid field. Details contain no submitted values. */
 export function parsePart<Schema extends z.ZodType>(
   part: ErrorDetail['in'],
   schema: Schema,
@@ -21,21 +21,20 @@ export function parsePart<Schema extends z.ZodType>(
   )
 }
 
-/** Parses a request body, or its part at the path `under`. */
+/** `under` is the path of the value in the request body. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   under: readonly PropertyKey[] = [],
 ): z.output<Schema> => parsePart('body', schema, value, under)
 
-/** A JSON Pointer (RFC 6901). */
+/** RFC 6901. */
 export const jsonPointer = (path: readonly PropertyKey[]): string =>
   path
     .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('')
     .slice(0, 500)
 
-/** A schema for values that are stored as JSON text. */
 export const jsonString = <Schema extends z.ZodType>(schema: Schema) =>
   z
     .string()

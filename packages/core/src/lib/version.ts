@@ -2,8 +2,8 @@ import packageFile from '../../package.json' with { type: 'json' }
 
 declare const releasedVersion: string | undefined
 
-/** Whether this code was applied as a release, instead of deployed or run from a checkout. */
+/** False for code that was deployed or runs from a checkout. */
 export const isReleased: boolean = typeof releasedVersion === 'string'
 
-/** The version of this code: from its release, in a checkout from package.json. SemVer. */
+/** SemVer; taken from the release, or in a checkout from package.json. */
 export const version: string = typeof releasedVersion === 'string' ? releasedVersion : packageFile.version

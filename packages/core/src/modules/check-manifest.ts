@@ -4,7 +4,7 @@ import { iconNames } from './icons.ts'
 import { isUnder } from './routes.ts'
 import { sdkRange } from './sdk-range.ts'
 
-/** Manifest rules that the schema cannot express. */
+/** Contains the manifest rules that the schema cannot express. */
 
 export interface ManifestProblem {
   path: readonly (string | number)[]
@@ -18,7 +18,6 @@ const reservedId = 'catalog'
 /** Reserved for control requests of the platform. */
 const controlPaths = '/_platform'
 
-/** All problems of a manifest that matches the schema. */
 export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
   ...idProblems(manifest),
   ...specProblems(manifest),

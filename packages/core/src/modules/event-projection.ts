@@ -15,7 +15,6 @@ import { isSubscribed } from '../webhooks/record.ts'
 
 /** Undelivered events expire after this time. */
 export const eventRetentionSeconds = 24 * 3600
-/** The cache time of subscriptions. */
 const cacheMs = 2000
 
 interface Subscriber {
@@ -25,7 +24,6 @@ interface Subscriber {
 
 let cache: { atMs: number; subscribers: readonly Subscriber[] } | undefined
 
-/** Modules with subscriptions. At most one call. */
 async function currentSubscribers(): Promise<readonly Subscriber[]> {
   // The absolute difference, because the clock may be set back.
   if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheMs) {
@@ -36,12 +34,11 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
   return cache.subscribers
 }
 
-/** The modules with new events, by the records of a projection run. */
+/** Passes the modules with new events from `beforeCommit` to `afterCommit`. */
 const moduleIdsByRecords = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
 export const moduleEventProjection: Projection = {
   name: 'modules',
-  /** One call in two seconds, and one per 25 items. */
   beforeCommit: async (_, records) => {
     if (!records.some(({ events }) => events.length > 0)) return
     const pending = (await currentSubscribers()).map((subscriber) => ({
@@ -52,7 +49,7 @@ export const moduleEventProjection: Projection = {
     const moduleIds = pending.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
     moduleIdsByRecords.set(records, new Set(moduleIds))
   },
-  /** One message per module. If it is lost, the next supervision run delivers. */
+  /** If this message is lost, the next supervision run delivers the events. */
   afterCommit: async (organisationId, records) => {
     await Promise.all(
       [...(moduleIdsByRecords.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)),

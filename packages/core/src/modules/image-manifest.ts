@@ -8,15 +8,14 @@ import { PlatformError } from '../error.ts'
 import { parseManifest, type ParsedManifest, manifestTooLarge } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
-/** An image and the client of its registry. */
 export interface ImageSource {
   client: RegistryClient
   image: Image
 }
 
 /**
- * The manifest at the given URL, else the one in the image. If the signed image has one, both must be equal. Throws
- * manifest errors and `RegistryError`.
+ * Reads the manifest at `manifestUrl`, or the one in the image. If the image is signed and contains a manifest, both
+ * must be equal.
  */
 export async function manifestOf(
   source: ImageSource,
@@ -37,7 +36,7 @@ export async function manifestOf(
 
 const noManifestMessage = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
 
-/** Paths of the manifest in an image, in order of precedence. */
+/** In order of precedence. */
 function manifestPaths({ config: { config } }: Image): string[] {
   const { WorkingDir: folder = '' } = config
   return ['/module.json', ...(folder === '' ? [] : [`${folder}/module.json`])]

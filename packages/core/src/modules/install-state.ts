@@ -6,25 +6,23 @@ import { type ModuleRoutes, parseRoutes } from './routes.ts'
 import { type ModuleRecord, parseModule } from './record.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 
-/** A module's current record, which has the job id of a running operation, and all route reservations. */
+/** `module.jobId` is set while an operation changes the module. */
 export interface InstallState {
   module: ModuleRecord | undefined
   routes: ModuleRoutes
 }
 
-/** The state before an operation on a module, after checking the caller's current rights. One call. */
 export async function readInstallState(caller: Caller, moduleId: string): Promise<InstallState> {
   const itemKeys = [keys.module(moduleId), keys.moduleRoutes()]
   const [, item, routes] = await reauthorize(caller, ['modules:install'], itemKeys)
   return { module: item && parseModule(item), routes: parseRoutes(routes) }
 }
 
-/** Throws `module_operation_in_progress` while a job changes the module. */
 export function rejectIfLocked(module: ModuleRecord | undefined): void {
   if (module?.jobId !== undefined) throw platformError('module_operation_in_progress')
 }
 
-/** Locks an existing module for an operation. Fails if it was changed since it was read. */
+/** The write fails if the module was changed since it was read. */
 export const lockWrite = (
   module: ModuleRecord,
   set: Pick<ModuleRecord, 'state' | 'jobId' | 'updatedAtMs'>,

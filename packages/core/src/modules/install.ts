@@ -19,14 +19,11 @@ import { resolveRelease } from './release.ts'
 import { reserveRoutesWrite, findRouteConflict, hasCapacity } from './routes.ts'
 
 /**
- * Installs and upgrades modules. All checks come before the first write, including reading and verifying the image. One
- * transaction then locks the module and stores the operation.
+ * All checks come before the first write, including reading and verifying the image. One transaction then locks the
+ * module and stores the operation.
  */
 
-/**
- * Installs or upgrades a module of the catalog: the given version or the newest verified one. Three calls, those to the
- * registry, and a message. Throws `module_not_found`, `version_not_available` and the errors of `resolveRelease`.
- */
+/** Without a version, installs the newest verified one. */
 export async function installFromCatalog(
   caller: Caller,
   moduleId: string,
@@ -38,7 +35,7 @@ export async function installFromCatalog(
   const choices = choicesByModule(repositories).get(moduleId)
   if (choices === undefined && module === undefined) throw platformError('module_not_found')
   rejectIfLocked(module)
-  // The signature status of the catalog may be outdated, so the image is verified below.
+  // The catalog's signature status may be outdated, so the image is verified again below.
   const choice = version === undefined ? latestOf(choices ?? []) : releaseOf(choices ?? [], version)
   if (choice === undefined) throw platformError('version_not_available')
   const isDefaultVersion = version === undefined
@@ -49,10 +46,6 @@ export async function installFromCatalog(
   return requestInstall(caller, release, { state, isDefaultVersion })
 }
 
-/**
- * Installs or upgrades the module of an image. Two calls, those to the registry, and a message. Throws the errors of
- * `resolveRelease`.
- */
 export async function installFromImage(
   caller: Caller,
   { imageRef, manifestUrl }: ImageInstallation,
@@ -67,9 +60,7 @@ export async function installFromImage(
   })
 }
 
-/**
- * Throws `module_already_installed` for the installed version, and for an older one that was not requested explicitly.
- */
+/** An older version is rejected unless the caller requested it explicitly. */
 function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isDefaultVersion: boolean): void {
   if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
   if (isDefaultVersion && isNewer(release.version, version)) {
@@ -80,10 +71,7 @@ function rejectIfInstalled({ state, release }: ModuleRecord, version: string, is
   }
 }
 
-/**
- * Locks the module and stores its operation in one transaction; retries after a concurrent change. `isDefaultVersion`:
- * no version was requested, so it must not be older than the installed one. One call without collisions, and a message.
- */
+/** `isDefaultVersion` means that the caller requested no version, so the installed one must not be newer. */
 export async function requestInstall(
   caller: Caller,
   release: ModuleRelease,
@@ -131,7 +119,7 @@ function newInstallOperation(
   })
 }
 
-/** An existing module keeps its release, which may keep running; a new one reserves its route. */
+/** An existing module keeps its release, which may still be running; a new module reserves its API path. */
 function lockWrites(operation: OperationRecord, release: ModuleRelease, { module, routes }: InstallState): WriteItem[] {
   const [updatedAtMs, jobId] = [now(), operation.id]
   if (module !== undefined) {

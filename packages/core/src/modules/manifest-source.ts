@@ -9,8 +9,8 @@ const maxRedirects = 3
 const timeoutMs = 10_000
 
 /**
- * Downloads a manifest from a URL of the caller, over https, or over http from targets that the settings allow; the same
- * applies to redirects. Reads one byte beyond the limit. Throws `url_not_allowed` or `image_unreachable`.
+ * Requires https, or http to targets that the settings allow; the same applies to redirects. Reads one byte more than
+ * the limit, so that larger manifests are detected. Throws `url_not_allowed` or `image_unreachable`.
  */
 export async function fetchManifest(address: string): Promise<Uint8Array> {
   const endMs = now() + timeoutMs

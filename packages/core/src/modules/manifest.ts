@@ -12,7 +12,10 @@ export interface ParsedManifest {
   document: unknown
 }
 
-/** Parses an untrusted manifest. Throws `manifest_invalid` with a detail per invalid field, or one for the document. */
+/**
+ * The manifest is untrusted. Throws `manifest_invalid` with a detail for each invalid field, or with one for the whole
+ * document.
+ */
 export function parseManifest(bytes: Uint8Array): ParsedManifest {
   if (bytes.length > manifestBytes) throw manifestTooLarge()
   const document = parseJson(bytes)
@@ -54,7 +57,7 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Checks the nesting depth and Unicode, level by level. */
+/** Iterates by level, because recursion could exhaust the stack. */
 function findLimitProblem(document: unknown): ManifestProblem | undefined {
   let level: unknown[] = [document]
   for (let depth = 0; level.length > 0; depth++) {

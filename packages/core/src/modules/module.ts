@@ -14,9 +14,8 @@ import { platformError } from '../error.ts'
 import { log } from '../log.ts'
 import { isModuleId, ModuleHealthRecord, type ModuleRecord, parseModule, type StoredCheck } from './record.ts'
 
-/** Installed modules as callers see them. They belong to the platform: all organisations see the same. */
+/** Modules belong to the platform, so all organisations see the same ones. */
 
-/** All modules by id, with their last health check. */
 export interface InstalledModules {
   modules: readonly ModuleRecord[]
   /** Ids of modules whose records do not match the schema; another release of the platform may have written them. */
@@ -24,7 +23,7 @@ export interface InstalledModules {
   healthById: ReadonlyMap<string, ModuleHealthRecord>
 }
 
-/** All installed modules, including those being installed or uninstalled. One call per 1 MB. */
+/** Includes modules that are being installed or uninstalled. */
 export async function readModules(): Promise<InstalledModules> {
   const items = await queryAll(keys.modules())
   const [records, health] = [itemsById(items, keys.module('').sk), itemsById(items, keys.moduleHealth('').sk)]
@@ -36,7 +35,6 @@ export async function readModules(): Promise<InstalledModules> {
   }
 }
 
-/** The items with this sort key prefix, by the id after it. */
 function itemsById(items: readonly Item[], prefix: string): Map<string, Item> {
   const matching = items.filter(({ sk }) => String(sk).startsWith(prefix))
   return new Map(matching.map((item) => [String(item['sk']).slice(prefix.length), item]))
@@ -57,13 +55,11 @@ function parseValid<Parsed>(items: ReadonlyMap<string, Item>, parse: (item: Item
 
 const parseHealth = (item: Item): ModuleHealthRecord => ModuleHealthRecord.parse(item)
 
-/** The installed modules, by id. One call. */
 export async function list(): Promise<{ items: Module[] }> {
   const { modules, healthById } = await readModules()
   return { items: modules.map((record) => moduleView(record, healthById.get(record.id))) }
 }
 
-/** One installed module. One call. */
 export async function read(moduleId: string): Promise<Module> {
   const [record, health] = await readRecords(moduleId)
   return moduleView(record, health)
@@ -76,47 +72,47 @@ async function readRecords(moduleId: string): Promise<[ModuleRecord, ModuleHealt
   return [parseModule(item), health && parseHealth(health)]
 }
 
-/** The installed modules as a caller may see them. One call. */
+/** Hides error texts that the caller may not read. */
 export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => ({
   items: (await list()).items.map((module) => redactFor(caller, module)),
 })
 
-/** One installed module as a caller may see it, with its manifest details. One call. */
+/** Hides error texts that the caller may not read. */
 export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
   const [record, health] = await readRecords(moduleId)
   const { navSlots, backgroundJobs } = record.release.manifest.spec
   return { ...redactFor(caller, moduleView(record, health)), navSlots, backgroundJobs }
 }
 
-/** Error texts may contain data of any organisation, so callers who cannot install modules receive a general message. */
+/**
+ * Error texts may contain data of any organisation, so callers who cannot install modules receive a general message.
+ */
 function redactFor({ permissions }: Caller, { lastError, ...module }: Module): Module {
   if (lastError === undefined) return module
   const message = permissions.has('modules:install') ? lastError.message : moduleErrors[lastError.code]
   return { ...module, lastError: { ...lastError, message } }
 }
 
-/** Missed health checks after which a result is stale. */
+/** Number of missed health checks after which a result is outdated. */
 const staleAfterIntervals = 3
 
-/** Whether a result is outdated. */
 export const isStale = (checkedAtMs: number): boolean =>
   checkedAtMs + staleAfterIntervals * config.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS * 1000 < now()
 
-/** Whether the module handles requests, even during an operation. */
+/** A module serves requests even during an upgrade. */
 export const isServing = ({ state }: ModuleRecord): boolean => state === 'Running' || state === 'Upgrading'
 
-/** A first installation in progress does not count; an uninstallation in progress still does. */
+/** A module counts as installed while it is uninstalled, but not during its first installation. */
 export const isInstalled = (record: ModuleRecord | undefined): record is ModuleRecord =>
   record !== undefined && (record.state !== 'Installing' || record.installedAtMs !== undefined)
 
-/** A module's current health. */
 export function currentHealth(record: ModuleRecord, health: ModuleHealthRecord | undefined): ModuleHealth {
   if (record.state === 'Failed') return 'Unhealthy'
   if (!isServing(record) || health === undefined) return 'Unknown'
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
 }
 
-/** The current health checks. A failed module is no longer checked; its checks are Unhealthy. */
+/** A failed module is no longer checked, so its stored checks are reported as Unhealthy. */
 export function currentChecks(
   { state, error }: ModuleRecord,
   health: ModuleHealthRecord | undefined,

@@ -6,9 +6,9 @@ export const installSteps = ['verify', 'deploy', 'configure', 'start', 'probe', 
 export const uninstallSteps = ['stop', 'remove'] as const
 
 /**
- * `release` is the verified new release. With `previousVersion` the module existed: on failure it keeps its release and
- * route reservation, and becomes `Running` if it has a deployment, otherwise `Failed`. Without `previousVersion` the
- * record and the reservation are new and are removed on failure.
+ * `release` is the verified new release. With `previousVersion`, the module existed: on failure it keeps its release
+ * and route reservation, and becomes `Running` if it has a deployment, otherwise `Failed`. Without `previousVersion`,
+ * the record and the reservation are new and are removed on failure.
  */
 const InstallPlan = z.object({ release: ModuleRelease, previousVersion: z.string().optional() })
 export type InstallPlan = z.infer<typeof InstallPlan>

@@ -4,12 +4,12 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** The stored form of modules. Nested values are stored as JSON. */
+/** Nested values are stored as JSON. */
 
-/** A running release of a module, as the runtime that created it describes it. Contains no secrets. */
+/** As described by the runtime that created it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
-  /** A description of its isolation from the platform. */
+  /** Describes for users how the module is isolated from the platform. */
   isolation: z.string(),
   /** Chosen by the caller, so that a deployment can be repeated. */
   id: z.string(),
@@ -21,13 +21,12 @@ export const Deployment = z.object({
 })
 export type Deployment = z.infer<typeof Deployment>
 
-/** Manifests were validated at installation, possibly by another release of the platform with another schema. */
+/** The manifest was validated at installation, possibly by another release of the platform with another schema. */
 const StoredManifest = z.union([
   ModuleManifest,
   z.custom<ModuleManifest>((value) => typeof value === 'object' && value !== null),
 ])
 
-/** An image by digest, its manifest, and its verification. */
 export const ModuleRelease = z.object({
   moduleId: z.string(),
   version: z.string(),
@@ -42,21 +41,21 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 
 const ModuleError = z.object({ code: z.enum(moduleErrorCodes), message: z.string(), atMs: z.number() })
 
-/** An installed module, or a first installation in progress. */
+/** Also exists during a first installation. */
 export const ModuleRecord = z.object({
   id: z.string(),
-  /** The platform organisation, which owns its jobs, events and audit entries. */
+  /** The platform's own organisation, which owns the module's jobs, events and audit entries. */
   organisationId: z.string(),
   state: z.enum(moduleStates),
-  /** The running or failed release; during a first installation the new one. */
+  /** The running or failed release; during a first installation, the new one. */
   release: jsonString(ModuleRelease),
-  /** Absent while Installing, and after Failed. */
+  /** Absent while Installing and after Failed. */
   deployment: jsonString(Deployment).optional(),
-  /** Subscribed event types. */
+  /** Types of the events that the module receives. */
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
   error: jsonString(ModuleError).optional(),
-  /** The job of a running operation: the lock of install, upgrade and uninstall. */
+  /** Set while an operation runs; locks the module against other operations. */
   jobId: z.string().optional(),
   installedAtMs: z.number().optional(),
   updatedAtMs: z.number(),
@@ -67,7 +66,6 @@ export const isModuleId = (text: string): boolean => ModuleId.safeParse(text).su
 
 export const parseModule = (item: Item): ModuleRecord => ModuleRecord.parse(item)
 
-/** The JSON of a record's field. */
 export const serialise = (value: object): string => JSON.stringify(value)
 
 const StoredCheck = z.object({
@@ -80,16 +78,16 @@ const StoredCheck = z.object({
 })
 export type StoredCheck = z.infer<typeof StoredCheck>
 
-/** The last health check of a module: `missed` counts consecutive checks without a response. */
+/** `missed` counts consecutive checks without a response. */
 export const ModuleHealthRecord = z.object({
   health: z.enum(moduleHealths),
   checks: jsonString(z.array(StoredCheck)),
   missed: z.number().default(0),
-  /** Background job → consecutive missed runs; absent after a successful one. */
+  /** Consecutive missed runs by background job; removed after a successful run. */
   missedRuns: z.record(z.string(), z.number()).default({}),
-  /** Background job → time slot of its last call. */
+  /** Time slot of the last call by background job. */
   slots: z.record(z.string(), z.number()).default({}),
-  /** Incremented by every write: of concurrent supervisors only one calls the jobs. */
+  /** Incremented by every write, so that only one of several concurrent supervisors calls the jobs. */
   revision: z.number().default(0),
 })
 export type ModuleHealthRecord = z.infer<typeof ModuleHealthRecord>

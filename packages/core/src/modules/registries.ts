@@ -27,11 +27,7 @@ const transport =
     return outboundFetch(url, { ...request, timeoutMs }, { allow: registryAllowlist })
   }
 
-/**
- * A client of a registry (`host[:port]`) through the outbound guard: https, or plain http for a local target in the
- * settings. Makes no call; reads the credentials when the registry requests them. Throws `RegistryError` for an invalid
- * host.
- */
+/** Uses https, or plain http for a local target in the settings. Throws `RegistryError` for an invalid host. */
 export const registryClientFor = (
   registry: string,
   { credentials = () => credentialsOf(registry), ...deadline }: Deadline & Pick<ClientOptions, 'credentials'> = {},
@@ -39,7 +35,6 @@ export const registryClientFor = (
 
 const privateRegistryMessage = 'The registry has a private address. The operator can allow it with PLAT_REGISTRY_ALLOW.'
 
-/** The reason of a registry error, for users. */
 export const describeRegistryError = ({ cause, message }: RegistryError): string =>
   cause instanceof OutboundError && cause.problem === 'address_not_allowed' ? privateRegistryMessage : message
 
@@ -49,7 +44,6 @@ const RegistryCredentials = z.record(z.string(), z.object({ username: z.string()
 
 let cached: { credentials: z.infer<typeof RegistryCredentials>; untilMs: number } | undefined
 
-/** The operator's credentials for a registry. One Secrets Manager call per five minutes. */
 async function credentialsOf(registry: string): Promise<Credentials | undefined> {
   if (cached === undefined || cached.untilMs <= now()) {
     cached = {
@@ -60,7 +54,10 @@ async function credentialsOf(registry: string): Promise<Credentials | undefined>
   return Object.hasOwn(cached.credentials, registry) ? cached.credentials[registry] : undefined
 }
 
-/** Falls back to none: public images need no credentials. The text contains passwords and is not logged. */
+/**
+ * Returns no credentials if the secret is invalid, because public images need none. The text contains passwords, so it
+ * is not logged.
+ */
 function parseCredentials(text: string): z.infer<typeof RegistryCredentials> {
   try {
     return RegistryCredentials.parse(JSON.parse(text))

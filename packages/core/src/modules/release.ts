@@ -13,7 +13,7 @@ import { type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
-/** Time limit of all registry requests. */
+/** Time limit of all registry requests together. */
 const registryMs = 20_000
 
 const labels = {
@@ -22,7 +22,7 @@ const labels = {
   version: 'org.platform.module.version',
 } as const
 
-/** The image, the URL of its manifest if not in it, and the expected module. */
+/** `manifestUrl` is set if the image does not contain its manifest; `id` and `version` are the expected ones. */
 export interface ReleaseRequest {
   reference: ImageReference
   manifestUrl?: string | undefined
@@ -31,9 +31,8 @@ export interface ReleaseRequest {
 }
 
 /**
- * Reads an image's labels, manifest and signatures, and returns its release. Resolves the tag once, so that all of them
- * have the same digest. Throws the errors of installation, `module_signature_unverified` last. No store calls; a few
- * registry requests within 20 seconds.
+ * Resolves the tag once, so that labels, manifest and signatures belong to the same digest. Throws
+ * `module_signature_unverified` only after all other errors.
  */
 export async function resolveRelease(request: ReleaseRequest): Promise<ModuleRelease> {
   try {
@@ -64,7 +63,7 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
     moduleId: manifest.metadata.id,
     version: manifest.metadata.version,
     repository: `${registry}/${repository}`,
-    // Of an index in which only this image is signed, the image is installed.
+    // If only this image of an index is signed, the image is installed instead of the index.
     digest: verdict.isVerified ? verdict.digest : image.topDigest,
     manifest,
     isVerified,
@@ -77,7 +76,7 @@ export interface ModuleLabels {
   version: string
 }
 
-/** The module labels of an image; undefined if it is not a module. */
+/** Returns undefined if the image is not a module. */
 export function moduleLabelsOf(image: Image): ModuleLabels | undefined {
   const { [labels.isModule]: isModule, [labels.id]: id, [labels.version]: version } = image.labels
   return isModule === 'true' && id !== undefined && version !== undefined ? { id, version } : undefined
@@ -113,6 +112,6 @@ const unreachableError = (error: RegistryError): PlatformError =>
 
 const messageLength = 1000
 
-/** Limits text from registries and images. */
+/** Limits text that comes from registries and images. */
 const limitedError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })

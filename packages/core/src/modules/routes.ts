@@ -4,20 +4,20 @@ import { get, type Item, type WriteItem, upsert } from '../db/table.ts'
 import { Deployment } from './record.ts'
 
 /**
- * API paths of modules and their deployments in one item, so that a proxied request takes one read and concurrent
- * installations cannot reserve the same path. A path is reserved when an installation is accepted, and served once it has
- * a deployment.
+ * One item contains the API paths and deployments of all modules, so that a proxied request needs one read and
+ * concurrent installations cannot reserve the same path. A path is reserved when an installation is accepted, and
+ * served once it has a deployment.
  */
 
 const RouteReservation = z.object({
   apiBasePath: z.string(),
   deployment: Deployment.optional(),
-  /** Subscribed event types, for event delivery. */
+  /** Types of the events that the module receives. */
   subscriptions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof RouteReservation>
 
-/** All reservations by module id, and the revision for conditional changes. */
+/** `revision` detects concurrent changes. */
 export interface ModuleRoutes {
   revision: number
   reservations: ReadonlyMap<string, RouteReservation>
@@ -32,11 +32,10 @@ export function parseRoutes(item: Item | undefined): ModuleRoutes {
   return { revision: Number(item?.['revision'] ?? 0), reservations: new Map(reservations) }
 }
 
-/** The reservations. One call; `stale` for serving requests. */
 export const readRoutes = async (options: { stale?: boolean } = {}): Promise<ModuleRoutes> =>
   parseRoutes(await get(keys.moduleRoutes(), options))
 
-/** Sets or removes a module's reservation. Fails if the reservations were changed since they were read. */
+/** The write fails if the reservations were changed since they were read. */
 export const reserveRoutesWrite = (
   { revision }: ModuleRoutes,
   moduleId: string,
@@ -51,14 +50,13 @@ export const reserveRoutesWrite = (
     revision === 0 ? { revision: { absent: true } } : { revision: { is: revision } },
   )
 
-/** Of the 400 KB of an item; the rest is for subscriptions of modules being installed. */
+/** An item has at most 400 KB; the remaining space is for subscriptions of modules that are being installed. */
 const maxReservationBytes = 330_000
 
-/** Whether the reservations have room for another module. */
 export const hasCapacity = ({ reservations }: ModuleRoutes): boolean =>
   Buffer.byteLength(JSON.stringify([...reservations])) < maxReservationBytes
 
-/** The module with a conflicting API path. */
+/** Returns the id of the module with the conflicting path. */
 export function findRouteConflict(
   { reservations }: ModuleRoutes,
   moduleId: string,
@@ -70,17 +68,16 @@ export function findRouteConflict(
   )?.[0]
 }
 
-/** Whether a path equals a base or is below it, by whole segments. */
+/** Compares whole path segments. */
 export const isUnder = (path: string, base: string): boolean => path === base || path.startsWith(`${base}/`)
 
-// Paths of the platform, even if a reservation names one.
+// These paths belong to the platform, even if a reservation names one.
 const platformPaths = /^\/api\/(?:v[0-9]+|modules)(?:\/|$)/
 
-/** Whether a path can belong to a module. */
 export const isModulePath = (path: string): boolean =>
   path.startsWith('/modules/') || (path.startsWith('/api/') && !platformPaths.test(path))
 
-/** The module of a request, by id (`/modules/<id>…`) or by API path. */
+/** Finds the module by its id (`/modules/<id>…`) or its API path. */
 export function findRouteOwner(
   { reservations }: ModuleRoutes,
   path: string,

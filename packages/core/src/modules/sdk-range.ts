@@ -1,14 +1,14 @@
 import satisfies from 'semver/functions/satisfies.js'
 import validRange from 'semver/ranges/valid.js'
 
-/** The module SDK version of this platform; the SDK has the same constant. */
+/** Must equal the constant in the SDK. */
 export const sdkVersion = '0.3.0'
 
 const numberPattern = String.raw`(?:0|[1-9]\d{0,15})`
 const versionPattern = String.raw`(${numberPattern}(?:\.${numberPattern}(?:\.${numberPattern}(?:-[0-9A-Za-z.-]+)?)?)?)`
 const intervalPattern = new RegExp(`^([[(])\\s*${versionPattern}?\\s*,\\s*${versionPattern}?\\s*([\\])])$`)
 
-/** Converts a range to npm syntax; undefined if invalid. `[0.1.0,1.0.0)` is `>=0.1.0 <1.0.0`. */
+/** Converts a range to npm syntax; undefined if invalid. `[0.1.0,1.0.0)` becomes `>=0.1.0 <1.0.0`. */
 export function sdkRange(text: string): string | undefined {
   const [, opening, from, to, closing] = intervalPattern.exec(text.trim()) ?? []
   if (opening === undefined) return text.trim() === '' ? undefined : (validRange(text) ?? undefined)
@@ -17,11 +17,10 @@ export function sdkRange(text: string): string | undefined {
   return validRange([...lower, ...upper].join(' ') || '*') ?? undefined
 }
 
-/** Converts `1.0` to 1.0.0; npm would treat it as a range. */
+/** Converts `1.0` to `1.0.0`; npm would treat it as a range. */
 const fullVersion = (version: string): string =>
   version.includes('-') ? version : [...version.split('.'), '0', '0'].slice(0, 3).join('.')
 
-/** Whether a module with this SDK range can run here. */
 export function supportsSdk(text: string): boolean {
   const range = sdkRange(text)
   return range !== undefined && satisfies(sdkVersion, range)

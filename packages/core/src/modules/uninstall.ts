@@ -13,10 +13,7 @@ import { newOperation, queueChange } from '../operations/operation.ts'
 import { enqueueOperation } from '../aws/queues.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 
-/**
- * Uninstalls a module, also a failed one: it is unreachable at once, and an operation stops and removes it. Two calls
- * and a message. Throws `module_not_installed`, or `module_not_found` if the catalog has none.
- */
+/** Also removes failed modules. The module is unreachable at once; an operation then stops and removes it. */
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
   return retryOnConflict(async () => {

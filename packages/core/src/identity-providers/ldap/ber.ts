@@ -1,6 +1,6 @@
-/** BER, the encoding of LDAP: a tag, a length, and the content. */
+/** BER encodes each LDAP element as a tag, a length and the content. */
 
-/** A BER element: its tag and the range of its content. */
+/** `start` is the position of the tag; `from` and `to` delimit the content. */
 export interface BerElement {
   tag: number
   start: number
@@ -12,7 +12,7 @@ export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse'
 }
 
-/** The element at a position; undefined while its header is incomplete. It may end beyond the bytes. */
+/** Returns undefined while the header is incomplete. The element may end beyond the bytes. */
 export function elementAt(bytes: Buffer, start: number): BerElement | undefined {
   const [tag, length] = [bytes[start], bytes[start + 1]]
   if (tag === undefined || length === undefined) return undefined
@@ -24,7 +24,7 @@ export function elementAt(bytes: Buffer, start: number): BerElement | undefined 
   return { tag, start, from, to: from + bytes.readUIntBE(start + 2, size) }
 }
 
-/** The child elements with these tags; the last tag applies to all further ones. */
+/** `tags` are the expected tags in order; the last one applies to all further elements. */
 export function childrenOf(
   bytes: Buffer,
   { from, to }: Pick<BerElement, 'from' | 'to'>,

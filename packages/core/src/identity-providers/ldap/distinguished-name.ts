@@ -1,12 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Normalises distinguished names (RFC 4514), which have several spellings. */
+/** Normalises distinguished names (RFC 4514), because directories spell equal names differently. */
 
-/** Characters and escapes: consecutive hex bytes, or a backslash with one character. */
+/** A token is one character, an escaped character, or a run of escaped hex bytes. */
 const tokensOf = (text: string): string[] =>
   [...text.matchAll(/(?:\\[0-9a-f]{2})+|\\[^]|[^]/gi)].map(([token]) => token)
 
-/** The parts between unescaped separators. */
 function splitUnescaped(text: string, separator: string): string[] {
   const parts = ['']
   for (const token of tokensOf(text)) {
@@ -16,7 +15,7 @@ function splitUnescaped(text: string, separator: string): string[] {
   return parts
 }
 
-/** Decodes a token once. Bytes that are not valid UTF-8 keep their escapes. */
+/** Decodes only once. Bytes that are not valid UTF-8 keep their escapes. */
 function decode(token: string): string {
   if (!/^\\[0-9a-f]{2}/i.test(token)) return token.length > 1 ? token.slice(1) : token
   const bytes = Buffer.from(token.replaceAll('\\', ''), 'hex')
@@ -38,7 +37,7 @@ function normaliseAttribute(text: string): string {
   return JSON.stringify([attribute.trim().toLowerCase(), plain])
 }
 
-/** The normal form of a distinguished name; equivalent names have the same form. */
+/** Equivalent names have the same normal form. */
 export const normalDn = (dn: string): string =>
   splitUnescaped(dn, ',')
     .map((rdn) => splitUnescaped(rdn, '+').map(normaliseAttribute).toSorted().join('+'))

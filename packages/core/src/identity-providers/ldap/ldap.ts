@@ -10,7 +10,7 @@ import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
 const groupLimit = 1000
 
-/** A client over a TLS connection, which closes on disposal or with the signal. */
+/** The connection closes on disposal and when the signal fires. */
 async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, overrides)
   try {
@@ -21,7 +21,7 @@ async function openDirectory(settings: ProviderSettings, signal: AbortSignal, ov
   }
 }
 
-/** A client on one connection. It must not reconnect, because the new connection would not be bound. */
+/** The client must not reconnect, because the new connection would not be bound. */
 export function clientOn(messages: LdapMessages): { client: Client } & Disposable {
   let isUsed = false
   const createConnection = () => {
@@ -35,10 +35,7 @@ export function clientOn(messages: LdapMessages): { client: Client } & Disposabl
   return { client, [Symbol.dispose]: () => void messages.destroy() }
 }
 
-/**
- * The identity of a name and password; undefined if the directory does not know the name or rejects the password.
- * Throws on any other error, and with the signal. One call to Secrets Manager.
- */
+/** Returns undefined if the directory does not know the name or rejects the password; throws on any other error. */
 export async function authenticate(
   provider: ProviderRecord,
   { username, password }: Credentials,
@@ -80,7 +77,10 @@ export async function bindService(
 
 const loginAttributeOf = ({ userLoginAttribute = 'uid' }: ProviderSettings): string => userLoginAttribute
 
-/** The only entry of a name. Other spellings that directories match are rejected: they would allow more guesses. */
+/**
+ * Returns undefined unless exactly one entry has this name. Directories also match other spellings, which are rejected
+ * because each would allow more guesses.
+ */
 async function entryOf(client: Client, settings: ProviderSettings, username: string): Promise<Entry | undefined> {
   const attribute = loginAttributeOf(settings)
   const { searchEntries } = await client.search(settings.userSearchBase ?? '', {
@@ -95,7 +95,7 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
 }
 
-/** The text values of an attribute, whose name is case-insensitive. */
+/** Attribute names are case-insensitive. */
 const valuesOf = (entry: Entry, attribute: string): string[] =>
   Object.entries(entry)
     .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())
@@ -103,7 +103,8 @@ const valuesOf = (entry: Entry, attribute: string): string[] =>
     .filter((value) => typeof value === 'string')
 
 /**
- * Result codes of a rejected bind: constraint, no such entry, no password, wrong password, not allowed now, unwilling.
+ * Result codes of a rejected bind: constraint violation, no such object, no password, wrong password, not allowed now,
+ * unwilling to perform.
  */
 const rejectionCodes: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
 
@@ -117,7 +118,7 @@ async function verifyPassword(client: Client, dn: string, password: string): Pro
   }
 }
 
-/** Searches the groups if configured, otherwise reads the `memberOf` attribute. */
+/** Directories without a configured group search list the groups in `memberOf`. */
 async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry): Promise<string[]> {
   const { groupSearchBase, groupMemberAttribute: attribute = 'member' } = settings
   if (groupSearchBase === undefined) return valuesOf(entry, 'memberOf')

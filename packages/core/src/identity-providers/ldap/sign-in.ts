@@ -10,17 +10,16 @@ import { authenticate } from './ldap.ts'
 
 /** The time limit of all directories together. */
 const timeoutMs = 6000
-/** The minimum time of each, so that a hanging directory does not use the time of the next. */
+/** The minimum time for each directory, so that one that hangs does not use the time of the next. */
 const minShareMs = 1500
 
-/** Limits concurrent sign-ins of the process, because a directory may hang. */
+/** Per process, because directories may hang. */
 const maxConcurrent = 32
 const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
- * Signs in with the first directory that accepts the name and password. Throws `invalid_credentials`, `rate_limited`,
- * or `directory_unreachable` if an unreachable one might have accepted. All count as failures. Three calls or four, see
- * `signInExternal`; three on failure.
+ * Tries the directories in order. Throws `directory_unreachable` if none accepts the password but an unreachable one
+ * might have. Each failure counts towards the sign-in limits.
  */
 export async function signInByDirectory(
   directories: readonly ProviderRecord[],
@@ -61,7 +60,7 @@ async function authenticateWithEach(
   return { match: undefined, isConclusive }
 }
 
-/** Rejects as soon as the signal fires, because not all calls observe it. */
+/** Rejects when the signal fires, because not all calls observe it. */
 const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()

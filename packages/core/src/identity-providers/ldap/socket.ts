@@ -6,11 +6,9 @@ import { isStartTlsAccepted, startTlsRequest } from './wire.ts'
 import { outboundConnect, type OutboundOverrides } from '../../outbound/outbound.ts'
 import { BoundedCache } from '../../lib/bounded-cache.ts'
 
-/** TLS connections to a directory, through the guard for outbound calls. */
-
 const defaultPorts: Readonly<Record<string, string>> = { 'ldap:': '389', 'ldaps:': '636' }
 
-/** A directory's host and port as an outbound URL. */
+/** The guard for outbound calls expects an HTTP URL. */
 function targetOf(address: string): URL {
   const { protocol, port } = new URL(address)
   const target = new URL(address.replace(/^ldaps?:/i, 'https:'))
@@ -18,7 +16,6 @@ function targetOf(address: string): URL {
   return target
 }
 
-/** Opens a connection to a directory, which closes with the signal. Throws `OutboundError`. */
 export const connectDirectory = (
   { url = '' }: ProviderSettings,
   signal: AbortSignal,
@@ -37,7 +34,7 @@ function trustContext(caCertificate: string): SecureContext {
 }
 
 /**
- * Upgrades to TLS, at once for ldaps, else by StartTLS. The certificate must match the host of the URL and come from an
+ * Uses TLS at once for ldaps, otherwise StartTLS. The certificate must match the host of the URL and come from an
  * authority that Node or the provider's settings trust.
  */
 export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
@@ -49,7 +46,7 @@ export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: 
     const secured = connect({ socket, host, ...name, ...trust, rejectUnauthorized: true })
     secured.once('secureConnect', () => resolve(secured))
     secured.on('error', reject)
-    // A connection closed during the handshake may not emit an error.
+    // A connection that closes during the handshake may not emit an error.
     secured.on('close', () => reject(new MalformedResponse('connection closed')))
   })
 }
@@ -57,7 +54,7 @@ export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: 
 async function startTls(socket: Socket): Promise<void> {
   socket.write(startTlsRequest)
   let bytes = Buffer.alloc(0)
-  // Not `for await`: leaving the loop would destroy the stream.
+  // Not `for await`, because leaving the loop would destroy the stream.
   const isAccepted = await new Promise<boolean>((resolve, reject) => {
     const onData = (chunk: Buffer) => {
       try {

@@ -22,10 +22,7 @@ const messages: Readonly<Record<OutboundErrorKind, string>> = {
   timed_out: 'The directory did not respond in time.',
 }
 
-/**
- * Tests the steps of a sign-in: `connect`, `tls`, `bind` as the service account, and `search` for the user base. Stops
- * at the first failure, within six seconds. Messages disclose no responses. No store calls.
- */
+/** Runs the steps of a sign-in and stops at the first failure. Messages disclose no content of responses. */
 export async function testLdap(
   { settings }: ProviderRecord,
   secret: ProviderSecret,
@@ -68,7 +65,7 @@ export async function testLdap(
       if (searchEntries.length === 0) throw new MalformedResponse('no entry')
     })
   } catch {
-    // The failed step is in the result.
+    // The result contains the failed step.
   }
   return checks
 }

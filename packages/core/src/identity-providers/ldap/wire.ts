@@ -2,9 +2,8 @@ import { Duplex } from 'node:stream'
 import { childrenOf, type BerElement, element, elementAt, MalformedResponse } from './ber.ts'
 
 /**
- * Validates incoming LDAP messages (RFC 4511) of the three kinds that a sign-in uses. The client library loops on
- * lengths beyond a message and accepts results without a code, so it only receives validated messages. Referrals and
- * controls are dropped.
+ * Validates incoming LDAP messages (RFC 4511). The client library loops on lengths beyond a message and accepts results
+ * without a code, so it receives only validated messages. Referrals and controls are dropped.
  */
 
 const maxBytes = 1024 * 1024
@@ -12,7 +11,6 @@ const maxBytes = 1024 * 1024
 const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as const
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
-/** Code, matched name and message of a result. */
 function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
   const parts: BerElement[] = []
   for (let position = operation.from; parts.length < 3; position = parts.at(-1)?.to ?? 0) {
@@ -36,7 +34,7 @@ function checkEntry(bytes: Buffer, operation: BerElement): void {
   }
 }
 
-/** The validated message without referrals and controls; undefined for a reference. */
+/** Returns the message without referrals and controls; undefined for a search reference. */
 function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
@@ -56,7 +54,7 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   return rebuild(resultOf(bytes, operation).text)
 }
 
-/** The possibly incomplete message at a position. Throws if it is invalid. */
+/** The message may be incomplete. Throws if it is invalid. */
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   const message = elementAt(bytes, start)
   if (message === undefined) return undefined
@@ -65,9 +63,9 @@ function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   return message
 }
 
-/** Forwards valid messages to the client. Fails at the first invalid one, and beyond 1 MiB. */
+/** Forwards valid messages to the client. Fails at the first invalid one, and after 1 MiB. */
 export class LdapMessages extends Duplex {
-  /** Members of a socket that the client checks. */
+  /** The client library checks these members of a socket. */
   readonly connecting = false
   readonly readyState = 'open'
   #socket: Duplex
@@ -97,7 +95,7 @@ export class LdapMessages extends Duplex {
     }
   }
 
-  /** Forwards complete messages and buffers the rest. */
+  /** Keeps an incomplete message for the next chunk. */
   #forward(bytes: Buffer): void {
     let position = 0
     let next = messageAt(bytes, position)
@@ -114,7 +112,7 @@ export class LdapMessages extends Duplex {
   }
 
   override _read(): void {
-    // No back pressure: the total is limited.
+    // No back pressure is needed, because the total size is limited.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
@@ -128,12 +126,12 @@ export class LdapMessages extends Duplex {
 }
 
 const startTlsOid = Buffer.from('1.3.6.1.4.1.1466.20037')
-/** The StartTLS request (RFC 4511, 4.14). */
+/** RFC 4511, section 4.14. */
 export const startTlsRequest = element(tags.sequence, Buffer.from([2, 1, 1]), element(0x77, element(0x80, startTlsOid)))
 
 /**
- * Whether the directory accepts StartTLS; undefined while the response is incomplete. Rejects trailing data, which an
- * attacker could inject before the TLS session.
+ * Returns undefined while the response is incomplete. Rejects trailing data, which an attacker could inject before the
+ * TLS session.
  */
 export function isStartTlsAccepted(bytes: Buffer): boolean | undefined {
   const message = elementAt(bytes, 0)

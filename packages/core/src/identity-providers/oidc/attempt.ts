@@ -7,8 +7,8 @@ import { transact } from '../../db/transact.ts'
 import { newSecret, sha256 } from '../../id.ts'
 
 /**
- * The state of a sign-in in progress: the attempt at a provider, then the code that is exchanged for tokens. Each is
- * stored under the hash of a secret that appears in URLs, and bound to a second secret in the browser.
+ * A sign-in in progress is stored as an attempt, then as a code that is exchanged for tokens. The key contains the hash
+ * of a secret that appears in URLs; a second secret binds the item to the browser.
  */
 
 export const attemptSeconds = 600
@@ -32,7 +32,7 @@ const newBinding = (browser: string, seconds: number) => {
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
-/** The stored value if it is valid for this browser. One call. */
+/** Returns undefined if the item has expired or belongs to another browser. */
 async function read(key: keys.Key, browser: string) {
   const item = await get(key)
   if (item === undefined) return undefined
@@ -41,14 +41,14 @@ async function read(key: keys.Key, browser: string) {
   return isBound && expiresAtMs > now() ? item : undefined
 }
 
-/** Stores an attempt; returns its state and the browser's secret. One call. */
+/** `browser` is the secret that binds the attempt to the browser. */
 export async function storeAttempt(attempt: Attempt): Promise<{ state: string; browser: string }> {
   const [state, browser] = [newSecret(), newSecret()]
   await transact([create(keys.signInAttempt(sha256(state)), { ...attempt, ...newBinding(browser, attemptSeconds) })])
   return { state, browser }
 }
 
-/** Consumes an attempt of this provider and browser; undefined if invalid. Two calls. */
+/** Returns undefined if the attempt is invalid, expired or already used. */
 export async function consumeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
   const key = keys.signInAttempt(sha256(state))
   const item = await read(key, browser)
@@ -58,7 +58,7 @@ export async function consumeAttempt(state: string, browser: string, providerId:
   return failure === undefined ? attempt : undefined
 }
 
-/** Stores the signed-in user; returns a single-use code. One call. */
+/** The code works once. */
 export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
   const code = newSecret()
   const user = { providerId, userId, organisationId }
@@ -66,7 +66,7 @@ export async function storeCode({ providerId, userId, organisationId }: SignedIn
   return code
 }
 
-/** The user of a code, and the write that consumes it; undefined if invalid. One call. */
+/** Returns undefined if the code is invalid or expired. `consumeWrite` makes it work only once. */
 export async function readCode(
   code: string,
   browser: string,

@@ -1,8 +1,7 @@
 import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 
-/** Reads the supported claims of a provider. Other claims of any type and size are ignored. */
+/** Reads only the claims that the settings name; other claims may have any type and size. */
 
-/** Unvalidated claims. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /** The maximum of OpenID Connect. Longer subjects are rejected, because truncated ones could collide. */
@@ -11,20 +10,19 @@ const maxTextLength = 254
 const maxGroupLength = 500
 const maxGroups = 500
 
-/** The names of the claims that the settings use. */
 function claimNames({ settings, roleMappings }: Pick<ProviderRecord, 'settings' | 'roleMappings'>) {
   const { usernameClaim = 'preferred_username', emailClaim = 'email', groupsClaim = 'groups' } = settings
   return { usernameClaim, emailClaim, groupsClaim: roleMappings.length > 0 ? groupsClaim : undefined }
 }
 
-/** Whether a required claim is missing in the ID token, so that userinfo must be requested. */
+/** If the ID token lacks a required claim, the userinfo endpoint must be called. */
 export function lacksClaims(provider: ProviderRecord, claims: Claims): boolean {
   const { usernameClaim, emailClaim, groupsClaim } = claimNames(provider)
   const required = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
   return required.some((name) => valueOf(claims, name) === undefined)
 }
 
-/** The identity in the claims; undefined without a valid subject. */
+/** Returns undefined without a valid subject. */
 export function identityOf(provider: ProviderRecord, claims: Claims): ExternalIdentity | undefined {
   const { usernameClaim, emailClaim, groupsClaim } = claimNames(provider)
   const subject = valueOf(claims, 'sub')
@@ -38,17 +36,17 @@ export function identityOf(provider: ProviderRecord, claims: Claims): ExternalId
   }
 }
 
-/** The settings choose the name, so inherited properties are excluded. */
+/** The settings choose the name, so inherited properties must be excluded. */
 const valueOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined)
 
-/** One short line of well-formed text, or ''. */
+/** Returns one short line of well-formed text; empty if the value is no string. */
 function textOf(value: unknown): string {
   if (typeof value !== 'string') return ''
   const text = value.slice(0, 2 * maxTextLength).replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')
   return text.trim().slice(0, maxTextLength).toWellFormed()
 }
 
-/** The first groups up to the limit, without those of invalid type or length. */
+/** Skips groups of an invalid type or length. */
 function groupsOf(value: unknown): string[] {
   const candidates: unknown[] = Array.isArray(value) ? value : [value]
   const groups = candidates

@@ -5,12 +5,12 @@ import { type ProviderRecord } from '../record.ts'
 import { checkProviderUrl, guardedFetch, allowsPlainHttp } from './fetch.ts'
 import { BoundedCache } from '../../lib/bounded-cache.ts'
 
-/** Caches the metadata and keys of OpenID providers in the process for a few minutes. */
+/** Each process caches the metadata and keys of OpenID providers for a few minutes. */
 
 const metadataTtlMs = 5 * 60_000
-/** Caches the failure of an unavailable provider, to limit requests. */
+/** Failures are cached as well, to limit requests to an unavailable provider. */
 const failureTtlMs = 5000
-/** The minimum interval between reloads of the keys for an unknown key id. */
+/** The minimum interval between reloads of the keys when a key id is unknown. */
 const keyReloadMs = 10_000
 /** The library reloads keys older than a minute. */
 const staleKeySeconds = 61
@@ -23,7 +23,7 @@ export interface CachedIssuer {
 
 const issuers = new BoundedCache<{ issuer: Promise<CachedIssuer>; untilMs: number }>(200)
 
-/** The cached provider, per revision, reloaded every few minutes by one request at a time. */
+/** The key contains the revision, so that changed settings take effect at once. */
 export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const name = `${provider.id} ${provider.revision}`
   const cached = issuers.get(name)
@@ -36,7 +36,7 @@ export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   return entry.issuer
 }
 
-/** Runs discovery. Throws if the provider does not respond or its metadata are for another issuer. */
+/** Throws if the provider does not respond or its metadata are for another issuer. */
 export async function discover(provider: ProviderRecord): Promise<CachedIssuer> {
   const issuer = checkProviderUrl(issuerOf(provider))
   const options = { [openid.customFetch]: guardedFetch, execute: plainHttpOptions(issuer) }
@@ -44,7 +44,7 @@ export async function discover(provider: ProviderRecord): Promise<CachedIssuer> 
   const metadata = discovered.serverMetadata()
   // The library exempts some hosts from this check, which would let any tenant sign in.
   if (new URL(metadata.issuer).href !== issuer.href) throw new IssuerMismatch()
-  // Only this address is sent to browsers; the others are checked when called.
+  // The browser opens this address; the platform checks the others when it calls them.
   if (metadata.authorization_endpoint !== undefined) checkProviderUrl(metadata.authorization_endpoint)
   return { metadata, keysReadAtMs: 0 }
 }
@@ -58,7 +58,7 @@ const clientIdOf = ({ settings }: ProviderRecord): string => settings.clientId ?
 // oxlint-disable-next-line typescript/no-deprecated -- only for hosts on the allowlist of the operator
 const plainHttpOptions = (issuer: URL) => (allowsPlainHttp(issuer) ? [openid.allowInsecureRequests] : [])
 
-/** The OAuth client of a provider, for one exchange: tokens are verified with the provider's keys. */
+/** Verifies tokens with the cached keys of the provider. */
 export function clientOf(provider: ProviderRecord, { metadata, keys, keysReadAtMs }: CachedIssuer, secret = '') {
   const clock = { [openid.clockSkew]: nowSeconds() - systemSeconds(), [openid.clockTolerance]: 30 }
   const client = new openid.Configuration(metadata, clientIdOf(provider), clock, clientAuthentication(metadata, secret))
@@ -70,7 +70,9 @@ export function clientOf(provider: ProviderRecord, { metadata, keys, keysReadAtM
   return client
 }
 
-/** Sends the secret in the body if the provider supports it, otherwise by HTTP Basic, which is mandatory. */
+/**
+ * Sends the secret in the body if the provider supports it, otherwise by HTTP Basic, which all providers must support.
+ */
 const clientAuthentication = (
   { token_endpoint_auth_methods_supported: methods }: openid.ServerMetadata,
   secret: string,
@@ -80,7 +82,7 @@ const clientAuthentication = (
   return supportsPost ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
 }
 
-/** Runs the work with the provider's client, and caches the keys that it loaded. */
+/** Caches the keys that the client loads during `work`. */
 export async function withClient<Result>(
   provider: ProviderRecord,
   issuer: CachedIssuer,

@@ -3,7 +3,6 @@ import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallenge
 import { OutboundError } from '../../outbound/outbound.ts'
 import { SignInFailure } from './sign-in-failure.ts'
 
-/** Runs provider calls and converts their errors to `SignInFailure`. */
 export async function withProviderErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -21,7 +20,7 @@ function signInErrorOf(error: unknown): SignInError {
   return isErrorResponse ? 'provider_error' : 'answer_invalid'
 }
 
-/** The outbound error in the cause chain; the library wraps unknown errors. */
+/** Searches the cause chain, because the library wraps unknown errors. */
 export function findOutboundError(error: unknown): OutboundError | undefined {
   if (error instanceof OutboundError) return error
   return error instanceof Error && error.cause !== undefined ? findOutboundError(error.cause) : undefined

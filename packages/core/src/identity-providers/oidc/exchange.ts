@@ -7,9 +7,6 @@ import { identityOf, lacksClaims } from './claims.ts'
 import { withClient, clientOf, cachedIssuer } from './client.ts'
 import { withProviderErrors } from './errors.ts'
 
-/** The provider calls of a sign-in, and the validation of their responses. */
-
-/** The parameters of the redirect from a provider. */
 export interface ProviderCallback {
   state?: string | undefined
   code?: string | undefined
@@ -20,13 +17,13 @@ export interface ProviderCallback {
 /** Some gateways reject longer URLs. */
 const maxUrlLength = 6000
 
-/** Loads the provider's metadata unless cached. Throws `SignInFailure`. */
+/** Throws `SignInFailure`. */
 export const discoverIssuer = async (provider: ProviderRecord): Promise<void> =>
   void (await withProviderErrors(() => cachedIssuer(provider)))
 
 type AuthorizationRequest = Attempt & { state: string; redirectUri: string }
 
-/** The provider URL of a sign-in. Throws `SignInFailure`. */
+/** Throws `SignInFailure`. */
 export const authorizationUrl = (provider: ProviderRecord, request: AuthorizationRequest): Promise<string> =>
   withProviderErrors(() => buildAuthorizationUrl(provider, request))
 
@@ -47,7 +44,7 @@ async function buildAuthorizationUrl(
   return href
 }
 
-/** Exchanges the provider's code and reads the identity. Throws `SignInFailure`. One call to Secrets Manager. */
+/** Exchanges the provider's code and reads the identity. Throws `SignInFailure`. */
 export async function completeExchange(
   provider: ProviderRecord,
   callback: ProviderCallback,
@@ -73,6 +70,6 @@ export async function completeExchange(
   })
 }
 
-/** Checks that the library omits: the authorised party, and the time of issue. */
+/** The library does not check the authorised party and the time of issue. */
 const isForThisClient = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
   (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

@@ -1,16 +1,14 @@
 import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
 import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 
-/** Sends requests to OpenID providers through the outbound guard, over https only. */
-
 const timeoutMs = 5000
 const maxBytes = 1024 * 1024
 const bodiless = new Set([204, 205, 304])
 
-/** Plain HTTP is allowed only for hosts and ports on the operator's allowlist. */
+/** Only hosts and ports on the operator's allowlist may use plain HTTP. */
 export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
-/** Checks a provider's URL before any connection. Throws `OutboundError`. */
+/** Checks a URL before any connection. Throws `OutboundError`. */
 export function checkProviderUrl(address: string): URL {
   const url = checkUrl(address)
   if (url.protocol !== 'https:' && !allowsPlainHttp(url)) throw new OutboundError('url_not_allowed')
@@ -18,12 +16,12 @@ export function checkProviderUrl(address: string): URL {
 }
 
 /**
- * Replaces `fetch`. Throws `OutboundError` after five seconds without a response, and an `Error` beyond 1 MiB. Does not
+ * Replaces `fetch` in the library. Throws after five seconds without a response and for a body beyond 1 MiB. Does not
  * follow redirects.
  */
 export const guardedFetch: CustomFetch = async (address, { method, headers, body }) => {
   checkProviderUrl(address)
-  // Outbound calls set the platform's user agent.
+  // The outbound guard sets the platform's user agent.
   const { 'user-agent': _, ...requestHeaders } = headers
   const response = await outboundFetch(address, {
     method,

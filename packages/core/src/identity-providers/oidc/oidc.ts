@@ -13,15 +13,14 @@ import type { ProviderCallback } from './exchange.ts'
 import { SignInFailure } from './sign-in-failure.ts'
 
 /**
- * Sign-in with OpenID Connect: code flow with PKCE, state and nonce, bound to one browser. Tokens never appear in URLs:
- * the browser returns with a code of the platform. The provider client is loaded on demand.
+ * Code flow with PKCE, state and nonce, bound to one browser. Tokens never appear in URLs: the browser returns with a
+ * code of the platform. The provider client is loaded on demand.
  */
 
-/** The sign-in page of the portal. The parameters contain no input of the request. */
+/** The parameters contain no input of the request. */
 const signInPage = (portal: string, parameters: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(parameters).toString()}`
 
-/** The enabled sign-in options. Two calls. */
 export async function listSignInOptions(): Promise<SignInOption[]> {
   const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
   return providers.map((provider) => signInOption(provider, portal))
@@ -32,10 +31,7 @@ function signInOption({ id, type, displayName }: ProviderRecord, portal: string)
   return type === 'LDAP' ? option : { ...option, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
 }
 
-/**
- * Starts a sign-in: the redirect URL, and the secret for the browser. Throws `identity_provider_not_found`; redirects
- * to the sign-in page if the provider is unreachable. Three calls.
- */
+/** Redirects to the sign-in page if the provider is unreachable. `browser` is the secret for the browser's cookie. */
 export async function startSignIn(
   providerId: string,
   { returnTo }: { returnTo?: string | undefined },
@@ -44,7 +40,7 @@ export async function startSignIn(
   if (provider === undefined) throw platformError('identity_provider_not_found')
   return redirectOnError(portal, provider.id, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
-    // Avoids a write if the provider is unavailable.
+    // Discovery comes first, to avoid a write if the provider is unavailable.
     await discoverIssuer(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
     const { state, browser } = await storeAttempt(attempt)
@@ -54,8 +50,8 @@ export async function startSignIn(
 }
 
 /**
- * Completes a sign-in: redirects with a code for `exchange` or with an error. Never throws for input from a provider or
- * browser. Eight or nine calls; the attempt is consumed before the provider receives the code.
+ * Redirects with a code for `exchange` or with an error; never throws for input from a provider or browser. The attempt
+ * is consumed before the provider receives its code, so that a callback cannot be replayed.
  */
 export async function completeSignIn(
   providerId: string,
@@ -84,7 +80,6 @@ export async function completeSignIn(
   return location
 }
 
-/** The redirect of the work, or one to the sign-in page with an error code. */
 async function redirectOnError(
   portal: string,
   providerId: string,

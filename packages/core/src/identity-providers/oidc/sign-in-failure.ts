@@ -1,6 +1,6 @@
 import type { SignInError } from '@platform/contract/sign-in'
 
-/** Ends a sign-in. Users see only the code; the cause is logged. */
+/** Users see only the code; the cause is logged. */
 export class SignInFailure extends Error {
   override readonly name = 'SignInFailure'
   readonly code: SignInError

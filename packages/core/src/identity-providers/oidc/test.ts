@@ -11,7 +11,7 @@ import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
 type Check = ProviderTest['checks'][number]
 
-/** Runs four checks, each with at most one request to the provider. One store call. */
+/** Each check sends at most one request to the provider. */
 export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
   const portalUrl = await publicUrl()
   let issuer: CachedIssuer
@@ -39,7 +39,7 @@ async function check(name: string, message: string, work: () => Promise<void>): 
   }
 }
 
-/** A failed check. The message discloses no response content. */
+/** The message discloses no content of responses. */
 class CheckError extends Error {
   override readonly name = 'Finding'
 }
@@ -71,7 +71,7 @@ async function checkKeys({ metadata }: CachedIssuer): Promise<void> {
   if (!isUsable) throw new CheckError('The issuer publishes no usable key.')
 }
 
-/** Sends a code that cannot exist: the provider rejects the code only after it accepts the client. */
+/** Sends a code that cannot exist, because a provider rejects the code only after it has accepted the client. */
 async function checkClient(
   provider: ProviderRecord,
   issuer: CachedIssuer,

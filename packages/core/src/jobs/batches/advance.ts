@@ -14,22 +14,17 @@ import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
-/** Advances a batch after its acceptance: expands it, releases jobs within its limits, or stops it. */
-
-/** Attempts against concurrent changes of the jobs. */
+/** Maximum attempts when jobs change concurrently. */
 const attempts = 10
 
-/** Does all pending work of a batch; idempotent. Enqueues its projections. */
+/** Idempotent: a repeated message continues pending work. */
 export async function advanceBatch({ organisationId, batchId }: BatchReference): Promise<void> {
   const batch = await expand(organisationId, batchId)
   if (batch !== undefined) await applyBatchLimits(batch)
   await enqueueProjections(organisationId)
 }
 
-/**
- * Stops the jobs of a cancelled or failed batch, or releases the next jobs. Two calls per 32 jobs, and up to five before
- * stopping.
- */
+/** Stops the jobs of a cancelled or failed batch, or releases the next jobs. */
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   let current: BatchRecord | undefined = batch
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -52,7 +47,10 @@ async function jobsOf(
   return items.map((item) => item && parseJob(item))
 }
 
-/** Ends queued jobs, and requests cancellation of running jobs if the batch is cancelled. Returns whether all succeeded. */
+/**
+ * Fails queued jobs, and requests cancellation of running jobs if a user cancelled the batch. Returns false if jobs
+ * changed concurrently.
+ */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
   const queued = jobs.filter(({ status }) => status === 'Queued')
@@ -74,8 +72,8 @@ async function inTransactions(
 }
 
 /**
- * Releases jobs up to the concurrency limit. Jobs whose end is not projected yet count as active, so the limit is never
- * exceeded. Returns false after a concurrent change.
+ * Jobs whose end is not yet projected count as active, so the limit is never exceeded. Returns false after a concurrent
+ * change.
  */
 async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
@@ -101,7 +99,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
   return release({ ...batch, released: released + count, heldEnded: heldEnded - skipped })
 }
 
-/** The writes that put a job into its cluster's inbox and start its delivery timeout. */
+/** The delivery timeout of a job starts when the batch releases it. */
 function releaseWrites({
   id,
   organisationId,

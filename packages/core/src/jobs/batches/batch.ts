@@ -15,13 +15,9 @@ import { type Page, pageOfKeys } from '../../db/index-page.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
-/** Use cases of callers: submit, read, list, cancel and retry batches. */
-
-/** Accepts up to 500 jobs, all or none; see `createBatch`. */
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
   createBatch(caller, { jobs: submittedJobs(jobs), ...limits })
 
-/** One batch with its job counts. One call. */
 export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
   batchView(await requireBatch(organisationId, batchId))
 
@@ -31,7 +27,6 @@ async function requireBatch(organisationId: string, batchId: string): Promise<Ba
   return batch
 }
 
-/** A page of batches, newest first. Three calls; more only far from both ends of thousands. */
 export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
   const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
   const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
@@ -41,10 +36,7 @@ export async function list({ organisationId }: Caller, { page, pageSize }: Page)
   return { items: batches, totalCount: accepted, page, pageSize }
 }
 
-/**
- * Cancels all unfinished jobs of a batch: marks the batch, and the batch worker stops its jobs. Two calls and one
- * message. Throws `batch_already_finished`.
- */
+/** Only marks the batch; the batch worker stops its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
   const batch = await requireBatch(organisationId, batchId)
@@ -66,10 +58,6 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   return batchView(cancelled)
 }
 
-/**
- * Submits the failed and cancelled jobs of a finished batch as a new batch. At most sixteen calls in addition to those
- * of `createBatch`. Throws `nothing_to_retry`.
- */
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
   const batch = await requireBatch(caller.organisationId, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
@@ -78,7 +66,7 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
   return createBatch(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
 }
 
-/** Skips jobs of removed clusters. */
+/** Skips jobs of removed clusters, because a batch with an unknown cluster is rejected as a whole. */
 async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord): Promise<SubmittedJob[]> {
   const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
   const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))

@@ -5,12 +5,12 @@ import { create, getConsistent, type Item, type WriteItem } from '../../db/table
 import { compress, decompress } from '../../lib/compression.ts'
 
 /**
- * The jobs of an open batch, before they are stored individually: compressed chunks of a few dozen jobs, so that
- * accepting 500 jobs is one transaction. A chunk has one line per job: metadata, a tab, the payload. The metadata refers
- * to a cluster by its index in the batch's cluster list, a separate item.
+ * Jobs of an open batch are stored in compressed chunks of a few dozen, so that one transaction can accept 500 jobs. A
+ * chunk has one line per job: metadata, a tab, and the payload. The metadata refers to a cluster by its index in the
+ * batch's cluster list, which is a separate item.
  */
 
-/** A job of an accepted batch. `payload` is its JSON. */
+/** `payload` is JSON text. */
 export interface PendingJob {
   clusterId: string
   timeoutSeconds: number
@@ -18,17 +18,17 @@ export interface PendingJob {
   payload: string
 }
 
-/** The size of a chunk, limited because reading one job reads its whole chunk. */
+/** Limited, because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
-/** A transaction has 100 writes. Chunks may be half empty. */
+/** A transaction has at most 100 writes; other items of the batch need the remaining ones. */
 const maxChunks = 88
 
-/** The distinct clusters of the jobs, in order. */
+/** In the order of first use. */
 export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
   ...new Set(jobs.map(({ clusterId }) => clusterId)),
 ]
 
-/** The writes that store a batch's jobs, and the index of each chunk's first job. */
+/** `starts` contains the index of each chunk's first job. */
 export function storeChunks(organisationId: string, batchId: string, jobs: readonly PendingJob[]) {
   const clusterIds = clustersOf(jobs)
   const indexes = new Map(clusterIds.map((id, index) => [id, index]))
@@ -45,7 +45,7 @@ export function storeChunks(organisationId: string, batchId: string, jobs: reado
   return { starts, writes }
 }
 
-/** The first index of each chunk: chunks are as full as possible; a larger job has its own. */
+/** Fills each chunk as far as possible; a job that exceeds the limit gets its own chunk. */
 function startsOf(sizes: readonly number[]): number[] {
   const total = sizes.reduce((sum, size) => sum + size, 0)
   const maxBytes = Math.max(chunkBytes, (2 * total) / maxChunks)
@@ -61,7 +61,6 @@ function startsOf(sizes: readonly number[]): number[] {
   return starts
 }
 
-/** The keys of all items of an open batch except its record. */
 export const chunkKeys = (organisationId: string, batchId: string, starts: readonly number[]): keys.Key[] => [
   keys.batchClusters(organisationId, batchId),
   ...starts.map((_, index) => keys.batchChunk(organisationId, batchId, index)),
@@ -83,10 +82,7 @@ const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
       }
     })
 
-/**
- * The jobs of an open batch by index, from the chunk with `from` to the one with `to`. Undefined if the batch is no
- * longer open. One call.
- */
+/** Reads the chunks that contain the jobs `from` to `to`. Returns undefined if the batch is no longer open. */
 export async function readPendingJobs(
   { organisationId, id, starts }: { organisationId: string; id: string; starts: readonly number[] },
   from: number,

@@ -17,19 +17,18 @@ import { type Effects } from '../../outbox/record.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
 /**
- * Stores the jobs of an accepted batch, in transactions as large as possible. Each transaction advances the batch's
+ * Stores the jobs of an accepted batch in as few transactions as possible. Each transaction advances the batch's
  * progress conditionally, so that concurrent or interrupted expansions create each job once.
  */
 
-/** Consecutive attempts without progress before giving up. */
+/** Consecutive attempts without progress before the expansion fails. */
 const attempts = 10
-/** A transaction has 100 writes and 4 MB. The batch and the outbox record take one write each. */
+/** A transaction has at most 100 writes and 4 MB. The batch and the outbox record need one write each. */
 const maxWrites = 98
 const maxPayloadBytes = 2_500_000
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
 
-/** Expands a batch completely; returns its current record. Four calls, and one per few dozen jobs. */
 export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   let [failures, reached] = [0, -1]
   for (;;) {
@@ -43,7 +42,7 @@ export async function expand(organisationId: string, batchId: string): Promise<B
   }
 }
 
-/** Continues until the batch is expanded or was changed concurrently. */
+/** Returns early if the batch was changed concurrently. */
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
   const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (pending === undefined) return
@@ -55,12 +54,12 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
     }
     if (current !== undefined) await close(current, starts)
   } catch (error) {
-    // Contention at one cluster: the next attempt continues from here.
+    // After contention on a cluster, the next attempt continues here.
     if (!(error instanceof PlatformError)) throw error
   }
 }
 
-/** Creates as many jobs as fit into a transaction; undefined if the batch has changed. */
+/** Returns undefined if the batch was changed concurrently. */
 async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<BatchRecord | undefined> {
   const removed = new Set<string>()
   for (;;) {
@@ -79,7 +78,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
       ],
       events: jobs.flatMap(({ effects: { events = [] } }) => events),
       transitions: jobs.flatMap(({ effects: { transitions = [] } }) => transitions),
-      // Projections are enqueued once, after the expansion.
+      // The caller enqueues the projections once, after the expansion.
       isEnqueued: true,
     })
     if (failure === undefined) {
@@ -105,7 +104,6 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
 
 type NewJob = ReturnType<typeof newJob>
 
-/** The next jobs that fit into one transaction. */
 function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet<string>): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
@@ -123,7 +121,7 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet
   return jobs
 }
 
-/** A new job: waiting for its relay, throttled by its batch, or already ended. */
+/** A job is created as waiting for its relay, throttled by its batch, or already ended. */
 function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClusterRemoved: boolean) {
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
@@ -145,7 +143,7 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClu
   }
 }
 
-/** The removal guard protects clusters of open batches; if one is missing anyway, only its jobs fail. */
+/** The removal guard protects clusters of open batches. If a cluster is missing anyway, only its jobs fail. */
 function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefined {
   if (isClusterRemoved) return { status: 'Failed', statusReason: 'cluster_removed' }
   if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
@@ -163,7 +161,7 @@ const notifyRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
     [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(notifyRelay),
   )
 
-/** Deletes the chunks once all jobs are stored. */
+/** Deletes the chunks, which are not needed once all jobs are stored. */
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([

@@ -8,13 +8,9 @@ import { isId } from '../../id.ts'
 import { type JobRecord, parseJob } from '../record.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../../operations/record.ts'
 
-/** Finds jobs, including those of a batch that are not stored yet. */
-
-/** Whether the batch's concurrency limit holds the job back initially. */
 const isThrottledAtStart = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
   maxConcurrency !== undefined && index >= maxConcurrency
 
-/** The initial record of a batch's job. */
 export const newJobOf = (batch: BatchRecord, index: number, pendingJob: PendingJob) => ({
   id: jobIdOf(batch.id, index),
   organisationId: batch.organisationId,
@@ -30,7 +26,7 @@ export const newJobOf = (batch: BatchRecord, index: number, pendingJob: PendingJ
   ...(isThrottledAtStart(batch, index) && { isThrottled: true as const }),
 })
 
-/** A job that is not stored yet. `payload` is its JSON. */
+/** A job that exists only in a chunk of its batch. `payload` is JSON text. */
 export interface UnexpandedJob {
   job: JobRecord
   payload: string
@@ -43,10 +39,10 @@ const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob
   isPending: true,
 })
 
-/** A job may move from the batch to the table between two lookups. */
+/** A job may move from a chunk to the table between two lookups. */
 const attempts = 2
 
-/** A job as read by `readStored`, or one of an open batch, which takes two more calls. Throws `job_not_found`. */
+/** Throws `job_not_found`. */
 export async function findJob<Stored>(
   organisationId: string,
   jobId: string,
@@ -60,7 +56,6 @@ export async function findJob<Stored>(
   throw platformError('job_not_found')
 }
 
-/** A stored job's record. One call. */
 export async function findStoredJob(
   organisationId: string,
   jobId: string,
@@ -70,7 +65,7 @@ export async function findStoredJob(
   return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
-/** Undefined if the job has been stored or purged. */
+/** Returns undefined if the job has been stored or purged. */
 async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
@@ -81,7 +76,6 @@ async function findUnexpanded(organisationId: string, jobId: string): Promise<Un
   return pendingJob && unexpandedJob(batch, index, pendingJob)
 }
 
-/** All jobs of a batch that are not stored yet. One call; none if the batch is not open. */
 export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts, expanded } = batch
   const pending = starts && (await readPendingJobs({ ...batch, starts }, expanded))

@@ -11,7 +11,7 @@ import { log } from '../../log.ts'
 import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
-/** Counts a batch's jobs by status: one write per batch and transaction. Counting the last job finishes the batch. */
+/** One write per batch and transaction. Counting the last job finishes the batch. */
 export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
@@ -21,7 +21,7 @@ type Counts = Record<Counter | 'heldEnded', number>
 const counterOf = (status: JobTransition['from']): Counter | undefined =>
   status === undefined || status === 'Queued' ? undefined : counters[status]
 
-/** The count changes of each batch. Purged jobs stay counted. */
+/** Ignores purges, so that purged jobs remain counted. */
 function countsByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
   const batches = new Map<string, Counts>()
   for (const { batchId, from, to, isThrottled } of records.flatMap(({ transitions }) => transitions)) {
@@ -50,7 +50,7 @@ async function writes(organisationId: string, records: readonly OutboxRecord[]):
   })
 }
 
-/** Conditional: exactly one projection must count the last job. */
+/** The condition ensures that exactly one projection counts the last job and emits the event. */
 function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
   const after = {
@@ -85,7 +85,7 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** Releases the next jobs of limited batches or stops them. The sweep repeats lost runs. */
+/** A lost run is repeated by the sweep. */
 async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   const ended = [...countsByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
   const batches = await batchesOf(organisationId, ended)

@@ -7,7 +7,6 @@ import { get, type Item } from '../../db/table.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
 
-/** The stored form of a batch. Jobs that are not stored individually yet are in `chunks.ts`. */
 const BatchRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -17,21 +16,21 @@ const BatchRecord = z.object({
   retryOf: z.string().optional(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** The first job index of each chunk; absent once all jobs are stored. */
+  /** The index of each chunk's first job; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
-  /** Jobs below this index are stored. */
+  /** Jobs with a lower index are stored. */
   expanded: z.number(),
-  /** Jobs below this index are released, if the batch limits concurrency. */
+  /** Jobs with a lower index are released, if the batch limits concurrency. */
   released: z.number().default(0),
-  /** Jobs that ended while throttled, at indexes not released yet. */
+  /** Number of jobs that ended while throttled and are not yet released. */
   heldEnded: z.number().default(0),
-  /** Projected counts. Uncounted jobs are Queued. */
+  /** Counts of projected changes. All other jobs are Queued. */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),
   cancelled: z.number().default(0),
   cancelRequestedAtMs: z.number().optional(),
-  /** Set when the batch's message was dead-lettered: the remaining jobs fail. */
+  /** Set when the batch's message was dead-lettered; the jobs not yet stored then fail. */
   deadLetteredAtMs: z.number().optional(),
   finishedAtMs: z.number().optional(),
 })
@@ -39,7 +38,6 @@ export type BatchRecord = z.infer<typeof BatchRecord>
 
 export const parseBatch = (item: Item): BatchRecord => BatchRecord.parse(item)
 
-/** A batch of an organisation. One call. */
 export async function findBatch(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   const item = isId('batch', batchId) ? await get(keys.batch(organisationId, batchId)) : undefined
   return item && parseBatch(item)
@@ -48,7 +46,7 @@ export async function findBatch(organisationId: string, batchId: string): Promis
 export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
 
-/** Jobs by status. A start may be projected after an end, so counts are limited to zero. */
+/** A job's start may be projected after its end, so `running` may be negative for a moment. */
 export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
   const running = Math.max(0, batch.running)
@@ -56,7 +54,7 @@ export function countsOf(batch: BatchRecord): BatchCounts {
   return { queued, running, completed, failed, cancelled }
 }
 
-/** The end of jobs that have not started; undefined unless the batch is cancelled or failed. */
+/** Returns undefined unless the batch is cancelled or has exceeded its error limit. */
 export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {
   if (cancelRequestedAtMs !== undefined) return { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   if (failed > (maxErrors ?? failed)) return { status: 'Cancelled', statusReason: 'batch_error_limit' }

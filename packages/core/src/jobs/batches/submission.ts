@@ -6,15 +6,11 @@ import { PlatformError, platformError, validationFailed } from '../../error.ts'
 import { payloadOf } from '../job.ts'
 import { parseBody } from '../../lib/validate.ts'
 
-/** A validated job of a batch. */
 export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
 }
 
-/**
- * Validates the jobs of a batch like single jobs. Throws `batch_limit_exceeded` before validation, and
- * `validation_failed` with the details of all jobs.
- */
+/** Collects the `validation_failed` details of all jobs, so that the caller can fix them at once. */
 export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
   if (entries.length > batchLimit) throw platformError('batch_limit_exceeded')
   const details: ErrorDetail[] = []

@@ -4,17 +4,13 @@ import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
 import { entriesOf } from './list.ts'
 
-/** A trusted public key, as in `PLAT_MODULE_KEYS` and `PLAT_RELEASE_KEYS`. */
 export interface TrustedKey {
   name: string
   pem: string
   repositories?: readonly string[] | undefined
 }
 
-/**
- * The settings `PLAT_MODULE_TRUSTED_KEYS` and `PLAT_RELEASE_TRUSTED_KEYS`: files of one key each; the file name is
- * the name of the key.
- */
+/** Each file contains one key; the file name is the name of the key. */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
   entriesOf(text).flatMap((file) => {
     const pem = readKeyFile(file)

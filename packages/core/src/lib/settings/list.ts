@@ -1,4 +1,4 @@
-/** The entries of a comma-separated setting, without spaces and empty entries. */
+/** Ignores spaces and empty items. */
 export const entriesOf = (text: string): string[] =>
   text
     .split(',')

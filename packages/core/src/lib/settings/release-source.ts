@@ -3,13 +3,12 @@ import * as z from 'zod'
 
 export type ReleaseRepository = Pick<ImageReference, 'registry' | 'repository'>
 
-/** Parses `registry/repository` without a tag; undefined if invalid. */
+/** Returns undefined if the text is invalid or has a tag or digest. */
 export function parseReleaseRepository(text: string): ReleaseRepository | undefined {
   const reference = parseReference(text)
   return reference?.tag === undefined && reference?.digest === undefined ? reference : undefined
 }
 
-/** The setting `PLAT_RELEASE_SOURCE`. */
 export const ReleaseSource = z
   .string()
   .refine(

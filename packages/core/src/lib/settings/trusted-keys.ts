@@ -4,7 +4,6 @@ import * as z from 'zod'
 const timestamp = z.iso.datetime({ offset: true })
 
 const TrustedKey = z.strictObject({
-  /** The signer's display name. */
   name: z.string().min(1).max(100),
   // Rejects private keys and unsupported types, which would never match.
   pem: z
@@ -13,7 +12,7 @@ const TrustedKey = z.strictObject({
       (pem) => readPublicKey(pem) !== undefined,
       'must be a public key as PEM: ECDSA, Ed25519, or RSA of 2048 bits or more',
     ),
-  /** Repositories that the key may sign for, and all below them; all if omitted. */
+  /** The key may sign for these repositories and all below them; if omitted, for all repositories. */
   repositories: z.array(z.string().min(1)).min(1).exactOptional(),
   notBefore: timestamp.exactOptional(),
   notAfter: timestamp.exactOptional(),
@@ -21,7 +20,6 @@ const TrustedKey = z.strictObject({
 
 export const maxTrustedKeys = 50
 
-/** The setting `PLAT_MODULE_KEYS`: trusted public keys as JSON. */
 export const TrustedKeys = z
   .string()
   .transform((text, context): unknown => {

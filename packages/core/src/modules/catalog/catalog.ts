@@ -7,21 +7,18 @@ import { transact } from '../../db/transact.ts'
 import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
-/** The maximum of stored releases per repository. */
 export const releaseLimit = 200
-/** The maximum of stored digests per repository that are not releases. */
+/** Stored digests per repository that are not releases. */
 const otherLimit = 150
-/** The maximum of stored problems of a scan. */
 const problemLimit = 50
 const problemLength = 500
 
-/** The result of the last scan: repositories in the order of the sources. */
+/** Repositories are in the order of the sources. */
 export interface Catalog {
   repositories: readonly CatalogRepositoryRecord[]
   scan?: CatalogScanRecord
 }
 
-/** Reads the whole catalog. One store call per 1 MB, which holds about a hundred repositories. */
 export async function readCatalog(): Promise<Catalog> {
   const items = await queryAll(keys.catalog())
   const scan = items.find(({ sk }) => sk === keys.catalogScan().sk)
@@ -32,10 +29,7 @@ export async function readCatalog(): Promise<Catalog> {
   }
 }
 
-/**
- * Stores the result of a scan and replaces that of an earlier one (`before`). Of concurrent scans the last one wins.
- * One call per 25 changed repositories, and one per 100 removed ones.
- */
+/** Writes only changes since the earlier scan `before`. Of concurrent scans, the last one wins. */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
   const references = new Set(repositories.map(({ reference }) => reference))
   const removed = before.repositories.filter(({ reference }) => !references.has(reference))
@@ -47,10 +41,10 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   for (const batch of chunk(removals, 100)) await transact(batch)
 }
 
-/** Small enough for frequent reads, with room for thousands of modules. Further modules show no updates. */
+/** Small enough for frequent reads, with room for thousands of modules. Modules beyond the limit show no updates. */
 const maxLatestBytes = 100_000
 
-/** The newest version of each module as JSON, so that counting updates reads one item instead of the catalog. */
+/** Counting updates then reads one item instead of the catalog. */
 function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): string {
   const latest = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
     const release = latestOf(choices)
@@ -61,11 +55,10 @@ function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): s
 
 const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.string()]))).optional() })
 
-/** The newest version of each module, from the item of the last scan; empty without one. */
 export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, string> =>
   new Map(Latest.parse(scan ?? {}).latest)
 
-/** Within the 400 KB of an item. */
+/** An item has at most 400 KB. */
 const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRecord): Item {
@@ -78,7 +71,7 @@ function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRe
   return { ...keys.catalogRepository(reference), reference, place, releases: newest, ...stored }
 }
 
-/** The JSON of the first elements within the limit. */
+/** Skips elements that exceed the limit. */
 function jsonWithin(elements: readonly object[], limitBytes: number): string {
   let bytes = 0
   const texts = elements.map((element) => JSON.stringify(element))

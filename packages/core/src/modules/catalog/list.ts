@@ -17,7 +17,6 @@ export interface CatalogFilter {
   search?: string | undefined
 }
 
-/** Modules that can be installed, by name. Two calls, and one per further 1 MB of the catalog. */
 export async function list(filter: CatalogFilter) {
   const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
   const installed = new Map(modules.map((module) => [module.id, module]))
@@ -71,7 +70,7 @@ function matches({ installed, verified, name, description }: CatalogItem, filter
   )
 }
 
-/** Requests a scan of the sources; returns the time of the last one. Two calls and a message. */
+/** Returns the time of the last scan; the new scan runs in the background. */
 export async function scan(caller: Caller): Promise<{ scannedAt?: string }> {
   const item = await get(keys.catalogScan())
   const response = item ? { scannedAt: iso(CatalogScanRecord.parse(item).scannedAtMs) } : {}

@@ -1,37 +1,35 @@
 import * as z from 'zod'
 import { jsonString } from '../../lib/validate.ts'
 
-/** A release that a tag refers to, as its labels and manifest describe it. */
 export const CatalogRelease = z.object({
   moduleId: z.string(),
   version: z.string(),
-  /** The digest of the tag's manifest or index. */
+  /** The digest of the manifest or index that the tag refers to. */
   digest: z.string(),
   name: z.string(),
   description: z.string(),
   isVerified: z.boolean(),
-  /** Name of the key that signed it. */
+  /** The name of the signing key. */
   verifiedBy: z.string().optional(),
-  /** Why it is not verified. */
+  /** The reason why the release is not verified. */
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
-  /** The image for this platform if the tag refers to an index. Either may be signed. */
+  /** Set if the tag refers to an index: the image for this platform. Index and image may be signed independently. */
   imageDigest: z.string().optional(),
 })
 export type CatalogRelease = z.infer<typeof CatalogRelease>
 
-/** A digest that is not a valid release; scans do not read it again. */
+/** Stored so that later scans do not read the digest again. */
 const InvalidRelease = z.object({
   digest: z.string(),
-  /** Why the release is invalid; absent if the digest is not a readable module image. */
+  /** The reason shown to users; absent if the digest is not a readable module image. */
   problem: z.string().optional(),
 })
 export type InvalidRelease = z.infer<typeof InvalidRelease>
 
-/** A repository with modules, usually one module in several versions. */
 export const CatalogRepositoryRecord = z.object({
   reference: z.string(),
-  /** Its index among the configured sources; the first source of a module takes precedence. */
+  /** The index of its source in the settings. The first source of a module takes precedence. */
   place: z.number(),
   /** Newest first. */
   releases: jsonString(z.array(CatalogRelease)),

@@ -3,12 +3,11 @@ import gt from 'semver/functions/gt.js'
 import prerelease from 'semver/functions/prerelease.js'
 import { type CatalogRelease, type CatalogRepositoryRecord } from './record.ts'
 
-/** A release and its repository. */
 export interface CatalogChoice extends CatalogRelease {
   reference: string
 }
 
-/** All releases of the catalog by module, in the order of the sources. */
+/** In the order of the sources. */
 export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]): Map<string, CatalogChoice[]> =>
   Map.groupBy(
     repositories.flatMap(({ reference, releases }) => releases.map((release) => ({ ...release, reference }))),
@@ -17,13 +16,13 @@ export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]
 
 const isPrerelease = ({ version }: CatalogRelease): boolean => prerelease(version) !== null
 
-/** Negative if the first one is preferred: newer by SemVer, or built later. */
+/** Negative if the first release is newer by SemVer, or has the same version and was built later. */
 const compareReleases = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0)
 
 /**
- * The newest release, preferring verified ones and stable versions, from the first source that has such a release:
- * later sources cannot override it.
+ * Prefers verified releases and stable versions. Uses the first source with such a release, so that later sources
+ * cannot override it.
  */
 export function latestOf(choices: readonly CatalogChoice[]): CatalogChoice | undefined {
   const verified = choices.filter(({ isVerified }) => isVerified)
@@ -33,9 +32,9 @@ export function latestOf(choices: readonly CatalogChoice[]): CatalogChoice | und
   return (stable.length > 0 ? stable : fromFirstSource).toSorted(compareReleases)[0]
 }
 
-/** The release of a version, preferring verified ones, from the first source that has it. */
+/** Prefers verified releases and the first source that has the version. */
 export const releaseOf = (choices: readonly CatalogChoice[], version: string): CatalogChoice | undefined =>
   latestOf(choices.filter((release) => release.version === version))
 
-/** Whether a version is newer than another by SemVer; build metadata is ignored. */
+/** Compares by SemVer, ignoring build metadata. */
 export const isNewer = (version: string, other: string): boolean => gt(version, other)
