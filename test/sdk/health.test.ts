@@ -29,11 +29,6 @@ test.for([
   expect(await response.json()).toEqual({ status: aggregate, state: 'Started', checks })
 })
 
-test('a started module without checks is Healthy', async () => {
-  const response = await (await startedInstance({})).send('GET', '/health')
-  expect([response.status, await response.json()]).toEqual([200, { status: 'Healthy', state: 'Started', checks: [] }])
-})
-
 const failing: [string, () => unknown, string][] = [
   ['throws', () => Promise.reject(new Error('No database.')), 'No database.'],
   ['returns nothing', () => undefined, 'The check returned no status.'],

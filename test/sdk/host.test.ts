@@ -167,16 +167,19 @@ test('describes a module with its subscriptions', async () => {
   })
 })
 
-test.for([
-  ['configureServices', '/configure', 'PLAT-MOD-5004'],
-  ['configure', '/configure', 'PLAT-MOD-5004'],
-  ['routes', '/configure', 'PLAT-MOD-5004'],
-  ['start', '/start', 'PLAT-MOD-5005'],
-] as const)('an error in %s fails the module, is returned and logged once', async ([hook, path, code]) => {
+const rejected = () => Promise.reject(new Error('It throws.'))
+
+test.for<[string, ModuleDefinition[keyof ModuleDefinition], string, string]>([
+  ['configureServices', fail, '/configure', 'PLAT-MOD-5004'],
+  ['configure', fail, '/configure', 'PLAT-MOD-5004'],
+  ['routes', fail, '/configure', 'PLAT-MOD-5004'],
+  ['routes', rejected as never, '/configure', 'PLAT-MOD-5004'],
+  ['start', fail, '/start', 'PLAT-MOD-5005'],
+])('an error in %s fails the module, and is returned and logged once', async ([hook, failing, path, code]) => {
   const responses: unknown[] = []
   let state: unknown
   const lines = await captureLog(async () => {
-    const { control } = instanceOf({ [hook]: fail })
+    const { control } = instanceOf({ [hook]: failing })
     if (hook === 'start') await control('POST', '/configure')
     responses.push(await control('POST', path), await control('POST', path))
     state = (await control('GET', '/describe')).body.state
@@ -184,11 +187,6 @@ test.for([
   expect(responses).toEqual([failure, failure])
   expect(state).toBe('Failed')
   expect(lines.filter((line) => line['code'] === code)).toHaveLength(1)
-})
-
-test('a rejected promise of routes fails configure', async () => {
-  const { control } = instanceOf({ routes: () => Promise.reject(new Error('It throws.')) as never })
-  expect(await control('POST', '/configure')).toEqual(failure)
 })
 
 test.for(['configure', 'start', 'stop'] as const)('%s ends at its time limit', async (hook) => {

@@ -11,21 +11,16 @@ const job = (run: (signal: AbortSignal) => void | Promise<void>) => ({
 const hasRun = (value: boolean) => ({ status: 200, body: { hasRun: value } })
 
 test('runs a job at each call, but not concurrently with itself', async () => {
-  let count = 0
   const gate = Promise.withResolvers<void>()
-  const { control } = await startedInstance(
-    job(() => {
-      count += 1
-      return gate.promise
-    }),
-  )
+  const run = vi.fn(() => gate.promise)
+  const { control } = await startedInstance(job(run))
   const first = control('POST', '/jobs/beat')
-  await vi.waitFor(() => expect(count).toBe(1))
+  await vi.waitFor(() => expect(run).toHaveBeenCalledOnce())
   expect(await control('POST', '/jobs/beat')).toEqual(hasRun(false))
   gate.resolve()
   expect(await first).toEqual(hasRun(true))
   expect(await control('POST', '/jobs/beat')).toEqual(hasRun(true))
-  expect(count).toBe(2)
+  expect(run).toHaveBeenCalledTimes(2)
 })
 
 test('a job that exceeds its time limit blocks further runs until it ends', async () => {
@@ -42,24 +37,19 @@ test('a job that exceeds its time limit blocks further runs until it ends', asyn
   const error = { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' }
   expect([late.status, await late.json()]).toEqual([504, error])
   expect(signal?.aborted).toBe(true)
-  expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: false })
+  expect(await instance.control('POST', '/jobs/beat')).toEqual(hasRun(false))
   gate.resolve()
-  await vi.waitFor(async () => expect((await instance.control('POST', '/jobs/beat')).body).toEqual({ hasRun: true }))
+  await vi.waitFor(async () => expect(await instance.control('POST', '/jobs/beat')).toEqual(hasRun(true)))
 })
 
 test('returns the error of a job, and runs it again at the next call', async () => {
-  let count = 0
-  const { control } = await startedInstance(
-    job(() => {
-      count += 1
-      if (count === 1) throw new Error('Not now.')
-    }),
-  )
-  expect(await control('POST', '/jobs/beat')).toEqual({
-    status: 500,
-    body: { error: 'hook_failed', message: 'Not now.' },
+  const run = vi.fn<() => void>().mockImplementationOnce(() => {
+    throw new Error('Not now.')
   })
-  expect((await control('POST', '/jobs/beat')).body).toEqual({ hasRun: true })
+  const { control } = await startedInstance(job(run))
+  const body = { error: 'hook_failed', message: 'Not now.' }
+  expect(await control('POST', '/jobs/beat')).toEqual({ status: 500, body })
+  expect(await control('POST', '/jobs/beat')).toEqual(hasRun(true))
 })
 
 test.for(['nothing', 'toString', '__proto__', 'constructor'])('returns 404 for the job %s', async (id) => {

@@ -76,7 +76,7 @@ test('returns 404 for an unknown control call without calling the module', async
   expect((await control('GET', '/configure')).status).toBe(404)
 })
 
-test('returns 503 before the start, also for health', async () => {
+test('returns 503 before the start, also for health, which needs no checks', async () => {
   const { send, host } = instanceOf({ routes: (app) => void app.get('/api/sample', (c) => c.text('here')) })
   for (const step of [async () => {}, () => host.configure()]) {
     await step()
@@ -86,6 +86,7 @@ test('returns 503 before the start, also for health', async () => {
   }
   await host.start()
   expect(await (await send('GET', '/api/sample')).text()).toBe('here')
+  expect(await (await send('GET', '/health')).json()).toEqual({ status: 'Healthy', state: 'Started', checks: [] })
 })
 
 test('returns 500 for a failing route, and only logs its error', async () => {
@@ -140,15 +141,10 @@ const sendAs = async (token: string | undefined) => {
   return send('GET', '/api/sample', { headers: token === undefined ? {} : { 'x-platform-user': token } })
 }
 
-test('provides the caller to routes', async () => {
+test('provides the caller to routes, and returns 401 without one', async () => {
   const response = await sendAs(userToken({ aud: 'sample' }))
-  expect([response.status, await response.json()]).toEqual([
-    200,
-    { userId: 'user_ada', organisationId: 'org_acme', permissions: ['clusters:read'] },
-  ])
-})
-
-test('returns 401 if a route requires the caller of a request without a user', async () => {
+  const caller = { userId: 'user_ada', organisationId: 'org_acme', permissions: ['clusters:read'] }
+  expect([response.status, await response.json()]).toEqual([200, caller])
   expect((await sendAs(undefined)).status).toBe(401)
 })
 

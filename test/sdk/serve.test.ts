@@ -78,12 +78,6 @@ describe('a module process', () => {
     expect((await send('GET', '/api/calm')).status).toBe(200)
   })
 
-  test('waits for the platform if it is not to start itself', async () => {
-    const { runtime, deployment, send } = await deploy('calm', false)
-    expect((await send('GET', '/api/calm')).status).toBe(503)
-    expect(runtime.hooks(deployment)).toEqual(['configureServices'])
-  })
-
   test('completes active requests at SIGTERM, and closes their and idle connections', async () => {
     const { runtime, deployment, sendAndKeep, output } = await deploy('calm')
     await sendAndKeep('/health')
@@ -112,18 +106,15 @@ describe('a module process', () => {
     expect((await ended).exitCode).toBe(0)
   })
 
-  test('exits cleanly if SIGTERM arrives when it starts to listen', async () => {
+  test('exits cleanly if SIGTERM arrives when it starts to listen, or during its start', async () => {
     const started = program('ends-on-listen', await socketEnv())
-    expect(await started.ended).toMatchObject({ exitCode: 0, signal: null })
-  })
-
-  test('exits cleanly if it is terminated during its start', async () => {
+    expect(await started.ended).toEqual({ exitCode: 0, signal: null })
     const { runtime, deployment, output } = await deploy('hooks hangs start')
     await expect.poll(output).toContain('start\n')
     expect(await runtime.end(deployment, 'SIGTERM')).toEqual({ exitCode: 0, signal: null })
   })
 
-  test('exits immediately at a second signal', async () => {
+  test('exits at once at a second signal', async () => {
     const { runtime, deployment, output } = await deploy('hooks hangs stop')
     await expect.poll(output).toContain('start\n')
     void runtime.end(deployment, 'SIGTERM')
@@ -144,8 +135,9 @@ describe('a module process', () => {
     expect(started.text).toMatch(/^dispose$/m)
   })
 
-  test('continues if it does not start itself, and returns the error of configure', async () => {
+  test('waits for the platform if it does not start itself, and returns the error of configure', async () => {
     const { send } = await deploy('hooks throws configureServices', false)
+    expect((await send('GET', '/api/any')).status).toBe(503)
     const { status, body } = await send('POST', '/_platform/v1/configure')
     expect([status, JSON.parse(body.toString()).message]).toEqual([500, 'This module throws.'])
   })
@@ -161,18 +153,15 @@ describe('a module process', () => {
     expect(started.text).not.toMatch(/^configure$/m)
   })
 
-  test('listens on the socket of a crashed instance', async () => {
+  test('listens on the socket of a crashed instance, and without write permissions', async () => {
     const env = await socketEnv()
     const crashed = program('calm', env)
     await crashed.writes(/The module listens/)
     await crashed.kill()
     expect(existsSync(env[environmentNames.socket])).toBe(true)
     await program('calm', env).writes(/The module listens/)
-  })
-
-  test('listens without write permissions', async () => {
-    const started = program('calm', await socketEnv(), ['--permission', '--allow-fs-read=*'])
-    await started.writes(/The module listens/)
+    const readOnly = program('calm', await socketEnv(), ['--permission', '--allow-fs-read=*'])
+    await readOnly.writes(/The module listens/)
   })
 
   test('listens on HOST and PORT without a socket path', async () => {

@@ -46,15 +46,12 @@ test('creates a service again after an error', () => {
   expect(services.get(Clock)).toEqual({ hour: 2 })
 })
 
-test('names a missing service', () => {
+test('rejects a missing service, and a second registration of a token', () => {
   expect(() => provideServices(() => {}).get(Diary)).toThrow('The service diary is not registered.')
-})
-
-test('rejects a second registration of a token', () => {
-  const twice = provideServices.bind(undefined, (collection) =>
-    collection.addSingleton(Clock, () => ({ hour: 1 })).addSingleton(Clock, () => ({ hour: 2 })),
-  )
-  expect(twice).toThrow('The service clock is registered already.')
+  const create = () => ({ hour: 1 })
+  const registerTwice = () =>
+    provideServices((collection) => collection.addSingleton(Clock, create).addSingleton(Clock, create))
+  expect(registerTwice).toThrow('The service clock is registered already.')
 })
 
 test('distinguishes tokens with the same name', () => {
