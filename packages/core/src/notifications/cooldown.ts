@@ -5,13 +5,10 @@ import * as keys from '../db/keys.ts'
 import { get, backOff, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 
-/**
- * Limits notifications of one type about one cluster to one in 15 minutes. Stores the ids of allowed events, so that
- * repeated calls return the same result.
- */
+/** Stores the ids of allowed events, so that a repeated projection gets the same result. */
 
 const cooldownMs = 900_000
-/** Stored event ids per cluster, more than a retry repeats. */
+/** Per cluster and type; more than a retry repeats. */
 const maxEvents = 20
 const retentionSeconds = 86_400
 const attempts = 8
@@ -27,7 +24,6 @@ export interface CooldownContext {
   atMs: number
 }
 
-/** Whether a notification of the event is allowed. One call, and one more if it is. */
 export async function claimCooldown({
   organisationId,
   clusterId,

@@ -17,10 +17,10 @@ import { storeContention } from '../error.ts'
 import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
 import { type Page } from '../db/index-page.ts'
 
-/** A user's notifications are a feed of small entries, which is read completely, so that counts are exact. */
+/** A user's feed consists of small items and is read completely, so that counts are exact. */
 
 export const retentionSeconds = 90 * 86_400
-/** Entries marked in one transaction of 100 writes. */
+/** A transaction has at most 100 writes. */
 const marksPerTransaction = 90
 const attempts = 5
 
@@ -37,7 +37,7 @@ export interface NotificationFilter {
   severity?: Severity | undefined
 }
 
-/** A user's entries, newest first. All up to `readTo` are read. One call per 1 MB, some 8,000 entries. */
+/** Newest first. `readTo` marks all items up to this id as read. */
 export async function readFeed({
   organisationId,
   userId,
@@ -50,7 +50,7 @@ export async function readFeed({
 }
 
 const FeedState = z.object({ readTo: z.string().optional() })
-/** Whether an item of a feed is its state instead of an entry. */
+/** The state is stored in the same partition as the items. */
 export const isFeedState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
 const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({
@@ -68,7 +68,6 @@ const NotificationContent = z.object({
   resource: z.string(),
 })
 
-/** One page, newest first, with exact counts. Two calls. */
 export async function list(caller: Caller, { unreadOnly, type, severity, page, pageSize }: NotificationFilter & Page) {
   const { entries } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead)
@@ -84,7 +83,6 @@ export async function list(caller: Caller, { unreadOnly, type, severity, page, p
 const viewOf = ({ id, isRead }: Entry, content: Item | undefined): Notification[] =>
   content === undefined ? [] : [{ id, ...NotificationContent.parse(content), read: isRead, createdAt: iso(timeOf(id)) }]
 
-/** Marks the given notifications as read, or all current ones. Two calls per 90 given ones. */
 export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
   if (markAllRead) return retry(() => markAll(caller))
   const valid = [...new Set(ids)].filter((id) => isId('notif', id))
@@ -93,7 +91,7 @@ export async function markRead(caller: Caller, { ids = [], markAllRead = false }
   }
 }
 
-/** An entry may expire between read and write; the next attempt reads again. */
+/** An item may expire between read and write; the next attempt reads again. */
 async function retry(attempt: () => Promise<boolean>): Promise<void> {
   for (let count = 0; count < attempts; count++) if (await attempt()) return
   throw storeContention()
@@ -109,7 +107,9 @@ async function markByIds(caller: Caller, ids: readonly string[]): Promise<boolea
   )
 }
 
-/** Marks the newest entries individually, so that a late entry among them stays unread; `readTo` covers older ones. */
+/**
+ * Marks the newest items individually, so that a late notification among them stays unread; `readTo` covers older ones.
+ */
 async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead).map(({ id }) => id)
@@ -119,7 +119,7 @@ async function markAll(caller: Caller): Promise<boolean> {
     : writeMarks(caller, unread.slice(0, marksPerTransaction), { readTo: older }, { readTo: unchanged(readTo) })
 }
 
-/** Returns whether the write succeeded. Writes the state too, which invalidates cached unread counts. */
+/** Also writes the state, which invalidates cached unread counts. Returns whether the write succeeded. */
 async function writeMarks(
   caller: Caller,
   ids: readonly string[],

@@ -11,20 +11,17 @@ import { forEachLimit, chunk } from '../lib/async.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { type NotificationTemplate, notificationFor } from './templates.ts'
 
-/** Concurrent transactions, of 100 entries each. */
+/** Number of concurrent transactions. */
 const concurrency = 4
 
-/** A notification of an event. Its id is derived from the event, so that repetition is idempotent. */
+/** The id derives from the event, so that a repeated projection has no effect. */
 interface Occurrence extends NotificationTemplate {
   id: string
   eventId: string
   atMs: number
 }
 
-/**
- * Creates notifications: a small entry in each recipient's feed, and the shared content once. No call without
- * notifications; otherwise up to two for users and contents, and one per 100 entries, four concurrently.
- */
+/** Each recipient's feed gets a small item; the content is stored once. */
 export const notificationProjection: Projection = {
   name: 'notifications',
   beforeCommit: async (organisationId, records) => {
@@ -36,7 +33,7 @@ export const notificationProjection: Projection = {
     const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
       [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
     )
-    // Contents before the entries that refer to them.
+    // Contents must exist before the feed items that refer to them.
     await batchPut(occurrences.map((occurrence) => contentItem(organisationId, occurrence)))
     await createEntries(entries)
   },
@@ -50,7 +47,7 @@ const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
     return [{ ...template, id, eventId: event.id, atMs }]
   })
 
-/** Drops notifications during a cooldown. Notifications of one kind are checked sequentially. */
+/** Checks notifications of one type and cluster sequentially, because each may start a cooldown. */
 async function afterCooldowns(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
   const kinds = Map.groupBy(occurrences, ({ clusterId, type, id }) => (clusterId === undefined ? id : clusterId + type))
   const allowedByKind = [...kinds.values()].map(async (kind) => {
@@ -72,16 +69,15 @@ const contentItem = (organisationId: string, { id, type, title, body, severity, 
   body,
   severity,
   resource,
-  // Expires after its entries.
+  // Expires a day after its feed items.
   ttl: nowSeconds() + retentionSeconds + 86_400,
 })
 
-/** An entry of a user's feed, with its filter fields. */
 interface FeedEntry extends Pick<NotificationTemplate, 'type' | 'severity'> {
   key: keys.Key
 }
 
-/** Creates entries. Existing entries keep their read state. */
+/** Existing items keep their read state. */
 async function createEntries(entries: readonly FeedEntry[]): Promise<void> {
   const ttl = nowSeconds() + retentionSeconds
   const createChunk = (entriesOfChunk: readonly FeedEntry[]) =>

@@ -9,7 +9,6 @@ export interface Audience {
   permission?: Permission
 }
 
-/** Resolves audiences to user ids. One call per 1 MB of users; none if all audiences are single users. */
 export async function recipientsOf(
   organisationId: string,
   audiences: readonly Audience[],

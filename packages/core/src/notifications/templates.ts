@@ -4,7 +4,6 @@ import type * as z from 'zod'
 import { type Audience } from './recipients.ts'
 import { type StoredOutboxEvent } from '../outbox/record.ts'
 
-/** The notification of an event and its audience. */
 export interface NotificationTemplate extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
   audience: Audience
   /** Set if a cooldown applies to the type and cluster. */
@@ -45,7 +44,7 @@ const reasons: Record<string, string> = {
   dead_lettered: 'It could not be delivered to the relay.',
 }
 
-/** Jobs of a batch are notified together when the batch finishes; operations have their own events. */
+/** A batch sends one notification when it finishes, and operations have events of their own. */
 const jobFailed = template(eventSchemas['job.failed'], (data) => {
   const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
@@ -131,7 +130,7 @@ const moduleSilent = template(eventSchemas['module.heartbeat_missed'], ({ module
 }))
 
 const platformOperators = { permission: 'platform:admin' } as const
-/** Truncates a version, which may be longer than a title. */
+/** A version may be longer than a title. */
 const shorten = (version: string): string => version.slice(0, 100)
 
 const updateAvailable = template(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
@@ -189,6 +188,6 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'update.failed': updateFailed,
 }
 
-/** The notification of an event; undefined for most. */
+/** Most events have no notification. */
 export const notificationFor = ({ name, data }: StoredOutboxEvent): NotificationTemplate | undefined =>
   isEventName(name) ? templates[name]?.(data) : undefined

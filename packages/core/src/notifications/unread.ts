@@ -5,22 +5,19 @@ import { query } from '../db/table.ts'
 import { isFeedState, readFeed } from './notification.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/** Caches unread counts, which clients poll frequently. */
+/** Clients poll the unread count frequently, so it is cached. */
 
 interface CachedCount {
-  /** Changes with a new notification and whenever notifications are marked as read. */
+  /** Changes when a notification arrives or is marked as read. */
   tag: string
   unread: number
   atMs: number
 }
 
 const counts = new BoundedCache<CachedCount>(2000)
-/** Late notifications that sort among older ones, and expired ones, are counted correctly after this time. */
+/** Limits the error from late notifications that sort among older ones, and from expired ones. */
 const cacheMs = 60_000
 
-/**
- * The unread count. One small call; one more after a change, and at least once a minute per process, reads the feed.
- */
 export async function unreadCount(caller: Caller): Promise<number> {
   const key = `${caller.organisationId} ${caller.userId}`
   const tag = await tagOf(caller)
@@ -32,7 +29,7 @@ export async function unreadCount(caller: Caller): Promise<number> {
   return unread
 }
 
-/** The state sorts after all entries, so the two last items include the newest entry. */
+/** The state sorts after all notifications, so the last two items include the newest notification. */
 async function tagOf({ organisationId, userId }: Caller): Promise<string> {
   const { pk } = keys.feedState(organisationId, userId)
   const { items } = await query({ pk, newestFirst: true, limit: 2 })

@@ -2,18 +2,17 @@ import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
 import { type OperationRecord, type StoredStep } from './record.ts'
 
-/** Renewed during long work, such as lifecycle hooks and image downloads. */
+/** Long work, such as lifecycle hooks and image downloads, renews the lease. */
 const renewalIntervalMs = operationLeaseMs / 6
 
-/** A claimed operation with sequential writes, all of which throw `LeaseLost`. */
+/** Writes run sequentially and throw `LeaseLost` if another worker has claimed the operation. */
 export interface OperationLease {
   /** As last written. */
   readonly operation: OperationRecord
-  /** Starts a step; earlier steps are completed, later ones pending. One call. */
+  /** Marks earlier steps as completed and later ones as pending. */
   startStep: (step: string) => Promise<void>
-  /** Renews the lease. One call. */
   renew: () => Promise<void>
-  /** Leaves the operation to the next attempt, after a pause. One call. */
+  /** `pauseMs` is the time until the next attempt. */
   releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
 
@@ -24,7 +23,7 @@ export function holdLease(claimed: OperationRecord): OperationLease {
     previous: Promise<void>,
     change: (current: OperationRecord) => Promise<OperationRecord>,
   ) => {
-    // The next write repeats one that failed; a lost lease stays lost.
+    // After a failed write, the next one repeats its change; a lost lease stays lost.
     await previous.catch(() => undefined)
     operation = await change(operation)
   }
@@ -41,7 +40,6 @@ export function holdLease(claimed: OperationRecord): OperationLease {
   }
 }
 
-/** Runs the work while renewing the lease. One call in ten seconds. */
 export async function withRenewal<Result>(lease: OperationLease, work: () => Promise<Result>): Promise<Result> {
   // Errors are ignored, because the next write reports a lost lease.
   const timer = setInterval(() => void lease.renew().catch(() => undefined), renewalIntervalMs)

@@ -4,7 +4,7 @@ import { getMany } from '../db/table.ts'
 import { type KeyPage, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
-/** Operations of an organisation: few, and only of the platform organisation. */
+/** Only the platform organisation has operations, and few, so all of them can be read. */
 
 const ofType = (organisationId: string, type: OperationType): IndexRange => ({
   index: 'gsi1',
@@ -12,10 +12,7 @@ const ofType = (organisationId: string, type: OperationType): IndexRange => ({
   newestFirst: true,
 })
 
-/**
- * One page of the operations of a type, newest first. Two calls; with a status filter one per 100 operations, because
- * all are read.
- */
+/** A status filter reads all operations of the type. */
 export async function pageOfType(
   organisationId: string,
   { type, status }: { type: OperationType; status?: JobStatus | undefined },
@@ -35,10 +32,7 @@ async function readOperations(operationKeys: readonly keys.Key[]): Promise<Opera
   return items.filter((item) => item !== undefined).map(parseOperation)
 }
 
-/**
- * The keys of one page of a range of jobs, without operations. Four calls more than `pageOfRange`; with operations a
- * page far from the newest job takes a call per 5,000 jobs before it.
- */
+/** Excludes operations from a range of jobs. The page must be read from the newest job on. */
 export async function pageWithoutOperations(
   organisationId: string,
   range: IndexRange,

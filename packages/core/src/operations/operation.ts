@@ -12,24 +12,24 @@ import { outboxRetryMs, enqueueOperation, type OperationReference } from '../aws
 import { transitionOf, type Effects } from '../outbox/record.ts'
 
 /**
- * Operations of the platform: a use case stores one with its change, and a worker of the `updates` queue claims it,
- * runs its steps and finishes it with the resulting change.
+ * A use case stores an operation together with its change. A worker of the `updates` queue claims the operation, runs
+ * its steps and finishes it with the resulting change.
  */
 
 /** The time after which another worker may claim the operation. */
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
 
-/** Another worker has the lease, or the operation has ended. The worker must stop without compensation. */
+/** Another worker has the lease, or the operation has ended. The worker must stop and must not compensate. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
 
-/** A new operation: its public payload, the worker's plan, and the names of its steps in order. */
+/** `payload` is public; `plan` is for the worker. Steps are in order. */
 export interface OperationRequest extends Pick<OperationRecord, 'type' | 'payload' | 'plan'> {
   steps: readonly string[]
 }
 
-/** A new operation. `queueChange` stores it; then it is enqueued. */
+/** Store the operation with `queueChange`, then enqueue it. */
 export const newOperation = (
   { organisationId, userId }: Caller,
   { type, payload, plan, steps }: OperationRequest,
@@ -47,7 +47,6 @@ export const newOperation = (
   attempts: 0,
 })
 
-/** The writes and effects that a change includes. */
 export interface OperationChange extends Required<Pick<Effects, 'events' | 'transitions'>> {
   writes: WriteItem[]
 }
@@ -56,7 +55,6 @@ const keyOf = ({ organisationId, id }: OperationRecord) => keys.job(organisation
 
 const eventDataOf = ({ id, type, createdBy }: OperationRecord) => ({ jobId: id, type, createdBy })
 
-/** The part of a change that stores a new operation. */
 export const queueChange = (operation: OperationRecord): OperationChange => ({
   writes: [
     create(keyOf(operation), {
@@ -72,16 +70,12 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
   transitions: [transitionOf({}, undefined, 'Queued')],
 })
 
-/** An operation by its reference. One call. */
 export async function findOperation(reference: OperationReference): Promise<OperationRecord | undefined> {
   const item = await get(keys.job(reference.organisationId, reference.jobId))
   return item && isOperation(item) ? parseOperation(item) : undefined
 }
 
-/**
- * Claims an operation for one attempt of a worker; undefined if it has ended or another worker holds its lease. Two
- * calls, and a message at the first attempt.
- */
+/** Returns undefined if the operation has ended or another worker holds its lease. */
 export async function claimOperation(
   reference: OperationReference,
   leaseHolder: string,
@@ -114,7 +108,7 @@ export async function claimOperation(
 
 const isHeld = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
 
-/** Renews the lease. Throws `LeaseLost`. One call. */
+/** Throws `LeaseLost`. */
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
   const leaseUntilMs = now() + operationLeaseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
@@ -123,7 +117,7 @@ export async function renewLease(operation: OperationRecord, steps = operation.s
   return { ...operation, steps, leaseUntilMs }
 }
 
-/** Releases an operation for the next attempt, after a pause. Throws `LeaseLost`. One call. */
+/** Throws `LeaseLost`. */
 export async function releaseForRetry(
   operation: OperationRecord,
   pauseMs: number,
@@ -135,13 +129,13 @@ export async function releaseForRetry(
   if (failure) throw new LeaseLost(operation.id)
 }
 
-/** The final status of an operation, and a message for users. */
+/** `outcome` is a message for users. */
 export interface OperationEnd {
   status: 'Completed' | 'Failed'
   outcome: string
 }
 
-/** The part of a change that ends an operation. Its first write fails if the lease is lost. */
+/** The first write fails if the lease is lost. */
 export function finishChange(operation: OperationRecord, { status, outcome }: OperationEnd): OperationChange {
   const statusReason = status === 'Failed' ? reasonOf(operation) : undefined
   const set = {
@@ -167,13 +161,12 @@ const reasonOf = ({ type }: OperationRecord) =>
     ? ('module_operation_failed' as const)
     : ('update_failed' as const)
 
-/** The running step ends as the operation does; later ones stay pending. */
 function finishStep(step: StoredStep, status: OperationEnd['status']): StoredStep {
   if (step.status === 'Running') return { ...step, status, completedAtMs: now() }
   return step.status === 'Pending' ? { ...step, status: 'Skipped' } : step
 }
 
-/** Enqueues a due operation again unless a worker holds its lease. One call and a message. */
+/** The operation's message may be lost, or its worker may have failed. */
 export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
   const { organisationId, id, status, leaseUntilMs } = operation
   const isTerminal = isOperationTerminal(operation)
@@ -181,6 +174,6 @@ export async function requeueIfStalled(operation: OperationRecord): Promise<void
   if (!isTerminal && !isLeased) await enqueueOperation({ organisationId, jobId: id })
   const dueAtMs = isLeased ? leaseUntilMs : now() + 2 * outboxRetryMs
   const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.due(id, dueAtMs) }
-  // Fails after a concurrent claim or renewal, which has set the due time.
+  // The condition fails after a concurrent claim or renewal, which has set the due time itself.
   await transact([patch(keyOf(operation), change, { status: { is: status }, leaseUntilMs: { is: leaseUntilMs } })])
 }

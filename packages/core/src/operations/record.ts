@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** Stored operations: jobs of the platform, listed and polled like other jobs but without a cluster. */
+/** Operations are listed and polled like other jobs but have no cluster. */
 
 export const operationTypes = ['ModuleInstall', 'ModuleUninstall', 'PlatformUpdate', 'PlatformRollback'] as const
 export type OperationType = (typeof operationTypes)[number]
@@ -28,15 +28,15 @@ export const OperationRecord = z.object({
   createdBy: z.string(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
-  /** The public data of the operation, by type. */
+  /** Public data, depending on the type. */
   payload: jsonString(JsonObject),
-  /** Additional data for the worker. */
+  /** Data for the worker only. */
   plan: jsonString(JsonObject),
   steps: jsonString(z.array(StoredStep)),
   leaseHolder: z.string().optional(),
   leaseUntilMs: z.number().default(0),
   attempts: z.number().default(0),
-  /** The final message. */
+  /** The final message for users. */
   outcome: z.string().optional(),
 })
 export type OperationRecord = z.infer<typeof OperationRecord>

@@ -7,43 +7,38 @@ import { type OperationType } from './record.ts'
 import { enqueueOperation, type OperationReference } from '../aws/queues.ts'
 
 /**
- * The worker of operations. Crashes, repeated or late messages and lost responses are safe: the next attempt repeats
- * all steps, and the operation completes or is compensated once.
+ * Crashes, repeated or late messages and lost responses are safe: the next attempt repeats all steps, and the operation
+ * completes or is compensated once.
  */
 
 const maxAttempts = 5
-/** The pause before the second attempt; doubled for each further one. */
+/** Doubled for each further attempt. */
 const firstPauseMs = 5000
 
-/** The meaning of an error for its operation. */
 export interface ErrorClassification {
   /** For users. */
   message: string
-  /** A retry would not help. */
+  /** True if a retry would not help. */
   isFinal: boolean
   /** For the log; absent if the message is sufficient. */
   cause?: unknown
 }
 
-/** The handler of one operation type. */
 export interface OperationHandler {
-  /** Runs and finishes the operation; every attempt starts at the first step. */
+  /** Every attempt starts at the first step and must finish the operation. */
   run: (lease: OperationLease) => Promise<void>
-  /** Ends a failed operation and restores the previous state as far as possible. */
+  /** Fails the operation and restores the previous state as far as possible. */
   compensate: (lease: OperationLease, reason: ErrorClassification) => Promise<void>
   classifyError: (error: unknown) => ErrorClassification
 }
 
-/** Operations of other types are ignored. */
+/** Operations of missing types are ignored. */
 export type OperationHandlers = Partial<Record<OperationType, OperationHandler>>
 
-/** The handlers, or a function that loads them on demand. */
+/** A function loads the handlers on demand. */
 export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<OperationHandlers>)
 
-/**
- * Runs an enqueued operation unless another worker holds its lease or it has ended. Throws store errors, so that the
- * message is redelivered.
- */
+/** Throws store errors, so that the message is redelivered. */
 export const runOperation = (reference: OperationReference, handlers: OperationHandlersOrLoader): Promise<void> =>
   withClaim(reference, handlers, async (lease, handler) => {
     const { attempts } = lease.operation
@@ -69,7 +64,7 @@ const exhausted: ErrorClassification = {
 }
 const deadLettered: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
 
-/** Fails an operation whose message was dead-lettered, unless it is claimed or has ended. */
+/** Skips operations that have ended or are claimed. */
 export const deadLetterOperation = (
   reference: OperationReference,
   handlers: OperationHandlersOrLoader,

@@ -10,7 +10,6 @@ const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredS
   ...optionalTimestamp('completedAt', completedAtMs),
 })
 
-/** The API representation in lists. */
 export const operationSummary = (operation: OperationRecord): JobSummary => ({
   id: operation.id,
   type: operation.type,
@@ -24,7 +23,6 @@ export const operationSummary = (operation: OperationRecord): JobSummary => ({
 /** Operations never expire, but the API requires an expiry time. */
 const expiryMs = 24 * 3_600_000
 
-/** The API representation of one operation, with steps and result. */
 export function operationView(operation: OperationRecord): Job {
   const output = operation.outcome ?? ''
   return {

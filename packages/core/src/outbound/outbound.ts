@@ -12,22 +12,21 @@ import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 import { version } from '../lib/version.ts'
 
 /**
- * The only code that makes outbound calls. URLs from API callers must not reach private networks. Resolved addresses
- * are checked when connecting, which prevents DNS rebinding. Redirects are returned and not followed.
+ * Only this file makes outbound calls. URLs from API callers must not reach private networks. Resolved addresses are
+ * checked when connecting, which prevents DNS rebinding. Redirects are returned and not followed.
  */
 
-/** A request and the limits of its response. */
 interface OutboundRequest {
   method: string
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** The limit for the whole exchange, from name resolution to the last byte. */
+  /** For the whole exchange, from name resolution to the last byte. */
   timeoutMs: number
-  /** The limit of the response body; then the connection is closed. */
+  /** The connection is closed when the body exceeds this limit. */
   maxBytes: number
 }
 
-/** A response with any status. `isCutShort` is set if the body exceeds the limit. */
+/** Has any status. `isCutShort` is set if the body exceeds the limit. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -35,7 +34,6 @@ export interface OutboundResponse {
   isCutShort: boolean
 }
 
-/** The reason for a missing response. */
 export type OutboundErrorKind =
   | 'url_not_allowed'
   | 'address_not_allowed'
@@ -44,7 +42,7 @@ export type OutboundErrorKind =
   | 'connection_failed'
   | 'timed_out'
 
-/** A call without a response. The message is for logs; callers only receive the kind. */
+/** There was no response. The message is for logs; callers receive only the kind. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError'
   readonly problem: OutboundErrorKind
@@ -55,7 +53,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** Overrides for tests: allowed private targets and name resolution. */
+/** For tests, and for registries with their own allowlist. */
 export interface OutboundOverrides {
   allow?: ReadonlySet<string>
   resolve?: (name: string) => Promise<readonly string[]>
@@ -63,12 +61,11 @@ export interface OutboundOverrides {
 
 const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-/** Whether the operator allows this private target. */
 export const isAllowlisted = (url: URL): boolean => allowed.has(hostPortOf(url))
 
 /**
- * Checks a URL before any connection: http or https, no credentials, no private address unless `PLAT_OUTBOUND_ALLOW`
- * names it. Throws `OutboundError`. No call: resolved addresses are checked when connecting.
+ * Requires http or https, no credentials, and no private address unless the allowlist contains it. Throws
+ * `OutboundError`.
  */
 export function checkUrl(address: string, { allow = allowed }: OutboundOverrides = {}): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined
@@ -80,10 +77,10 @@ export function checkUrl(address: string, { allow = allowed }: OutboundOverrides
   return url
 }
 
-/** The host for a connection: IPv6 addresses without brackets. */
+/** IPv6 addresses are without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Sends a request. Throws `OutboundError` without a response within the limits. */
+/** Throws `OutboundError` without a response within the limits. */
 export async function outboundFetch(
   address: string,
   request: OutboundRequest,
@@ -96,7 +93,7 @@ export async function outboundFetch(
   })
 }
 
-/** Opens a connection to a URL's host and port for other protocols; the signal closes it. Throws `OutboundError`. */
+/** For protocols other than HTTP. The signal closes the connection. Throws `OutboundError`. */
 export async function outboundConnect(
   { href }: URL,
   signal: AbortSignal,
@@ -116,13 +113,13 @@ export async function outboundConnect(
   })
 }
 
-/** Resolves allowed targets by the system, because they may be in the hosts file. */
+/** The system resolves allowed targets, because they may be in the hosts file. */
 const lookupOf = (url: URL, { allow, resolve }: Required<OutboundOverrides>): LookupFunction =>
   allow.has(hostPortOf(url))
     ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map(({ address }) => address))
     : lookupBy(async (name) => onlyPublic(await resolve(name)))
 
-/** Queries name servers directly, because system lookups block one of few threads. */
+/** Queries name servers directly, because each system lookup blocks one of few threads. */
 async function resolveName(name: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2000, tries: 2 })
   const results = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
@@ -147,7 +144,7 @@ const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): Lookup
   return (name, _options, callback) => lookUp(name, callback)
 }
 
-/** Sends one request on a new connection, because a pooled one would bypass the check. */
+/** Opens a new connection for each request, because a pooled one would bypass the address check. */
 function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): Promise<OutboundResponse> {
   const { method, body = '', timeoutMs, maxBytes } = request
   const headers = { 'user-agent': `Platform/${version}`, ...request.headers }
@@ -167,7 +164,7 @@ function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): P
       read(incoming, maxBytes).then(resolve, (error: unknown) => fail(toOutboundError(error)))
     })
     outgoing.on('error', (error) => fail(toOutboundError(error)))
-    // An invalid response, such as a protocol upgrade, closes without an error.
+    // After an invalid response, such as a protocol upgrade, the connection closes without an error.
     outgoing.on('close', () => {
       clearTimeout(timer)
       if (!hasResponse) fail(new OutboundError('connection_failed'))
@@ -190,7 +187,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-/** Converts a connection error. `fallback` is its kind unless the certificate is the problem. */
+/** `fallback` applies unless the certificate is the problem. */
 export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
@@ -201,8 +198,8 @@ export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'c
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether an address is public: not loopback, private, link-local, shared (CGNAT), multicast, documentation or
- * benchmark, and not an IPv6 form of IPv4 (mapped, NAT64, 6to4, Teredo).
+ * Rejects loopback, private, link-local, shared (CGNAT), multicast, documentation and benchmark addresses, and IPv6
+ * forms of IPv4 addresses (mapped, NAT64, 6to4, Teredo).
  */
 export function isPublicAddress(address: string): boolean {
   // A zone identifies a local interface.

@@ -11,18 +11,17 @@ import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
 import type { Effects, RecordBody } from './record.ts'
 
-/** A change of state: its writes, effects and response. */
 export interface Change extends Effects {
   writes: readonly WriteItem[]
   /** The response body, stored for repeats of an idempotent request; `undefined` for no body. */
   response?: unknown
-  /** The use case sends another message that leads to the projection. */
+  /** Set if the use case sends another message that leads to the projection. */
   isEnqueued?: true
 }
 
 /**
- * Commits a change once: one transaction contains the writes, the outbox record and the idempotent response. Returns
- * the first failed condition, or throws its error code. One call and one message.
+ * One transaction contains the writes, the outbox record and the idempotent response. Returns the first failed
+ * condition, or throws its error code.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
   const { writes, response, isEnqueued, ...effects } = change
@@ -49,7 +48,6 @@ const identityOf = (actor: Actor) => {
   return { kind: actor.kind, id: actor.userId, ...(actor.tokenId !== undefined && { tokenId: actor.tokenId }) }
 }
 
-/** The write that creates an outbox record. */
 export function outboxWrite(
   actor: Actor,
   { audit, events = [], transitions = [], id = newId('evt') }: Effects,

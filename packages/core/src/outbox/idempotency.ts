@@ -9,15 +9,14 @@ import { platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * Idempotent requests: the response is stored for 24 hours under the caller's `Idempotency-Key`, in the transaction of
- * the change. It may contain one-time secrets and is encrypted with a key derived from the `Idempotency-Key`.
+ * Responses are stored for 24 hours under the caller's `Idempotency-Key`, in the transaction of the change. They may
+ * contain one-time secrets, so they are encrypted with a key derived from the `Idempotency-Key`.
  */
 
 const retentionSeconds = 24 * 3600
 /** Larger responses do not fit into an item. */
 const maxResponseBytes = 390_000
 
-/** A stored response. */
 export interface StoredResponse {
   status: number
   body?: unknown
@@ -29,7 +28,7 @@ const SealedResponse = z.object({ fingerprint: z.string(), status: z.number(), b
 const keyOf = ({ userId }: Caller, { organisationId, key }: IdempotentRequest) =>
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
-/** The stored response of the same key. Throws `idempotency_key_reused` for another request. One call. */
+/** Throws `idempotency_key_reused` if the key belongs to a different request. */
 export async function findStoredResponse(
   caller: Caller,
   request: IdempotentRequest,
@@ -42,7 +41,7 @@ export async function findStoredResponse(
   return response
 }
 
-/** The write that stores a response, or replaces an expired one. */
+/** Also replaces an expired response. */
 export function storeResponseWrite(caller: Caller, request: IdempotentRequest, response: StoredResponse): WriteItem {
   const { key, fingerprint } = request
   const item = {
@@ -55,8 +54,8 @@ export function storeResponseWrite(caller: Caller, request: IdempotentRequest, r
 }
 
 /**
- * Stores the response of a use case without a change, which is safe to repeat. Returns the stored response if a
- * concurrent repeat was faster. One call; two in that case.
+ * For use cases without a change, which are safe to repeat. Returns the stored response if a concurrent repeat was
+ * faster.
  */
 export async function storeResponse(
   caller: Caller,

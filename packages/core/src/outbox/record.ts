@@ -5,7 +5,7 @@ import * as keys from '../db/keys.ts'
 import type { Item } from '../db/table.ts'
 
 /**
- * Outbox records. A change writes one in its transaction, with its audit entry and events; projections process it later
+ * A change writes an outbox record in its transaction, with its audit entry and events. Projections process it later
  * (`run-projections.ts`).
  */
 
@@ -14,13 +14,13 @@ const actorKinds = ['user', 'relay', 'system'] as const
 // Not the full job schema, which would slow down the cold start of every function.
 const Status = z.custom<JobStatus>((value) => typeof value === 'string')
 
-/** A job's change of status; undefined means that the job is new or was removed. */
+/** `from` is undefined for a new job, `to` for a removed one. */
 const JobTransition = z.object({
   clusterId: z.string().optional(),
   batchId: z.string().optional(),
   from: Status.optional(),
   to: Status.optional(),
-  /** Whether the concurrency limit of its batch delays it. */
+  /** Set if the concurrency limit of its batch delays the job. */
   isThrottled: z.literal(true).optional(),
 })
 export type JobTransition = z.infer<typeof JobTransition>
@@ -40,7 +40,6 @@ const Audit = z.object({
   isExtra: z.literal(true).optional(),
 })
 
-/** The author of a change. */
 export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
 
 export const RecordBody = z.object({
@@ -53,20 +52,17 @@ export const RecordBody = z.object({
   transitions: z.array(JobTransition),
 })
 
-/** An outbox record. `atMs` is the time of the change. */
+/** `atMs` is the time of the change. */
 export type OutboxRecord = z.infer<typeof RecordBody> & { id: string; organisationId: string }
 export type StoredOutboxEvent = z.infer<typeof StoredEvent>
 
-/** The effects of a change. */
 export interface Effects {
-  /**
-   * Audit entry: `<noun>.<verb>`, the id of the resource, and details. `isExtra` marks entries that callers append.
-   */
+  /** `action` is `<noun>.<verb>`, `resource` an id. `isExtra` marks audit entries that callers append. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly (EventOf | ModuleEvent)[]
   /** Status changes of jobs, for totals. */
   transitions?: readonly JobTransition[]
-  /** A derived record id; event ids derive from it. Duplicates are detected only until the record is projected. */
+  /** Event ids derive from this id. Duplicates are detected only until the record is projected. */
   id?: string
 }
 
@@ -76,7 +72,6 @@ export const parseRecord = (item: Item): OutboxRecord => ({
   organisationId: keys.organisationOf(String(item['pk'])),
 })
 
-/** The transition of a job, for totals. */
 export const transitionOf = (
   { clusterId, batchId, isThrottled }: Pick<JobTransition, 'clusterId' | 'batchId' | 'isThrottled'>,
   from: JobStatus | undefined,

@@ -14,29 +14,26 @@ import { type OutboxRecord, parseRecord } from './record.ts'
 
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
- * deliveries. Work before the transaction may repeat. The transaction makes the writes and removes the records, once.
+ * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data and
+ * removes the records once.
  */
 
-/** A projection of outbox records. */
 export interface Projection {
   name: string
-  /** Runs at least once; must be repeatable. */
+  /** Runs at least once, so it must be idempotent. */
   beforeCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
-  /** Writes of the transaction, made exactly once. They fail after a concurrent projection. */
+  /** The writes are committed exactly once. Their conditions must fail after a concurrent projection. */
   writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
-  /** Follow-up work that may repeat or be lost. */
+  /** May be repeated or lost. */
   afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
 
-/** Records per transaction, which allows 100 writes; a record needs up to four. */
+/** A transaction has at most 100 writes, and a record needs up to four. */
 const maxRecords = 20
 const maxEvents = 60
 const maxConflicts = 12
 
-/**
- * Projects the records of an organisation, oldest first, until `endMs`. Safe to run concurrently. Returns whether the
- * outbox is empty.
- */
+/** Oldest first, until `endMs`. Safe to run concurrently. Returns whether the outbox is empty. */
 export async function runProjections(
   organisationId: string,
   projections: readonly Projection[],
@@ -60,7 +57,7 @@ function measureLag(oldest: OutboxRecord | undefined): void {
   if (oldest !== undefined) recordMetric('OutboxLag', (now() - oldest.atMs) / 1000)
 }
 
-/** Limits the events of a transaction, because each creates notifications and deliveries. */
+/** Each event creates notifications and deliveries, so their number per transaction is limited. */
 function limitEvents(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let events = 0
   const end = records.findIndex((record) => (events += record.events.length) > maxEvents)
@@ -85,14 +82,13 @@ const quarantine = async (item: Item): Promise<void> => {
   await transact([remove({ pk: String(item['pk']), sk: String(item['sk']) }), quarantineWrite(item)])
 }
 
-/** Copies a record to the quarantine. */
 function quarantineWrite(item: Item): WriteItem {
   recordMetric('RecordsQuarantined')
   const { pk, sk, duepk: _, duesk: __, ...attributes } = item
   return replace(keys.quarantinedRecord(String(pk), String(sk)), attributes)
 }
 
-/** Projects each record separately if the records fail together. Throws transient errors. */
+/** If the records fail together, projects each one separately. Throws transient errors. */
 async function projectSafely(
   organisationId: string,
   records: readonly OutboxRecord[],
@@ -109,7 +105,7 @@ async function projectSafely(
 
 const isTransient = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
 
-/** Projects a record by all projections that can process it; quarantines a copy for the others. */
+/** Runs the projections that can process the record. If some cannot, a copy goes to the quarantine. */
 async function projectOne(
   organisationId: string,
   record: OutboxRecord,
@@ -124,7 +120,7 @@ async function projectOne(
     await project(organisationId, [record], able, copy)
   } catch (cause) {
     if (isTransient(cause)) throw cause
-    // Each projection succeeds, but the store rejects their writes.
+    // All projections succeed, but the store rejects their writes.
     log('error', 'Outbox record rejected; quarantined', { organisationId, recordId: record.id, cause })
     await quarantine(item)
   }
@@ -161,21 +157,21 @@ async function project(
 }
 
 /**
- * The lease of the worker that runs an organisation's projections. Other workers only set a flag, and the holder runs
- * again before it releases the lease. Only an optimisation, because concurrent projections are safe.
+ * The lease avoids duplicate work; concurrent projections would be safe. Other workers only set a flag, and the holder
+ * runs again before it releases the lease.
  */
 
-/** Below the 30 seconds of a function. */
+/** A function has a time limit of 30 seconds. */
 const maxWorkMs = 15_000
 const renewalIntervalMs = 5000
-/** The time after which the lease of a crashed worker expires. */
+/** The lease of a crashed worker expires after this time. */
 const leaseMs = 10_000
 
 const ProjectionLease = z.object({ holder: z.string().optional() })
 
 /**
- * Runs the work under the lease, again while the flag is set; not at all if another worker holds the lease. The work
- * receives its end time and returns whether it is done; otherwise a message continues it. Two calls more than the work.
+ * Runs `work` under the lease and again while the flag is set, or not at all if another worker holds the lease. `work`
+ * receives its end time and returns whether it is done; otherwise a message continues it.
  */
 export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
   const [holder, endMs] = [newNonce(), now() + maxWorkMs]
@@ -192,11 +188,11 @@ export async function withLease(organisationId: string, work: (endMs: number) =>
   if (!isReleased) await enqueueProjections(organisationId)
 }
 
-/** Releases the lease regardless of the flag. */
+/** Ignores the flag. */
 const release = (organisationId: string, holder: string): Promise<unknown> =>
   tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
 
-/** Acquires the lease, or sets the flag for the current holder and returns false. */
+/** If another worker holds the lease, sets the flag and returns false. */
 async function acquireLease(organisationId: string, holder: string): Promise<boolean> {
   const key = keys.projectionLease(organisationId)
   for (;;) {
@@ -210,7 +206,7 @@ async function acquireLease(organisationId: string, holder: string): Promise<boo
   }
 }
 
-/** Releases the lease unless the flag is set. Returns false if this worker still holds it. */
+/** Returns false if this worker still holds the lease. */
 async function releaseIfIdle(organisationId: string, holder: string): Promise<boolean> {
   const condition = { holder: { is: holder }, isRequested: { absent: true } } as const
   const change = { remove: ['holder', 'untilMs'] }
@@ -218,7 +214,7 @@ async function releaseIfIdle(organisationId: string, holder: string): Promise<bo
   return !(await renewLease(organisationId, holder))
 }
 
-/** Renews the lease; false if it expired and another worker acquired it. */
+/** Returns false if the lease expired and another worker acquired it. */
 async function renewLease(organisationId: string, holder: string): Promise<boolean> {
   const change = { set: { untilMs: now() + leaseMs }, remove: ['isRequested'] }
   return (await tryUpdate(keys.projectionLease(organisationId), change, { holder: { is: holder } })) !== undefined

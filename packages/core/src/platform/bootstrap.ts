@@ -9,7 +9,7 @@ import { type PlatformState, readState } from './state.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { ensureKeys } from '../signing/keys.ts'
 
-/** Runs at an API start: creates missing signing keys, and a setup token while setup is incomplete. */
+/** Runs at every start of the API. Creates missing signing keys, and a setup token while setup is incomplete. */
 export async function bootstrap(): Promise<void> {
   requireLayout(await readState())
   await ensureKeys()

@@ -4,7 +4,7 @@ import { currentChecks, type InstalledModules, isStale, readModules } from '../m
 import { type StoredCheck } from '../modules/record.ts'
 import { readState } from './state.ts'
 
-/** Readiness with all checks, those of modules from their last health check. Two concurrent calls. */
+/** Uses the last health checks of modules instead of running them. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
   const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
   const checks = [database, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
@@ -47,7 +47,7 @@ async function databaseCheck(): Promise<HealthCheck> {
   }
 }
 
-/** Excludes modules being installed or uninstalled. */
+/** Excludes modules that are being installed or uninstalled. */
 export const moduleChecks = ({ modules, healthById }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')
@@ -74,7 +74,6 @@ function checkView(source: string, check: StoredCheck): HealthCheck {
   }
 }
 
-/** Whether initialisation and setup are complete. One call. */
 export async function isStarted(): Promise<boolean> {
   const state = await readState().catch(() => undefined)
   return state !== undefined && state.starts > 0

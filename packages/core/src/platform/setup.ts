@@ -22,15 +22,14 @@ const tokenTtlMs = 24 * 3_600_000
 
 const alreadyComplete = () => platformError('setup_already_complete', { setupComplete: true })
 
-/** The state of setup. Throws `setup_already_complete` afterwards. One call. */
 export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
   if ((await readState()).setupComplete) throw alreadyComplete()
   return { setupComplete: false, wizardStep: 'welcome' }
 }
 
 /**
- * Creates the platform organisation and its administrator, and signs the administrator in. The same transaction
- * consumes the setup token, so that it stays valid after an error, and one of several concurrent requests succeeds.
+ * Creates the platform organisation with its administrator, who is signed in. The transaction also consumes the setup
+ * token, so that the token stays valid after an error and only one of several concurrent requests succeeds.
  */
 export async function complete(body: unknown, origin: Origin = { address: '' }): Promise<TokenSet> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -40,7 +39,7 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
   throw storeContention()
 }
 
-/** Undefined after a concurrent setup or token change. */
+/** Returns undefined after a concurrent setup or token change. */
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()
@@ -94,7 +93,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
   return failure === undefined ? tokens : undefined
 }
 
-// The id contains the time by which lists are sorted.
+// Lists are sorted by the time in the id.
 const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
   id: newId('user', createdAtMs),
   organisationId: newId('org', createdAtMs),

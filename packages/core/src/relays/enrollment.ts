@@ -22,14 +22,14 @@ import { statementKeys } from '../signing/keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Enrollment exchanges a single-use token for a relay identity. */
+/** A relay exchanges a single-use token for an identity. */
 
-/** How long the same token and key return the same result, in case the first response was lost. */
+/** Within this time, the same token and key return the same result, because the first response may be lost. */
 const repeatMs = 600_000
 const alertIntervalMs = 3_600_000
 const attempts = 5
 
-/** Issues a new token for a cluster and revokes its unused token. Two calls. */
+/** Revokes the cluster's unused token. */
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
@@ -54,7 +54,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
   return enrollment.view
 }
 
-/** Enrolls a relay: binds its key to the cluster and replaces the previous relay. Four calls. */
+/** Binds the relay's key to the cluster and replaces the previous relay. */
 export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
@@ -66,7 +66,7 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
   throw storeContention()
 }
 
-/** Undefined after a concurrent change of the token or cluster. */
+/** Returns undefined after a concurrent change of the token or cluster. */
 async function tryEnroll(
   request: EnrollRequest,
   thumbprint: string,
@@ -128,7 +128,7 @@ async function repeatedEnrollment(
   throw platformError('enrollment_token_used')
 }
 
-/** Reuse suggests a stolen token. At most one event per hour. */
+/** Reuse suggests a stolen token. Emits at most one event per hour. */
 async function reportReuse(
   { organisationId, clusterId, id: enrollmentId }: EnrollmentRecord,
   origin: Origin | undefined,

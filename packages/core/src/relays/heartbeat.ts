@@ -17,19 +17,14 @@ import { forEachLimit } from '../lib/async.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Heartbeats and goodbyes of relays. */
-
-/** Attempts against concurrent changes of the cluster. */
+/** Maximum attempts when the cluster changes concurrently. */
 const attempts = 4
-/** Concurrent lease renewals: a heartbeat may name a thousand jobs. */
+/** A heartbeat may name a thousand jobs. */
 const renewalConcurrency = 25
 /** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
 const secondHeartbeatSeconds = 1
 
-/**
- * Updates presence, node statuses and job leases; returns new work. One read and one write without work. If `isIdle`,
- * the gateway may hold the response for a long poll.
- */
+/** If `isIdle`, the gateway may hold the response for a long poll. */
 export async function heartbeat(
   caller: RelayCaller,
   report: Heartbeat,
@@ -48,7 +43,10 @@ export async function heartbeat(
   }
 }
 
-/** The first attempt may read stale data: writes are conditional, and a stale record rejects no relay. */
+/**
+ * The first attempt may read stale data, because the write is conditional and a relay is rejected only after a
+ * consistent read.
+ */
 async function currentCluster(
   { organisationId, clusterId, relayId }: RelayCaller,
   attempt: number,
@@ -66,7 +64,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
   const nonce = newNonce()
   for (let attempt = 0; attempt < attempts; attempt++) {
     const record = await currentCluster(caller, attempt)
-    // An earlier attempt succeeded but lost its response; any other use of the token is a replay.
+    // An earlier attempt succeeded but its response was lost. Any other use of the token is a replay.
     if (record.beatNonce === nonce) return record
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
@@ -76,7 +74,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
   throw storeContention()
 }
 
-/** Changes of a cluster by a heartbeat. The stored nodes are read only if a status changed. */
+/** Reads the stored nodes only if a status has changed. */
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
   if (hash === record.nodesHash) return { presence: presenceAfter(record, record.nodesOnline), nodes: undefined }
@@ -100,7 +98,7 @@ function presenceAfter(record: ClusterRecord, nodesOnline: number) {
 
 type HeartbeatChanges = Awaited<ReturnType<typeof changesOf>> & { recentTokens: string; nonce: string }
 
-/** The new record, or undefined after a concurrent change. */
+/** Returns undefined after a concurrent change. */
 async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges): Promise<ClusterRecord | undefined> {
   const { presence, nodes, recentTokens, nonce } = changes
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
@@ -126,14 +124,14 @@ async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges):
   return failure === undefined ? { ...record, ...presence } : undefined
 }
 
-/** The oldest jobs of the inbox, up to the relay's free slots. No call for an empty inbox. */
+/** Returns the oldest jobs first. */
 async function waitingJobs(record: ClusterRecord, freeSlots: number): Promise<string[]> {
   if (record.waitingJobs <= 0 || freeSlots === 0) return []
   const { items } = await query({ pk: keys.inbox(record.id, '').pk, limit: freeSlots })
   return items.map((item) => String(item['sk']))
 }
 
-/** Renews the leases of the relay's running jobs; returns the jobs to cancel. */
+/** Returns the jobs that the relay must cancel. */
 async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
   const unique = [...new Set(jobIds)]
@@ -144,7 +142,7 @@ async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Prom
   return unique.filter((_, index) => !isOwn(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
-/** A stopping relay: its cluster becomes Offline at once. Two calls. */
+/** The cluster becomes Offline at once. */
 export async function goodbye(caller: RelayCaller, { reason }: { reason: string }): Promise<void> {
   log('info', 'Relay signed off', { clusterId: caller.clusterId, reason })
   const nonce = newNonce()

@@ -9,7 +9,7 @@ import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/** Authenticates relay requests: each has a new EdDSA token, bound to path and body and signed by the enrolled key. */
+/** Every relay request has a new EdDSA token, which is bound to path and body and signed by the enrolled key. */
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
@@ -31,7 +31,7 @@ interface Identity {
   clusterId: string
 }
 
-// A relay's key and cluster never change. Use cases check that it is the cluster's current relay.
+// A relay's key and cluster never change. Use cases check that the relay is still the current one of its cluster.
 const identities = new BoundedCache<Identity>(10_000)
 
 async function identityOf(relayId: string): Promise<Identity | undefined> {
@@ -46,7 +46,6 @@ async function identityOf(relayId: string): Promise<Identity | undefined> {
   return identity
 }
 
-/** The relay that signed this request. Throws `unauthenticated`. No call for a cached relay. */
 export async function authenticateRelay(token: string, path: string, body: Uint8Array): Promise<RelayCaller> {
   try {
     const { kid } = decodeProtectedHeader(token)

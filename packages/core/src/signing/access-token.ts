@@ -10,7 +10,7 @@ import { readAccessKeys, keyCacheMs } from './published-keys.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 import { signer } from './keys.ts'
 
-/** Access tokens: EdDSA, valid for fifteen minutes, verified with cached keys without a store call. */
+/** Access tokens are signed with EdDSA, valid for fifteen minutes, and verified with cached keys. */
 
 export const accessTokenSeconds = 900
 
@@ -29,7 +29,6 @@ const Claims = z.object({
   exp: z.number(),
 })
 
-/** The identity in a token. */
 export interface Subject {
   userId: string
   organisationId: string
@@ -58,17 +57,15 @@ async function sign(claims: Record<string, unknown>, options: TokenOptions): Pro
     .sign(key)
 }
 
-/** Signs an access token. */
 export const issueAccessToken = ({ userId, organisationId, sessionId, roles }: Subject): Promise<string> =>
   sign(
     { org: organisationId, sid: sessionId, roles },
     { typ, audience, subject: userId, lifetimeSeconds: accessTokenSeconds },
   )
 
-/** Lifetime of the caller's token for a module. */
 export const moduleTokenSeconds = 60
 
-/** Signs a caller token for a module, with the module's id as audience. Its type prevents use as an access token. */
+/** The audience is the module's id. The token type prevents use as an access token. */
 export const issueModuleToken = (
   moduleId: string,
   { userId, organisationId, permissions }: Pick<Caller, 'userId' | 'organisationId' | 'permissions'>,
@@ -86,7 +83,6 @@ interface VerifiedToken {
 // Access tokens cannot be revoked, so a verified one stays valid until it expires or its key is revoked.
 const tokenCache = new BoundedCache<VerifiedToken>(500)
 
-/** The caller of a token. Throws `unauthenticated` or `token_expired`. */
 export async function verifyAccessToken(token: string): Promise<Caller> {
   const cached = tokenCache.get(token)
   if (cached !== undefined && cached.expiresAtMs > now()) {
@@ -152,5 +148,4 @@ async function readPublicKeys(): Promise<void> {
   readAtMs = now()
 }
 
-/** The key set of `/.well-known/jwks.json`. One call. */
 export const publicKeySet = (): Promise<KeySet> => readAccessKeys()

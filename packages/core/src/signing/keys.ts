@@ -11,8 +11,8 @@ import { failpoint } from '../lib/failpoint.ts'
 import { publishKey, publicKeyOf, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
 
 /**
- * The platform's keys: for access tokens, for job statements, and the root keys of webhook secrets and module tokens.
- * Private keys are in Secrets Manager; public access keys are in the table, so that verification needs no secret.
+ * The platform has keys for access tokens and for job statements, and root keys for webhook secrets and module tokens.
+ * Private keys are in Secrets Manager. Public access keys are in the table, so that verification needs no secret.
  */
 
 const PrivateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
@@ -21,7 +21,7 @@ const Keys = z
   .object({
     access: z.array(PrivateKey).min(1),
     statement: z.array(PrivateKey).min(1),
-    /** 256 random bits. Never rotated, because webhook receivers verify with derived secrets. */
+    /** 256 random bits. Never rotated, because webhook receivers verify with secrets derived from it. */
     webhook: z.string().optional(),
   })
   .transform((keys) => ({
@@ -32,13 +32,13 @@ const Keys = z
 type PrivateKey = z.infer<typeof PrivateKey>
 type Keys = z.infer<typeof Keys>
 
-/** A root key that is derived from the statement key instead of stored. */
+/** Derives a root key from the statement key instead of storing it. */
 function deriveKey(statement: readonly PrivateKey[], purpose: string): string {
   const seed = Buffer.from(statement.at(-1)?.jwk.d ?? '', 'base64url')
   return Buffer.from(hkdfSync('sha256', seed, '', purpose, 32)).toString('base64url')
 }
 
-/** The purpose of a key. A token of one purpose is never valid for another. */
+/** A token of one purpose is never valid for the other. */
 export type KeyPurpose = 'access' | 'statement'
 
 const rotateAfterMs = 30 * 24 * 3_600_000
@@ -54,7 +54,7 @@ async function readKeys(): Promise<Keys | undefined> {
   return text === undefined ? undefined : Keys.parse(JSON.parse(text))
 }
 
-/** The stored keys. Throws `starting` before the first start has created them. */
+/** Throws `starting` before the first start has created the keys. */
 async function requireKeys(): Promise<Keys> {
   const keys = await readKeys()
   if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
@@ -63,15 +63,13 @@ async function requireKeys(): Promise<Keys> {
 
 let rootKeys: { webhook: string; module: string } | undefined
 
-/** Options of a key rotation. */
 export interface Rotation extends Revocation {
   rotate?: boolean
 }
 
 /**
- * Ensures that keys exist and are published, and that the access key is at most thirty days old. Idempotent and safe
- * concurrently and after interruption: a key is published before its first signature and until its tokens have expired.
- * Two store calls and two to Secrets Manager; a rotation takes one more of each.
+ * Creates missing keys and replaces an access key older than thirty days. Idempotent, and safe when run concurrently or
+ * interrupted: a key is published before its first signature and until its tokens have expired.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
   const old = (await readKeys()) ?? (await createKeys())
@@ -88,13 +86,13 @@ async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Prom
   const newKey = generateKey()
   await publishKey(newKey)
   await failpoint('keys.published')
-  // Its age counts from its publication, because verifiers could not read it before.
+  // The key's age counts from its publication, because verifiers could not read it before.
   const access = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old.access))]
   await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
   await failpoint('keys.written')
 }
 
-/** Creates the keys, or reads those of a concurrent first start, because relays and receivers pin them. */
+/** A concurrent first start must not replace the keys, because relays and webhook receivers pin them. */
 async function createKeys(): Promise<Keys> {
   const accessKey = generateKey()
   await publishKey(accessKey)
@@ -103,7 +101,6 @@ async function createKeys(): Promise<Keys> {
   return requireKeys()
 }
 
-/** A key ready for signing. */
 export interface Signer {
   kid: string
   key: CryptoKey
@@ -112,18 +109,17 @@ export interface Signer {
 const signers = new Map<KeyPurpose, { signer: Signer; untilMs: number }>()
 const cacheMs = 300_000
 
-/** The age at which a key starts to sign: all verifiers have read it by then. */
+/** A key starts to sign at this age, when all verifiers have read it. */
 const signsAfterMs = 2 * keyCacheMs
 
 const isMature = ({ createdAtMs }: PrivateKey): boolean => now() - createdAtMs >= signsAfterMs
 
-/** The newest keys, up to the first that may sign. */
+/** Returns the newest keys, up to the first that may sign. */
 function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
   const index = list.findIndex(isMature)
   return index < 0 ? list : list.slice(0, index + 1)
 }
 
-/** The current signing key of a purpose. One Secrets Manager call per process and five minutes. */
 export async function signer(purpose: KeyPurpose): Promise<Signer> {
   const cached = signers.get(purpose)
   if (cached !== undefined && now() < cached.untilMs) return cached.signer
@@ -135,13 +131,11 @@ export async function signer(purpose: KeyPurpose): Promise<Signer> {
   return newSigner
 }
 
-/** The root key of webhook secrets. One Secrets Manager call per process. */
 export const webhookRootKey = async (): Promise<string> => (rootKeys ??= await requireKeys()).webhook
 
-/** The root key of tokens between the platform and module instances. Shares the call of `webhookRootKey`. */
 export const moduleRootKey = async (): Promise<string> => (rootKeys ??= await requireKeys()).module
 
-/** Public keys of job statements; relays pin them at enrollment. */
+/** Relays pin these keys at enrollment. */
 export async function statementKeys(): Promise<KeySet> {
   return { keys: (await requireKeys()).statement.map(publicKeyOf) }
 }
@@ -149,8 +143,8 @@ export async function statementKeys(): Promise<KeySet> {
 const RotationRequest = z.strictObject({ rotate: z.literal('access'), withdraw: z.boolean().default(false) })
 
 /**
- * Parses a rotation request: `{"rotate": "access"}`, with `"withdraw": true` for a leaked key. Undefined for other
- * events; throws for an unknown key. No call.
+ * A request is `{"rotate": "access"}`, with `"withdraw": true` for a leaked key. Returns undefined for other events;
+ * throws for an unknown key.
  */
 export function rotationIn(event: unknown): Rotation | undefined {
   if (typeof event !== 'object' || event === null || !('rotate' in event)) return undefined

@@ -6,8 +6,8 @@ import { get, type Item, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 
 /**
- * The public keys of access tokens, in one item of the table. A key is published before its first signature and until
- * its tokens have expired.
+ * One item holds the public keys of access tokens. A key is published before its first signature and until its tokens
+ * have expired.
  */
 
 /** Verifiers reload the published keys for an unknown key id, at most this often. */
@@ -30,7 +30,6 @@ const PublishedKey = z.looseObject({
 })
 type PublishedKey = z.infer<typeof PublishedKey>
 
-/** The public part of a key. */
 export const publicKeyOf = ({ kid, jwk }: SigningKey): KeySet['keys'][number] => ({
   kty: jwk.kty,
   crv: jwk.crv,
@@ -51,18 +50,16 @@ const publishedKeys = (item: Item | undefined): PublishedKey[] =>
     .filter(([name]) => name.startsWith('key:'))
     .map(([, value]) => PublishedKey.parse(value))
 
-/** Publishes a key before it signs. One call. */
 export async function publishKey(key: SigningKey): Promise<void> {
   await transact([upsert(keys.accessKeys(), { set: attributesOf(key) })])
 }
 
-/** Options of a key revocation. */
 export interface Revocation {
-  /** Revokes all keys but the current one, after a leak: their tokens become invalid. */
+  /** Revokes all keys but the current one after a leak; their tokens become invalid. */
   withdraw?: boolean
 }
 
-/** Publishes the signing key, and removes replaced keys whose tokens have expired. Two calls. */
+/** Also publishes the signing key, and removes replaced keys whose tokens have expired. */
 export async function retireKeys(current: SigningKey | undefined, { withdraw = false }: Revocation): Promise<void> {
   if (current === undefined) return
   const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)
@@ -77,7 +74,6 @@ export async function retireKeys(current: SigningKey | undefined, { withdraw = f
   ])
 }
 
-/** The public keys of access tokens. One call. */
 export async function readAccessKeys(): Promise<KeySet> {
   const published = publishedKeys(await get(keys.accessKeys()))
   return {

@@ -16,17 +16,16 @@ const CheckResult = z.object({
 })
 export type CheckResult = z.infer<typeof CheckResult>
 
-/** The last result and its source; `told` has the announced versions, newest first. */
+/** `told` contains the announced versions, newest first; `source` is the repository of the result. */
 const CheckRecord = CheckResult.extend({ source: z.string(), told: z.array(z.string()), revision: z.number() })
 export type CheckRecord = z.infer<typeof CheckRecord>
 
 export const parseCheck = (item: Item | undefined): CheckRecord | undefined => item && CheckRecord.parse(item)
 
-/** The newest applicable release of a check, if newer than this version. */
 export const newerReleaseIn = ({ latest }: Pick<CheckResult, 'latest'>): CheckResult['latest'] =>
   latest !== undefined && isNewer(latest.version, version) ? latest : undefined
 
-/** The last result, without a new check. Ignores results of another repository. */
+/** Ignores results of another repository. */
 export function lastKnownUpdate(record: CheckRecord | undefined) {
   const result = record?.source === config.PLAT_RELEASE_SOURCE ? record : undefined
   const newest = result && newerReleaseIn(result)

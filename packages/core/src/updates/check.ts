@@ -16,14 +16,10 @@ import { runningUpdate } from './request.ts'
 import { parseUpdateState, previousRelease } from './record.ts'
 import { version } from '../lib/version.ts'
 
-/** The maximum of stored announced versions, so that a withdrawn one is not announced again. */
+/** Announced versions are stored, so that a withdrawn release is not announced again. */
 const announcedLimit = 50
 
-/**
- * Checks for a newer release. If the repository is unreachable, returns the last result or throws
- * `release_source_unreachable`. Two calls, three during an update, those to the registry, and a message for a new
- * version.
- */
+/** If the repository is unreachable, returns the last result or throws `release_source_unreachable`. */
 export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const [stateItem, checkItem] = await getConsistent([keys.updateState(), keys.updateCheck()])
   const state = parseUpdateState(stateItem)
@@ -43,10 +39,7 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   }
 }
 
-/**
- * The scheduled check. Ignores an unreachable repository. Three calls, one before setup is complete, none if updates are
- * disabled; those to the registry, and a message as `check`.
- */
+/** The scheduled check ignores an unreachable repository. */
 export async function checkRegularly(): Promise<void> {
   if (config.PLAT_RELEASE_SOURCE === '') return
   const organisationId = await platformOrganisationId()
@@ -71,7 +64,7 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
     await storeResult(organisationId, { ...result, source }, before)
     return result
   } catch (error) {
-    // Results of another repository are invalid.
+    // A result of another repository is invalid.
     if (!isUnreachable(error) || before?.source !== source) throw error
     log('warn', 'Failed to read releases; serving the last result', { reason: error.message })
     return before
@@ -83,10 +76,7 @@ const toLatest = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult[
   ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
 })
 
-/**
- * Stores a result and announces a new version by an event. Of concurrent checks, only the first one is stored. One call,
- * and a message for an announcement.
- */
+/** Emits an event for a new version. Of concurrent checks, only the first one is stored. */
 async function storeResult(
   organisationId: string,
   { latest, refused, checkedAtMs, source }: CheckResult & { source: string },

@@ -1,10 +1,9 @@
 /** A global symbol, because functions of a release and their host do not share code. */
 const countedMark = Symbol.for('platform.tallied')
 
-/** Marks an error as counted, so that the function's host does not count it again. */
+/** Prevents the function's host from counting the error again. */
 export function markCounted(error: unknown): void {
   if (error instanceof Error) Reflect.set(error, countedMark, true)
 }
 
-/** Whether a function has counted the error. */
 export const isCounted = (error: Error): boolean => Reflect.get(error, countedMark) === true

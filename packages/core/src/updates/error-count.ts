@@ -4,7 +4,7 @@ import { query, update } from '../db/table.ts'
 import { log } from '../log.ts'
 import { version } from '../lib/version.ts'
 
-/** Counts unexpected errors per platform version, for the error budget of an update. */
+/** The error budget of an update counts unexpected errors per platform version. */
 
 const minuteMs = 60_000
 const writeIntervalMs = 1000
@@ -14,15 +14,12 @@ let unwritten = 0
 let writtenAtMs = -Infinity
 let nextWrite: NodeJS.Timeout | undefined
 
-/**
- * Counts an unexpected error of the running version. Never throws, and waits at most for one store call. One call per
- * second.
- */
+/** Never throws. Waits at most for one write. */
 export async function countVersionError(): Promise<void> {
   unwritten++
   const delayMs = writtenAtMs + writeIntervalMs - now()
   if (delayMs <= 0) return write()
-  // In a process that is frozen between requests, the next request writes the rest.
+  // If the process is frozen between requests, the next request writes the remaining errors.
   nextWrite ??= setTimeout(() => void write(), Math.min(delayMs, writeIntervalMs)).unref()
   return undefined
 }
@@ -44,7 +41,7 @@ async function write(): Promise<void> {
 
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
-/** The errors of a version since the start of a minute. Counts may lag a second. One call. */
+/** The count may lag by a second. */
 export async function versionErrorsSince(releaseVersion: string, sinceMs: number): Promise<number> {
   const first = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
   const last = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)

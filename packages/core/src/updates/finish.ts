@@ -15,8 +15,8 @@ interface UpdateOutcome {
 }
 
 /**
- * Completed: the release becomes the active one and the active one the previous. Failed: unchanged. Both release the
- * lock.
+ * A completed update makes the release active and the active one the previous; a failed one changes neither. Both
+ * release the lock.
  */
 function updateOutcome(operation: OperationRecord, { status, outcome }: OperationEnd): UpdateOutcome {
   const { action, release, before } = updatePlan(operation)
@@ -38,10 +38,7 @@ function updateOutcome(operation: OperationRecord, { status, outcome }: Operatio
   }
 }
 
-/**
- * Finishes an update with its effect on the platform's state, in one transaction. Throws `LeaseLost`. One call and a
- * message; two if the state does not know the update, as after a restore.
- */
+/** One transaction finishes the operation and changes the platform's state. Throws `LeaseLost`. */
 export async function finishUpdate(operation: OperationRecord, end: OperationEnd): Promise<void> {
   const operationChange = finishChange(operation, end)
   const { write, events } = updateOutcome(operation, end)

@@ -2,14 +2,14 @@ import { functions } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 
-/** Functions behind the gateway: `clusters`, `gateway/modules`, `portal`. */
+/** Functions behind the gateway, such as `clusters`, `gateway/modules` and `portal`. */
 export const apiFunctions: readonly string[] = [...Object.keys(functions), modulePaths.function, fallback.function]
 
-/** All functions; their source is `functions/<name>.ts`. */
+/** The source of a function is `functions/<name>.ts`. */
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]
 
 /**
- * The portal never runs in two versions, because a page requests files of the same build. It is shifted together with the
- * API.
+ * The portal never runs in two versions at once, because a page requests files of the same build. It is shifted
+ * together with the API.
  */
 export const isSingleVersion = (functionName: string): boolean => functionName === fallback.function

@@ -6,8 +6,8 @@ import { layoutVersion, tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * A digest of the infrastructure that a release requires: routes, queues, schedules, grants, indexes and layout. Updates replace
- * only functions; a release with another digest must be deployed. 64 hex digits.
+ * 64 hex digits over the routes, queues, schedules, grants, indexes and layout that a release requires. Updates replace
+ * only functions, so a release with another digest must be deployed.
  */
 export const infrastructureRevision = (): string =>
   sha256(

@@ -4,7 +4,7 @@ import { jsonString } from '../lib/validate.ts'
 import { isReleased, version } from '../lib/version.ts'
 import type { OperationRecord } from '../operations/record.ts'
 
-/** An active or previous release. Without a digest it was deployed, not applied. */
+/** Without a digest, the release was deployed and not applied by an update. */
 const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
@@ -12,7 +12,7 @@ const InstalledRelease = z.object({
 })
 export type InstalledRelease = z.infer<typeof InstalledRelease>
 
-/** The applied release, the previous one, and the job of a running update, which is the lock. */
+/** `jobId` is the job of a running update; it locks the platform against other updates. */
 export const UpdateState = z.object({
   current: jsonString(InstalledRelease).optional(),
   previous: jsonString(InstalledRelease).optional(),
@@ -24,11 +24,11 @@ export type UpdateState = z.infer<typeof UpdateState>
 
 export const parseUpdateState = (item: Item | undefined): UpdateState => UpdateState.parse(item ?? {})
 
-/** The steps of an update and of a rollback, in order. */
+/** In the order of execution. */
 export const updateSteps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit'] as const
 export const rollbackSteps = ['preflight', 'stage', 'smoke', 'shift-100', 'commit'] as const
 
-/** The plan of an update: `release` becomes active; `before` is the rollback target. */
+/** `release` becomes active; `before` is the rollback target. */
 const UpdatePlan = z.object({
   action: z.enum(['apply', 'rollback']),
   release: InstalledRelease,
@@ -38,7 +38,6 @@ export type UpdatePlan = z.infer<typeof UpdatePlan>
 
 export const updatePlan = ({ plan }: OperationRecord): UpdatePlan => UpdatePlan.parse(plan)
 
-/** A release from a repository. */
 export interface FetchedRelease extends InstalledRelease {
   digest: string
 }
@@ -49,18 +48,18 @@ export function releaseIdentity({ version, repository, digest }: InstalledReleas
   return { version, ...(repository !== undefined && { repository }), ...(digest !== undefined && { digest }) }
 }
 
-/** Whether two are the same release, regardless of their repository. */
+/** The repository may differ. */
 export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): boolean =>
   one.version === other.version && one.digest === other.digest
 
-/** Whether the applied release is active, not replaced by a deployment (possibly of the same version). */
+/** False if a deployment has replaced the applied release, possibly by one of the same version. */
 const isApplied = ({ version: installed, digest }: InstalledRelease): boolean =>
   installed === version && (digest !== undefined) === isReleased
 
-/** The active release: as applied, or only the version if deployed. */
+/** Contains only the version if the release was deployed. */
 export const activeRelease = ({ current }: UpdateState): InstalledRelease =>
   current !== undefined && isApplied(current) ? current : { version }
 
-/** The rollback target; undefined after a deployment. */
+/** Returns undefined after a deployment. */
 export const previousRelease = ({ current, previous }: UpdateState): InstalledRelease | undefined =>
   current !== undefined && isApplied(current) ? previous : undefined

@@ -1,7 +1,7 @@
 import { version } from '@platform/contract/manifest'
 import * as z from 'zod'
 
-/** The configuration of a release's OCI manifest, which has one layer (a zip) per function. */
+/** A release is an OCI manifest with one layer, a zip, per function. This type marks its configuration. */
 
 export const releaseMediaType = 'application/vnd.platform.release.v1+json'
 export const functionMediaType = 'application/vnd.platform.function.v1+zip'
@@ -17,11 +17,11 @@ export const ReleaseDocument = z.object({
     .url({ protocol: /^https?$/ })
     .max(2000)
     .exactOptional(),
-  /** The oldest version that can be updated to this one; absent: any. */
+  /** The oldest version that can be updated to this one; if absent, any. */
   minFrom: version.exactOptional(),
-  /** The `infrastructureRevision` of the release. */
+  /** The release's `infrastructureRevision`. */
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Function name → its zip: `index.mjs`, and `dist/` with static files. */
+  /** By function name. Each zip contains `index.mjs`, and `dist/` with static files. */
   functions: z.record(
     z
       .string()
@@ -32,15 +32,15 @@ export const ReleaseDocument = z.object({
 })
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>
 
-/** A verified release: its document and its manifest's digest. */
+/** `digest` is that of the manifest. */
 export interface Release {
   document: ReleaseDocument
-  /** `registry/repository`. */
+  /** In the form `registry/repository`. */
   repository: string
   digest: string
-  /** Name of the key that signed it. */
+  /** The name of the signing key. */
   verifiedBy: string
 }
 
-/** The tag of a version: tags cannot contain `+`. */
+/** Tags cannot contain `+`. */
 export const tagOf = (releaseVersion: string): string => releaseVersion.replace('+', '_')

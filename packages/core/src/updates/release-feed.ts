@@ -23,26 +23,23 @@ import {
 } from './release-document.ts'
 
 /**
- * Reads platform releases from the release repository. Accepts only releases signed by a key of `PLAT_RELEASE_KEYS`;
- * limits tags, releases and time.
+ * Reads platform releases from the release repository. Accepts only releases signed by a key of `PLAT_RELEASE_KEYS`.
+ * The repository is not trusted, so tags, releases and time are limited.
  */
 
 const registryTimeoutMs = 20_000
 const [tagLimit, candidateLimit] = [20_000, 20]
 
-/** The newest applicable release, and newer ones that cannot be applied. */
+/** `refused` contains newer releases that cannot be applied. */
 export interface ReleaseFeed {
   release?: Release
   refused: { version: string; reason: string }[]
 }
 
-/** The release repository; undefined if updates are disabled. */
+/** Returns undefined if updates are disabled. */
 const configuredSource = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
-/**
- * The newest stable release that can be applied to `current`; none if updates are disabled. No store calls; a request
- * per page of tags and a few for each of at most 20 releases, within 20 seconds. Throws `release_source_unreachable`.
- */
+/** Returns the newest stable release that can be applied to `current`. Throws `release_source_unreachable`. */
 export const newestRelease = async (current: string): Promise<ReleaseFeed> => {
   const source = configuredSource()
   return source === undefined ? { refused: [] } : withRegistryErrors(() => newestIn(source, current))
@@ -60,7 +57,7 @@ async function newestIn({ registry, repository }: ReleaseRepository, current: st
   return { refused }
 }
 
-/** The newest stable versions above `current` among the tags, newest first. Other tags are ignored. */
+/** Newest first; ignores tags that are no stable version above `current`. */
 async function candidateVersions(client: RegistryClient, repository: string, current: string): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
   const newer = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
@@ -83,7 +80,7 @@ async function tagsOf(client: RegistryClient, repository: string): Promise<strin
   return tags
 }
 
-/** The version of a tag; undefined if it has none. Tags have at most 128 characters. */
+/** Tags have at most 128 characters and contain `_` instead of `+`. */
 const versionOf = (tag: string): string | undefined => {
   const version = tag.length <= 128 ? tag.replace('_', '+') : ''
   return isVersion(version) ? version : undefined
@@ -103,8 +100,8 @@ async function releaseAt(
 }
 
 /**
- * The verified release of a version, whether applicable or not. No store calls; a few requests within 20 seconds.
- * Throws `version_not_available` with the reason, and `release_source_unreachable`.
+ * Returns the release even if it cannot be applied. Throws `version_not_available` with the reason, and
+ * `release_source_unreachable`.
  */
 export async function findRelease(version: string): Promise<Release> {
   const source = configuredSource()
@@ -116,8 +113,7 @@ export async function findRelease(version: string): Promise<Release> {
 }
 
 /**
- * The release of a digest in a repository (`registry/repository`), read and verified again. Calls and errors as
- * `findRelease`.
+ * `repository` is `registry/repository`. The release is read and verified again. Throws the errors of `findRelease`.
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
   const source = parseReleaseRepository(repository)
@@ -126,10 +122,7 @@ export async function releaseByDigest(repository: string, digest: string): Promi
   return requireRelease(digest, () => readRelease(client, source.repository, digest))
 }
 
-/**
- * The zip of a release's function, with the signed digest and size. Throws `version_not_available` and
- * `release_source_unreachable`. No store calls; one request.
- */
+/** Checks the signed digest and size of the zip. Throws `version_not_available` and `release_source_unreachable`. */
 export async function fetchFunction({ repository, document }: Release, functionName: string): Promise<Uint8Array> {
   const { functions, version } = document
   const source = parseReleaseRepository(repository)
@@ -169,18 +162,17 @@ async function withRegistryErrors<Result>(work: () => Promise<Result>): Promise<
 }
 
 const documentBytes = 256 * 1024
-/** Limits of a release: more functions than the platform has, each up to the limit of Lambda. */
+/** More functions than the platform has, each up to the limit of Lambda. */
 const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
 
-/** The reason why a manifest is not a usable release, for users. */
+/** `reason` is shown to users. */
 export interface InvalidReleaseError {
   reason: string
 }
 
 /**
- * Reads a tag or digest. The signature by a key of `PLAT_RELEASE_KEYS` is verified before the document is parsed.
- * Throws `RegistryError` if the registry is unreachable; broken content is not a release. No store calls; requests for
- * the manifest, the document, and two or more for signatures.
+ * Verifies the signature before it parses the document. Throws `RegistryError` if the registry is unreachable; invalid
+ * content returns a reason.
  */
 export async function readRelease(
   client: RegistryClient,
@@ -195,7 +187,7 @@ export async function readRelease(
   }
 }
 
-/** Whether the registry responded with invalid content, so that a retry would not help. */
+/** A retry would not help. */
 export const isBroken = (error: unknown): error is RegistryError =>
   error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
@@ -230,7 +222,7 @@ function parseDocument(bytes: Buffer): ReleaseDocument | undefined {
   }
 }
 
-/** The layers must be exactly the document's functions, so that no registry can omit or add one. */
+/** The layers must be exactly the document's functions, so that a registry can neither omit nor add one. */
 function hasLayersOf({ layers }: Manifest, { functions }: ReleaseDocument): boolean {
   const layersByFunction = new Map(layers.map((layer) => [layer.annotations?.[functionAnnotation], layer]))
   const entries = Object.entries(functions)

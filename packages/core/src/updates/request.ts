@@ -22,23 +22,15 @@ import {
 import { findIncompatibility } from './compatibility.ts'
 import { findRelease } from './release-feed.ts'
 
-/**
- * Requests updates and rollbacks. All checks come before the first write; one transaction then locks the platform and
- * stores the operation.
- */
+/** All checks come before the first write; one transaction then locks the platform and stores the operation. */
 
-/** The plan of an update, and the signer of a release that was verified for it. */
+/** `verifiedBy` is the name of the key that signed the release, if it was verified for this request. */
 interface UpdateTarget {
   plan: UpdatePlan
   verifiedBy?: string
 }
 
-/**
- * Starts an update or a rollback. Throws, in this order, `update_in_progress`, errors of the target
- * (`version_not_available`, `infrastructure_update_required`, `release_source_unreachable`, `no_previous_version`), and
- * `active_jobs`. Two calls and a message, one more if the lock names a job, those of `isAnyJobRunning` without `force`,
- * and those to the registry; a rollback needs no registry.
- */
+/** Checks in this order: `update_in_progress`, errors of the target release, `active_jobs`. */
 export async function update(caller: Caller, request: UpdateRequest): Promise<UpdateAccepted> {
   const { action, force = false } = request
   const resolveTarget = targetResolver(request)
@@ -118,13 +110,13 @@ const imageField = ({ release: { repository, digest } }: UpdatePlan): { image?: 
 const auditDetail = (plan: UpdatePlan): string =>
   [`from ${plan.before.version} to ${plan.release.version}`, imageField(plan).image].filter(Boolean).join(', ')
 
-/** The job id of a running update. A finished or missing job does not hold the lock. One call if the state has a job. */
+/** A finished or missing job does not hold the lock. */
 export async function runningUpdate(organisationId: string, { jobId }: UpdateState): Promise<string | undefined> {
   const operation = jobId === undefined ? undefined : await findOperation({ organisationId, jobId })
   return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id
 }
 
-/** Locks the platform for an update. Throws `update_in_progress` after a concurrent lock. */
+/** Throws `update_in_progress` if another update has locked the platform. */
 const lockUpdateWrite = ({ revision }: UpdateState, jobId: string): WriteItem =>
   orThrow(
     upsert(

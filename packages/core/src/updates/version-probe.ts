@@ -10,8 +10,8 @@ export type ProbeResponse = z.infer<typeof ProbeResponse>
 const gatewayAndQueueMembers = ['requestContext', 'Records']
 
 /**
- * Whether an event is a probe. Sending one requires the right to invoke the function, because input of callers and
- * messages is always nested in members of gateway and queue events.
+ * Only principals that may invoke the function can send a probe: gateway and queue events always nest input of callers
+ * in other members.
  */
 export const isProbe = (event: unknown): event is ProbeEvent =>
   typeof event === 'object' &&

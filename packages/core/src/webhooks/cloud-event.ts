@@ -2,10 +2,9 @@ import { type CloudEvent, isModuleEventName } from '@platform/contract/event'
 import { iso } from '../clock.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 
-/** Fields that all events of a record share. */
 type EventContext = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 
-/** An event in its public form: CloudEvents 1.0. */
+/** CloudEvents 1.0. */
 export const cloudEvent = (
   { id, name, subject, data }: Omit<StoredOutboxEvent, 'name'> & { name: string },
   { organisationId, atMs, traceId }: EventContext,

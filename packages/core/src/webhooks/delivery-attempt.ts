@@ -7,13 +7,11 @@ import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { type WebhookRecord } from './record.ts'
 import { signedHeaders } from './secret.ts'
 
-/** One delivery attempt over HTTP. */
-
 const timeoutMs = 10_000
-/** This much of the response is read and discarded. */
+/** The response is read up to this limit and discarded. */
 const maxResponseBytes = 16_384
 
-/** Posts an event with a new signature; returns the result. Success is a 2xx within ten seconds. */
+/** A delivery succeeds with a 2xx status within ten seconds. */
 export async function attemptDelivery(webhook: WebhookRecord, { eventId, body }: DeliveryRecord): Promise<Attempt> {
   const signed = await signedHeaders(webhook, eventId, nowSeconds(), body)
   const headers = { 'content-type': 'application/json', ...signed }

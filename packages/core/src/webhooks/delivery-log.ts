@@ -23,9 +23,7 @@ import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { findWebhook, clearBackOff, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Use cases of webhook owners: list, test and redeliver. */
-
-/** One page of the newest thousand, newest first. Three calls. */
+/** Covers the newest 1,000 deliveries. */
 export async function list({ organisationId }: Caller, webhookId: string, { page, pageSize }: Page) {
   const range = {
     index: 'gsi1' as const,
@@ -42,7 +40,6 @@ export async function list({ organisationId }: Caller, webhookId: string, { page
   return { items, totalCount: deliveryKeys.length, page, pageSize }
 }
 
-/** Sends a test event to one webhook. Two calls and two messages. */
 export async function test(caller: Caller, webhookId: string): Promise<Delivery> {
   const webhook = await requireEnabled(caller, webhookId)
   const { organisationId } = caller
@@ -54,7 +51,7 @@ export async function test(caller: Caller, webhookId: string): Promise<Delivery>
   return send(caller, webhook, record, deliveryWrites(record), 'webhook.test')
 }
 
-/** Delivers an event again with the same body and id. Three calls and two messages. */
+/** Body and event id stay the same, so that the receiver can recognise the event. */
 export async function redeliver(caller: Caller, webhookId: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireEnabled(caller, webhookId)
   const item = isId('dlv', deliveryId)

@@ -15,24 +15,22 @@ import {
 import { jitter } from '../id.ts'
 import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 
-/** Records attempts: schedules retries, and backs off from failing receivers. */
-
-/** Seconds between attempts: seven retries in about a day. */
+/** Seven retries in about a day. */
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
-/** The random share of each pause, which spreads retries of receivers that failed together. */
+/** The random share of each pause spreads retries to receivers that failed together. */
 export const jitterShare = 0.2
 /** The longest back-off of a failing receiver. */
 const maxBackOffSeconds = 7200
-/** Consecutive failures that disable a webhook. */
+/** Number of consecutive failures that disable a webhook. */
 export const failureLimit = 20
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
 
-/** The receiver works but rejects this event, unlike 408 and 429, which concern the receiver. */
+/** The receiver works but rejects this event. 408 and 429 concern the receiver itself. */
 const isRejected = ({ statusCode = 0 }: Attempt): boolean =>
   statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
 
-/** Records an attempt. Returns whether the webhook may receive the next delivery. One call. */
+/** Returns whether the webhook may receive the next delivery. */
 export const recordAttempt = (webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> =>
   attempt.error === undefined ? recordSuccess(webhook, delivery, attempt) : recordFailure(webhook, delivery, attempt)
 
@@ -66,13 +64,13 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
   return isWorking
 }
 
-/** Scales times from now by one random factor. */
+/** Applies one random factor to all returned times. */
 function withJitter(): (seconds: number) => number {
   const factor = 1 - jitterShare + 2 * jitterShare * jitter()
   return (seconds) => Math.round(now() + seconds * factor * 1000)
 }
 
-/** Pending deliveries stay and continue once the webhook is enabled again. */
+/** Pending deliveries are kept and continue once the webhook is enabled again. */
 async function disable(
   webhook: WebhookRecord,
   writes: readonly WriteItem[],
@@ -91,11 +89,11 @@ async function disable(
   })
 }
 
-/** Fails if another worker has the lease or the webhook was removed. */
+/** The write fails if another worker has the lease or the webhook was removed. */
 const patchLeased = ({ organisationId, id, leaseId }: WebhookRecord, change: Parameters<typeof patch>[1]): WriteItem =>
   patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })
 
-/** The writes that advance a delivery. The first one fails if it has changed. */
+/** The first write fails if the delivery has changed. */
 function updateWrites(
   delivery: DeliveryRecord,
   attempt: Attempt,

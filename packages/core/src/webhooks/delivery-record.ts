@@ -5,9 +5,9 @@ import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 
-/** Retention of deliveries, for redelivery. */
+/** Deliveries are stored for this time, so that they can be redelivered. */
 export const deliveryRetentionMs = 30 * 24 * 3_600_000
-/** Stored attempts per delivery. */
+/** Per delivery. */
 const maxAttempts = 20
 
 const StoredAttempt = z.object({
@@ -18,7 +18,7 @@ const StoredAttempt = z.object({
 })
 export type Attempt = z.infer<typeof StoredAttempt>
 
-/** One event for one webhook. The stored body is sent at every attempt. */
+/** The stored body is sent at every attempt. */
 const DeliveryRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -27,7 +27,7 @@ const DeliveryRecord = z.object({
   eventType: z.string(),
   body: z.string(),
   status: z.enum(deliveryStatuses),
-  /** Attempts since creation or the last redelivery request. */
+  /** Number of attempts since creation or the last redelivery request. */
   tries: z.number(),
   attempts: z.array(StoredAttempt),
   /** Set while Pending; part of the key of the pending item. */
@@ -48,7 +48,6 @@ export const deliveryView = (record: DeliveryRecord): Delivery => ({
   createdAt: iso(record.createdAtMs),
 })
 
-/** A delivery that is due at once. */
 export const newDelivery = (
   id: string,
   webhook: { organisationId: string; id: string },
@@ -70,7 +69,7 @@ export const newDelivery = (
   }
 }
 
-/** The writes that store a delivery. The first one fails if it exists. */
+/** The first write fails if the delivery exists. */
 export const deliveryWrites = (record: DeliveryRecord): WriteItem[] => [
   create(deliveryKey(record), {
     ...record,
@@ -83,16 +82,15 @@ export const deliveryWrites = (record: DeliveryRecord): WriteItem[] => [
 export const deliveryKey = (record: DeliveryRecord): keys.Key =>
   keys.delivery(record.organisationId, record.webhookId, record.id)
 
-/** Pending items sort by due time, first attempts before retries. */
+/** First attempts sort before retries, then by due time. */
 export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRecord, atMs: number): keys.Key =>
   keys.pendingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
-/** Makes a delivery pending; idempotent. */
+/** Idempotent. */
 export const pendingWrite = (record: DeliveryRecord, atMs: number): WriteItem =>
   replace(pendingKey(record, atMs), { deliveryId: record.id, atMs, ttl: ttlOf(record) })
 
 const ttlOf = ({ createdAtMs }: DeliveryRecord): number => Math.ceil((createdAtMs + deliveryRetentionMs) / 1000)
 
-/** Appends an attempt, and drops the oldest beyond the limit. */
 export const withAttempt = ({ attempts }: DeliveryRecord, attempt: Attempt): Attempt[] =>
   [...attempts, attempt].slice(-maxAttempts)

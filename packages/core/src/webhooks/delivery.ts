@@ -13,29 +13,25 @@ import { enqueueWebhook, type WebhookReference } from '../aws/queues.ts'
 import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
 
 /**
- * Sends a webhook's pending deliveries. One worker at a time has the lease in the webhook's record, so that a hanging
- * receiver blocks only one worker. Delivery is at least once: if a worker crashes before it records an attempt, the
- * attempt is repeated with the same `webhook-id`.
+ * One worker at a time holds the lease in the webhook's record, so that a receiver that hangs blocks only one worker.
+ * Delivery is at least once: if a worker crashes before it records an attempt, the attempt is repeated with the same
+ * `webhook-id`.
  */
 
-/** No attempt starts later; with ten seconds for the last one a message takes up to twenty. */
+/** No attempt starts after this time. With ten seconds for the last one, a message takes up to twenty seconds. */
 const workMs = 10_000
-/** Longer than a message takes; the time for which a crashed worker blocks the webhook. */
+/** Longer than a message takes. A crashed worker blocks the webhook for this time. */
 const leaseMs = 30_000
 const pageSize = 10
-/** The longest message delay; the sweep handles later deliveries. */
+/** The longest delay of a message; the sweep handles later deliveries. */
 const maxDelayMs = 900_000
 
-/** A webhook whose lease this worker has. */
 type LeasedWebhook = WebhookRecord & { leaseId: string }
 
 const PendingDelivery = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(), atMs: z.number() })
 type PendingDelivery = z.infer<typeof PendingDelivery>
 
-/**
- * Sends due deliveries of one webhook: first attempts, then retries by due time. Six calls, two per delivery, two per
- * further ten. One call if another worker has the lease, which sees new deliveries before it releases the lease.
- */
+/** First attempts come before retries, which are sorted by due time. */
 export async function drainDeliveries({ organisationId, webhookId }: WebhookReference): Promise<void> {
   const lastStartMs = now() + workMs
   const record = await findWebhook(organisationId, webhookId)
@@ -53,7 +49,7 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
   }
 }
 
-/** Acquires the lease; undefined if another worker has it. */
+/** Returns undefined if another worker has the lease. */
 async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | undefined> {
   const { organisationId, id, leaseId: previous } = record
   if (previous !== undefined && record.leaseUntilMs > now()) return undefined
@@ -63,7 +59,7 @@ async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | unde
   return failure ? undefined : { ...record, ...leased }
 }
 
-/** The current webhook, if this worker still has the lease. */
+/** Returns undefined if this worker has lost the lease. */
 async function refreshLeased({ organisationId, id, leaseId }: LeasedWebhook): Promise<LeasedWebhook | undefined> {
   const record = await findWebhook(organisationId, id)
   return record?.leaseId === leaseId ? { ...record, leaseId } : undefined
@@ -74,7 +70,7 @@ async function nextPending({ organisationId, id }: WebhookRecord): Promise<Pendi
   return items.map((item) => PendingDelivery.parse(item))
 }
 
-/** Attempts one delivery. Returns whether the next one may follow. Two calls. */
+/** Returns whether the next delivery may follow. */
 async function deliver(
   { organisationId, id, leaseId }: LeasedWebhook,
   { pk, sk, deliveryId, atMs }: PendingDelivery,
@@ -94,8 +90,8 @@ async function deliver(
 }
 
 /**
- * Releases the lease and schedules the next attempt. Returns false, without changes, if the lease was lost or
- * deliveries arrived since the webhook was read.
+ * Also schedules the next attempt. Returns false, without a change, if the lease was lost or deliveries arrived since
+ * the webhook was read.
  */
 async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
@@ -112,7 +108,7 @@ async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | unde
   return true
 }
 
-/** Releases the lease and enqueues the remaining deliveries. */
+/** A message continues the remaining deliveries. */
 async function continueLater({ organisationId, id, leaseId }: LeasedWebhook): Promise<void> {
   const change = { set: keys.due(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
   await transact([patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })])

@@ -12,19 +12,18 @@ import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Creates a delivery per event and subscribed webhook. Ids are derived, so that repetition is idempotent. */
+/** Ids of deliveries are derived, so that a repeated projection has no effect. */
 
-/** A transaction has 100 writes: two per delivery, one for the webhook. */
+/** A transaction has at most 100 writes: two per delivery, and one for the webhook. */
 const deliveriesPerTransaction = 49
-/** Limits the load of one organisation with many webhooks. */
+/** Limits the load that one organisation with many webhooks causes. */
 const webhookConcurrency = 3
 
-/** Webhooks with new deliveries, until their records are committed. */
+/** Passes the webhooks with new deliveries from `beforeCommit` to `afterCommit`. */
 const pendingWebhooks = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
 
 export const webhookProjection: Projection = {
   name: 'webhooks',
-  /** One query, and one transaction per subscribed webhook; two more calls if some deliveries exist. */
   beforeCommit: async (organisationId, records) => {
     const events = records.flatMap((record) => record.events.map((event) => cloudEvent(event, record)))
     if (events.length === 0) return
@@ -39,7 +38,6 @@ export const webhookProjection: Projection = {
       subscriptions.map(({ webhook }) => webhook),
     )
   },
-  /** One message per webhook, except during its back-off. */
   afterCommit: async (organisationId, records) => {
     const ready = (pendingWebhooks.get(records) ?? []).filter(({ backOffUntilMs }) => backOffUntilMs <= now())
     await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
@@ -56,7 +54,7 @@ async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEv
   for (const part of chunk(deliveries, deliveriesPerTransaction)) await store(webhook, part)
 }
 
-/** Stores new deliveries; existing deliveries are unchanged. Stores none if the webhook was removed. */
+/** Existing deliveries are unchanged. Stores none if the webhook was removed. */
 async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord[]): Promise<void> {
   let missing = deliveries
   while (missing.length > 0) {

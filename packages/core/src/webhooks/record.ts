@@ -7,7 +7,6 @@ import { get, type Item, patch, type WriteItem } from '../db/table.ts'
 import { isId } from '../id.ts'
 import { outboxRetryMs } from '../aws/queues.ts'
 
-/** The stored form of a webhook: settings, failures and lease. */
 const StoredWebhook = z.object({
   pk: z.string(),
   id: z.string(),
@@ -17,29 +16,27 @@ const StoredWebhook = z.object({
   secretVersion: z.number().default(1),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** When the platform disabled the webhook. */
+  /** Set if the platform disabled the webhook after failures. */
   disabledAtMs: z.number().optional(),
-  /** Failed attempts since the last success. */
+  /** Number of failed attempts since the last success. */
   failures: z.number().default(0),
-  /** Failed attempts since the receiver last responded properly. */
+  /** Number of failed attempts since the receiver last responded properly. */
   outages: z.number().default(0),
-  /** No attempts until then, after failures. */
+  /** No attempt is made before this time. */
   backOffUntilMs: z.number().default(0),
-  /** The worker with the lease, and the end of the lease. */
+  /** Identifies the worker that holds the lease. */
   leaseId: z.string().optional(),
   leaseUntilMs: z.number().default(0),
-  /** Incremented by new work: a worker that read an older value must not release the lease. */
+  /** Incremented by new work. A worker that has read an older value must not release the lease. */
   wakes: z.number().default(0),
 })
 
-/** A webhook from its record. */
 export function parseWebhook(item: Item) {
   const { pk, ...record } = StoredWebhook.parse(item)
   return { ...record, organisationId: keys.organisationOf(pk) }
 }
 export type WebhookRecord = ReturnType<typeof parseWebhook>
 
-/** A webhook of an organisation. One call. */
 export async function findWebhook(organisationId: string, webhookId: string): Promise<WebhookRecord | undefined> {
   const item = isId('hook', webhookId) ? await get(keys.webhook(organisationId, webhookId)) : undefined
   return item && parseWebhook(item)
@@ -55,7 +52,7 @@ export const webhookView = (record: WebhookRecord): Webhook => ({
   createdAt: iso(record.createdAtMs),
 })
 
-/** The public part of a webhook's URL: its path may contain a secret. */
+/** The path is omitted, because it may contain a secret. */
 export const originOf = (url: string): string => new URL(url).origin
 
 export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: string): boolean =>
@@ -64,7 +61,7 @@ export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: st
       pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
-/** Signals new work to the webhook's worker, and schedules a check by the sweep in case the message is lost. */
+/** Tells the webhook's worker about new work, and schedules a check by the sweep in case the message is lost. */
 export const wakeWrite = (
   { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},

@@ -3,7 +3,6 @@ import { webhookRootKey } from '../signing/keys.ts'
 
 /** Webhook secrets are not stored but derived from the root key, the webhook's id and its secret version. */
 
-/** The inputs of a secret's derivation. */
 export interface SecretSource {
   id: string
   secretVersion: number
@@ -14,11 +13,11 @@ async function signingKey({ id, secretVersion }: SecretSource): Promise<Buffer> 
   return Buffer.from(hkdfSync('sha256', rootKey, '', `webhook ${id} ${secretVersion}`, 32))
 }
 
-/** The secret in its public form: `whsec_` and base64 (Standard Webhooks). */
+/** `whsec_` and base64, as in Standard Webhooks. */
 export const secretOf = async (webhook: SecretSource): Promise<string> =>
   `whsec_${(await signingKey(webhook)).toString('base64')}`
 
-/** Signature headers of a body at a time, by Standard Webhooks. `messageId` is the same at every attempt. */
+/** As in Standard Webhooks. `messageId` must be the same at every attempt. */
 export async function signedHeaders(webhook: SecretSource, messageId: string, timeSeconds: number, body: string) {
   const hmac = createHmac('sha256', await signingKey(webhook)).update(`${messageId}.${timeSeconds}.${body}`)
   return {

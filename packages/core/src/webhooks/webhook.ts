@@ -18,16 +18,13 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
 import { secretOf } from './secret.ts'
 
-/** Use cases of owners. `delivery.ts` sends deliveries. */
-
-/** The webhooks of an organisation, newest first. One call. */
 export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
   const { pk } = keys.webhook(organisationId, '')
   const { items } = await table.query({ pk, newestFirst: true, limit: webhookLimit })
   return { items: items.map((item) => webhookView(parseWebhook(item))) }
 }
 
-/** Creates a webhook and returns its secret once. Two calls, and one to Secrets Manager in a new process. */
+/** Returns the secret only once. */
 export async function create(
   caller: Caller,
   { url, events, enabled = true }: WebhookCreation,
@@ -51,7 +48,7 @@ export async function create(
     ...webhookView({ ...record, organisationId, outages: 0, leaseUntilMs: 0 }),
     secret: await secretOf(record),
   }
-  // The count is incremented by one, so it cannot skip the limit.
+  // Each write adds one, so the count cannot skip the limit.
   const counted = table.upsert(
     keys.webhookCount(organisationId),
     { add: { count: 1 } },
@@ -65,10 +62,7 @@ export async function create(
   return response
 }
 
-/**
- * Changes a webhook. Two calls, and a message if deliveries may be pending. Enabling the webhook or changing its URL
- * resets the failure count.
- */
+/** Enabling the webhook or changing its URL resets the failure count. */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
@@ -101,7 +95,7 @@ const resetWrite = (record: WebhookRecord, settings: Settings) =>
 const updateWrite = (record: WebhookRecord, settings: Settings) =>
   table.patch(keys.webhook(record.organisationId, record.id), { set: settings })
 
-/** Removes a webhook. Pending deliveries are never attempted and expire. One call. */
+/** Pending deliveries are never attempted and expire. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const { organisationId } = caller
