@@ -1,12 +1,11 @@
 import imports from 'lucide-react/dynamicIconImports'
 import type { Plugin } from 'vite'
 
-/** SVG elements by icon name. */
 type Icons = Record<string, unknown>
 
 /**
- * Emits one JSON file of Lucide icons per first letter. Module manifests may name any icon; one file for all would have
- * half a megabyte.
+ * Emits one JSON file of Lucide icons for each first letter. Module manifests may name any icon, and a single file
+ * would have half a megabyte.
  */
 export const iconFiles = (): Plugin => ({
   name: 'icon-files',
@@ -33,7 +32,7 @@ async function iconsByLetter(): Promise<Map<string, Icons>> {
   return letters
 }
 
-/** The elements of an icon. The library exports them without declaring a type. */
+// The library exports the SVG elements of an icon without declaring their type.
 function dataOf(icon: object): unknown {
   const { __iconData: data } = { __iconData: undefined, ...icon } as { __iconData?: { node: unknown } }
   if (data === undefined) throw new Error('lucide-react no longer exports the elements of its icons.')

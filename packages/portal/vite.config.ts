@@ -2,24 +2,22 @@ import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { iconFiles } from './icons.ts'
 
-/** The API for `npm run dev -w @platform/portal`. */
+// The platform that `npm run dev -w @platform/portal` uses.
 const api = process.env['PLAT_URL'] ?? 'http://127.0.0.1:8080'
 const forwarded = ['/api', '/health', '/docs', '/relay', '/schemas']
 
-/** One chunk for icons instead of one per pair of pages. */
+// Without this group, each pair of pages that shares icons would have its own chunk.
 const icons = { name: 'icons', test: /lucide-react/, priority: 1 }
 
-/**
- * One chunk for code that many pages share: a page needs about six requests instead of thirty, and each costs a
- * function call.
- */
+// Code that at least four pages share is in one chunk, so that a page needs about six requests instead of thirty. Each
+// request is a function call.
 const common = { name: 'common', minShareCount: 4 }
 
 export default defineConfig({
   plugins: [react(), iconFiles()],
   build: {
     target: 'es2024',
-    // No inlining, so that the content security policy needs no `data:` URLs.
+    // Inlined assets would require `data:` URLs in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -19,7 +19,7 @@ onSignedOut(() => {
   const { href, pathname } = router.state.location
   // A user who was not signed in has no session that could end.
   if (queries.getQueryData(meQuery.queryKey) === undefined || pathname === '/sign-in') return
-  // Data is removed only when no page that needs it is rendered any more.
+  // The data is removed after navigation, because the current page still needs it.
   void router.navigate({ to: '/sign-in', search: { returnTo: href } }).then(forgetUser)
 })
 

@@ -3,8 +3,6 @@ import { api, unwrap, type Schemas } from './client.ts'
 import { ApiError } from './api-error.ts'
 import { publicQuery, pollEvery, queries } from './query.ts'
 
-/** Queries that every page uses: platform, user, navigation and summary. */
-
 export const configurationQuery = queryOptions({
   queryKey: ['configuration'],
   queryFn: () => unwrap(api.GET('/api/v1/portal/configuration')),
@@ -17,7 +15,7 @@ export const meQuery = queryOptions({
   queryFn: async () => {
     const me = await unwrap(api.GET('/api/v1/auth/me'))
     const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
-    // Another user signed in from another tab: drop all data of the previous one.
+    // Another user has signed in from another tab, so all data of the previous user must be dropped.
     if (before !== undefined && before.id !== me.id) location.reload()
     return me
   },
@@ -25,15 +23,15 @@ export const meQuery = queryOptions({
   retry: false,
 })
 
-/** The signed-in user. Pages behind the sign-in load it before they render. */
+/** The signed-in user. Routes behind the sign-in load it before their pages render. */
 export const useMe = (): Schemas['UserProfile'] => useSuspenseQuery(meQuery).data
 
 export type Permission = Schemas['UserProfile']['permissions'][number]
 
-/** Whether the user has a permission. Decides what is offered; the platform enforces permissions. */
+/** Whether the user has a permission. It decides only what the portal shows; the platform enforces permissions. */
 export const useHasPermission = (permission: Permission): boolean => useMe().permissions.includes(permission)
 
-/** A new module must be in the navigation within five seconds. */
+// A new module must appear in the navigation within five seconds.
 const summaryIntervalSeconds = 4
 
 export const summaryQuery = queryOptions({
@@ -53,21 +51,21 @@ export const summaryQuery = queryOptions({
   refetchInterval: pollEvery(summaryIntervalSeconds),
 })
 
-/** The counts of the shell and the dashboard, from one poll. */
+/** The totals of the navigation and the dashboard, from one shared poll. */
 export const useSummary = () => useQuery(summaryQuery)
 
-/** Whether the platform does not respond; true from the first failed poll. */
+/** Whether the platform does not respond. True after the first failed poll. */
 export function useIsOffline(): boolean {
   const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })
   const failure = error ?? failureReason
   return failure instanceof ApiError && failure.isTransient
 }
 
-/** The number of unread notifications, 0 until loaded. Renders only when it changes. */
+/** The number of unread notifications, or 0 until it is loaded. Components render again only if the number changes. */
 export const useUnreadCount = (): number =>
   useQuery({ ...summaryQuery, select: ({ unreadCount }) => unreadCount }).data ?? 0
 
-/** The navigation and its entity tag, which a proxy may remove. */
+// A proxy may remove the entity tag, so `tag` can be undefined.
 interface Navigation {
   items: Schemas['NavigationEntry'][]
   tag: string | undefined

@@ -19,14 +19,16 @@ const bodyOf = (value: unknown): ErrorBody & Record<string, unknown> =>
 /** An error response of the platform, or a missing response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
-  /** The HTTP status; 0 without a response. */
+  /** The HTTP status, or 0 if there was no response. */
   readonly status: number
-  /** The error code of the response; `unreachable` without a response, `unknown` if the response has no code. */
+  /**
+   * The error code of the response, `unreachable` if there was no response, or `unknown` if the response has no code.
+   */
   readonly code: string
-  /** Identifies the request in the log; undefined without a response. */
+  /** Identifies the request in the log. Undefined if there was no response. */
   readonly traceId: string | undefined
   readonly details: readonly ErrorDetail[]
-  /** The whole body: some errors have more fields, such as `howToRetrieve`. */
+  /** The whole body. Some errors have additional fields, such as `howToRetrieve`. */
   readonly body: Readonly<Record<string, unknown>>
   readonly retryAfterSeconds: number | undefined
 
@@ -42,7 +44,7 @@ export class ApiError extends Error {
     this.retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** The error of a request without a response: connection, proxy or platform is down. */
+  /** The error of a request without a response: the connection, a proxy or the platform is down. */
   static unreachable(cause: unknown): ApiError {
     const message = 'The platform cannot be reached. Check the connection and try again.'
     return new ApiError(0, { error: 'unreachable', message }, undefined, { cause })
@@ -57,7 +59,7 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, code: string): error is ApiError =>
   error instanceof ApiError && error.code === code
 
-/** The same error with a message that fits the context. */
+/** A copy of the error with a message that fits the context. */
 export const withMessage = (
   error: ApiError,
   message: string,

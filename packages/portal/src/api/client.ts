@@ -3,10 +3,9 @@ import createClient from 'openapi-fetch'
 import { ApiError } from './api-error.ts'
 import { fetchInSession } from './session.ts'
 
-/** Schemas of the API, by name. */
 export type Schemas = components['schemas']
 
-/** The platform's API, typed by its OpenAPI document. Authenticated by the browser's cookies. */
+/** The platform's API, typed by its OpenAPI document. The browser's cookies authenticate the requests. */
 export const api = createClient<paths>({ baseUrl: location.origin, fetch: fetchInSession })
 
 interface ApiResult<Data> {
@@ -15,10 +14,10 @@ interface ApiResult<Data> {
   response: Response
 }
 
-/** The body of a successful response. Throws `ApiError` for any other, and for an empty body. */
+/** The body of a successful response. Throws `ApiError` for an error response and for an empty body. */
 export async function unwrap<Data>(call: Promise<ApiResult<Data>>): Promise<NonNullable<Data>> {
   const data = await expectNoBody(call)
-  // Calls without a response body use `expectNoBody`.
+  // Use `expectNoBody` for responses that may be empty.
   if (data === undefined || data === null) throw new ApiError(204, {})
   return data
 }

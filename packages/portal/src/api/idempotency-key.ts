@@ -1,43 +1,40 @@
-/** Idempotency keys of POSTs without a definite response, by their content. */
+// POST requests without a definite response, by a digest of their content.
 const pendingKeys = new Map<string, { key: string; atMs: number }>()
 
-/** The same POST within this time is a retry; later it is a new request. */
+// Within this time the same POST is treated as a retry, later as a new request.
 const retryWindowMs = 5 * 60_000
 
-/** These responses are sent before the platform checks the idempotency key. */
+// The platform sends these responses before it checks the idempotency key.
 const statusesBeforeKeyCheck = new Set([401, 403, 429])
 
 export interface IdempotentCall {
   /** The value of `Idempotency-Key`. */
   key: string
-  /** Reports the response; undefined if there was none. */
+  /** Call it with the response, or with undefined if there was none. */
   settle: (response: Response | undefined) => void
 }
 
-/**
- * Chooses the idempotency key of a POST: a new one, or the previous one if the same POST was sent recently and its
- * outcome is unknown.
- */
+/** Chooses the idempotency key of a POST: the key of the same recent POST if its outcome is unknown, else a new one. */
 export async function withIdempotencyKey(request: Request): Promise<IdempotentCall> {
   const digest = await digestOf(request.clone())
   const pending = pendingKeys.get(digest)
   const key = pending !== undefined && Date.now() - pending.atMs < retryWindowMs ? pending.key : newKey()
   const settle = (response: Response | undefined): void => {
-    // After a server error the request may have been executed.
+    // After a server error the request may have been executed, so a retry must use the same key.
     if (response === undefined || response.status >= 500) pendingKeys.set(digest, { key, atMs: Date.now() })
-    // A rejection before the key check does not reveal the outcome of an earlier attempt.
+    // A rejection before the key check does not show whether an earlier attempt was executed, so its key is kept.
     else if (!statusesBeforeKeyCheck.has(response.status)) pendingKeys.delete(digest)
   }
   return { key, settle }
 }
 
-/** Stores a digest only, because bodies contain secrets. Without TLS there is no digest, so every POST is new. */
+// Only a digest is stored, because bodies contain secrets. Without TLS there is no `subtle`, so every POST is new.
 async function digestOf(request: Request): Promise<string> {
   if (!('subtle' in crypto)) return newKey()
   const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)).join()
 }
 
-/** `randomUUID` does not exist without TLS; there the platform itself explains the error. */
+// `randomUUID` does not exist without TLS, but the request must still reach the platform, which explains the error.
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('-')

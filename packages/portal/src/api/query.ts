@@ -4,13 +4,13 @@ import { ApiError } from './api-error.ts'
 const secondMs = 1000
 const maxPauseMs = 60 * secondMs
 
-/** Doubles with each failure, or follows Retry-After. */
+/** The pause before the next attempt, in milliseconds: it doubles with each failure and is at least `Retry-After`. */
 export const backOffMs = (failures: number, error: unknown): number => {
   const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
   return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failures))
 }
 
-/** Data is fresh for a few seconds; only transient errors are retried. */
+/** Cached data is fresh for five seconds. Only transient errors are retried. */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
@@ -24,8 +24,8 @@ export const queries = new QueryClient({
 })
 
 /**
- * Stores the result of a write. Cancels reads that started before it, because they would overwrite it, and restarts
- * them.
+ * Stores the result of a write. Reads that started before it are cancelled and restarted, because they would overwrite
+ * the result.
  */
 export async function setQueryData<Data>(
   queryKey: DataTag<QueryKey, Data, Error>,
@@ -38,11 +38,11 @@ export async function setQueryData<Data>(
   if (wasFetching || before === undefined) void queries.invalidateQueries({ queryKey })
 }
 
-/** Query `meta` for public data, which is kept after the sign-out. */
+/** Query `meta` for public data, which is kept after sign-out. */
 export const publicQuery = { isPublic: true }
 
 /**
- * A `refetchInterval` that polls while the tab is visible, and backs off while the query fails. Queries with the same
+ * A `refetchInterval` that polls while the tab is visible and backs off while the query fails. Queries with the same
  * key share one poll.
  */
 export const pollEvery =
@@ -57,11 +57,14 @@ interface PollState {
   errorUpdateCount: number
 }
 
-/** How long the query has been failing; grows with each attempt if it never succeeded. */
+// How long the query has been failing. If it never succeeded, the value doubles with each attempt.
 const failingMs = ({ dataUpdatedAt, errorUpdatedAt, errorUpdateCount }: PollState): number =>
   dataUpdatedAt === 0 ? secondMs * 2 ** errorUpdateCount : errorUpdatedAt - dataUpdatedAt
 
-/** Refetches all data about modules. The list comes first, so that removed modules are not refetched. */
+/**
+ * Refetches all data about modules. The list is refetched first, so that pages of removed modules close instead of
+ * requesting them again.
+ */
 export async function refreshModules(): Promise<void> {
   await queries.invalidateQueries({ queryKey: ['modules'] })
   await queries.invalidateQueries({ queryKey: ['module'] })

@@ -3,29 +3,29 @@ import { api, expectNoBody } from './client.ts'
 import { publicQuery, queries } from './query.ts'
 import { withTabLock } from './session.ts'
 
-/** Removes all data except public data. */
+/** Removes all cached data that is not public. */
 export const forgetUser = (): void => queries.removeQueries({ predicate: ({ meta }) => meta !== publicQuery })
 
-/** Announces sign-ins and sign-outs to other tabs. */
+// Announces sign-ins and sign-outs to the other tabs.
 const tabs = new BroadcastChannel('session')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no other origin
 const notifyTabs = (): void => tabs.postMessage('changed')
 
-/** Reloads the user when another tab changes the session. */
+/** Loads the user again when another tab changes the session. */
 export const followOtherTabs = (): void =>
   tabs.addEventListener('message', () => void queries.invalidateQueries({ queryKey: meQuery.queryKey }))
 
-/** A password, the code of a provider sign-in, or the refresh token from setup. */
+/** Evidence for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
 export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
-/** Opens a session, whose cookies the response sets. */
+/** Starts a session. Its response sets the cookies. */
 export async function signIn(proof: SignInProof): Promise<void> {
   await withTabLock(() => expectNoBody(api.POST('/api/v1/auth/session', { body: proof })))
   forgetUser()
   notifyTabs()
 }
 
-/** Ends the session on the server and in all tabs. Call `forgetUser` afterwards. */
+/** Ends the session on the platform and in all tabs. Call `forgetUser` afterwards. */
 export async function endSession(): Promise<void> {
   await withTabLock(() => expectNoBody(api.DELETE('/api/v1/auth/session')))
   notifyTabs()

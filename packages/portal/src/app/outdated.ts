@@ -4,8 +4,8 @@ const name = 'reloaded'
 const pauseSeconds = 60
 
 /**
- * Reloads the portal at the same address when a file of its version no longer exists after an update. Not while the
- * platform is down, and at most once a minute.
+ * Reloads the portal if a file of its version no longer exists after an update. It does not reload while the platform
+ * is down, and reloads at most once a minute.
  */
 export function reloadOnceAfterUpdate(): void {
   addEventListener('vite:preloadError', () => {

@@ -13,7 +13,7 @@ export const router = createRouter({
   defaultErrorComponent: PageFailure,
 })
 
-// The router stores scroll positions on unload; the browser restores them anyway.
+// The router stores scroll positions on unload, which is not needed because the browser restores them.
 addEventListener('pagehide', () => sessionStorage.clear())
 
 declare module '@tanstack/react-router' {

@@ -6,11 +6,8 @@ import { queries } from '../api/query.ts'
 import { defined, oneOfIn, textIn, textParams } from '../lib/search.ts'
 import { Toasts } from '../ui/toast.tsx'
 
-/**
- * Loads a page on first use. Reports a failed load as `unreachable`. Otherwise the router would reload the portal,
- * which loses all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles outdated
- * tabs.
- */
+// Reports a page that cannot be loaded as `unreachable`. Otherwise the router would reload the portal, which discards
+// all input and shows a browser error while the platform is down. `reloadOnceAfterUpdate` handles outdated tabs.
 const lazyPage: typeof lazyRouteComponent = (load, name) =>
   lazyRouteComponent(
     () =>
@@ -19,8 +16,6 @@ const lazyPage: typeof lazyRouteComponent = (load, name) =>
       }),
     name,
   )
-
-/** The routes of the portal. Every page loads on first use; sign-in and shell load independently. */
 
 const root = createRootRoute({
   component: () => (
@@ -31,7 +26,7 @@ const root = createRootRoute({
   ),
 })
 
-/** Shows only the wizard before setup, and never after. */
+// Before setup only the wizard is available; afterwards the wizard is not.
 async function requireSetup(isComplete: boolean): Promise<void> {
   const { setupComplete } = await queries.ensureQueryData(configurationQuery)
   if (setupComplete !== isComplete) throw redirect({ to: isComplete ? '/setup' : '/sign-in' })
@@ -60,7 +55,7 @@ const signIn = createRoute({
   component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
 })
 
-/** Pages behind the sign-in: load user and navigation first. */
+// Pages behind the sign-in need the user and the navigation before they render.
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
@@ -86,13 +81,13 @@ const home = createRoute({
   path: '/',
   validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
   beforeLoad: ({ search: { open } }) => {
-    // The platform redirects direct visits of a module's page here.
+    // The platform redirects direct visits of a module's page to this address.
     const href = moduleAddress(open)
     throw href === undefined ? redirect({ to: '/dashboard' }) : redirect({ href })
   },
 })
 
-/** A URL below `/modules`, or undefined: the address may be forged. */
+// The address may be forged, so only URLs below `/modules` are accepted.
 function moduleAddress(text = ''): string | undefined {
   const url = URL.parse(text, location.origin)
   const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')
@@ -169,7 +164,7 @@ const modules = createRoute({
   component: lazyPage(() => import('../pages/modules/modules-page.tsx'), 'ModulesPage'),
 })
 
-/** A module's page; the module handles the rest of the path. */
+// The module handles the rest of the path.
 const modulePage = page(
   '/modules/$moduleId/$',
   lazyPage(() => import('../pages/modules/module-frame-page.tsx'), 'ModuleFramePage'),

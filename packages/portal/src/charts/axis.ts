@@ -1,4 +1,4 @@
-/** At most five round ticks from 0 to at least the maximum. */
+/** At most five round tick values, from 0 to at least `highest`. */
 export function countTicks(highest: number): number[] {
   const rough = Math.max(1, highest / 4)
   const size = 10 ** Math.floor(Math.log10(rough))
@@ -10,14 +10,14 @@ export function countTicks(highest: number): number[] {
 const hourMs = 3_600_000
 const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
 
-/** Tick times at full hours or days in the browser's time zone, at most `max`. */
+/** At most `max` ticks at full hours or days of the browser's time zone, in milliseconds. */
 export function timeTicks(fromMs: number, toMs: number, max: number): number[] {
   const hours = (toMs - fromMs) / hourMs
   const step = hourSteps.find((each) => hours / each <= max) ?? 336
   const tick = new Date(fromMs)
   tick.setHours(0, 0, 0, 0)
   const ticks: number[] = []
-  // Calendar steps keep midnights right on days with 23 or 25 hours.
+  // Calendar steps keep ticks at midnight on days with 23 or 25 hours.
   for (let at = tick.getTime(); at <= toMs; at = tick.getTime()) {
     if (at >= fromMs) ticks.push(at)
     if (step < 24) tick.setHours(tick.getHours() + step)
@@ -31,7 +31,7 @@ const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-di
 const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
 const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** The date at midnight, else the time. */
+/** The date if the tick is at midnight, else the time. */
 export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)
 
 export const spanText = (atMs: number, stepMinutes: number): string =>

@@ -7,12 +7,13 @@ import { Plot } from './plot.tsx'
 import { type ChartData, Legend, maxValue } from './series.tsx'
 
 interface ChartProps extends ChartData {
-  /** Replaces a chart without data. */
+  /** Shown instead of the chart if all values are 0. */
   empty: ReactNode
 }
 
 /**
- * Numbers over time, as a stacked chart that pointer and keyboard explore, or as a table. Times use the browser's zone.
+ * A stacked chart of numbers over time, which can be explored by pointer or keyboard and shown as a table. Times are in
+ * the browser's time zone.
  */
 export function Chart({ empty, ...chart }: ChartProps) {
   const [isTable, setIsTable] = useState(false)
@@ -37,7 +38,6 @@ export function Chart({ empty, ...chart }: ChartProps) {
   )
 }
 
-/** The chart's data as a table, newest first. */
 const ChartTable = ({ label, series, points, stepMinutes }: ChartData) => (
   // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- scrollable content must be reachable by keyboard
   <div className={styles['scroll']} role="region" aria-label={`${label}, as a table`} tabIndex={0}>

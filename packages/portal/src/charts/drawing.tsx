@@ -12,13 +12,13 @@ interface DrawingProps extends Omit<ChartData, 'label'> {
 const room = { left: 36, right: 8, top: 8, bottom: 22 }
 const tickPixels = 76
 
-/** The left edge of the first point and the width of each, in pixels. */
+/** Left edge of the first point and width of each point, in pixels. */
 export const stepsOf = (width: number, count: number): { left: number; step: number } => ({
   left: room.left,
   step: Math.max(1, width - room.left - room.right) / Math.max(1, count),
 })
 
-/** The drawing without interaction. Screen readers use the slider or the table. */
+/** The drawing without interaction. It is hidden from screen readers, which use the slider or the table. */
 export function Drawing({ shape, series, points, stepMinutes, width, height, marked }: DrawingProps) {
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
@@ -72,7 +72,7 @@ interface Scale {
   yOf: (value: number) => number
 }
 
-/** The bottom and top edge of a series at a point, in pixels. */
+// Bottom and top edge of a series at a point, in pixels.
 function edges(values: readonly number[], index: number, yOf: Scale['yOf']): [bottom: string, top: string] {
   const all = stackedTops(values)
   return [yOf(all[index - 1] ?? 0).toFixed(1), yOf(all[index] ?? 0).toFixed(1)]
@@ -89,7 +89,7 @@ function bars(points: readonly ChartPoint[], index: number, { left, step, yOf }:
     .join('')
 }
 
-/** Steps instead of slopes, because statuses change at once. Unknown points leave a gap. */
+// Areas have steps instead of slopes, because a status changes at one moment. Unknown values leave a gap.
 function areas(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
   let path = ''
   for (let from = 0; from < points.length; from++) {

@@ -6,7 +6,7 @@ import { type ChartData, Swatch } from './series.tsx'
 
 const pageSteps = 10
 
-/** The drawing and the values at the pointer or the keyboard position. */
+/** The drawing with the values at the position of the pointer or the keyboard. */
 export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
   const frame = useRef<HTMLDivElement>(null)
   const { width, height } = useSize(frame)
@@ -80,7 +80,7 @@ function textOf(point: PointProps['point'], series: PointProps['series'], stepMi
   return `${spanText(atMs, stepMinutes)}: ${counts}`
 }
 
-/** Shown on the side with more space. */
+// The tooltip is placed on the side that has more space.
 const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: number; isLeft: boolean }) =>
   point && (
     <div className={styles['tooltip']} aria-hidden style={{ left: x, translate: isLeft ? 'calc(-100% - 8px)' : '8px' }}>
@@ -94,7 +94,7 @@ const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: nu
     </div>
   )
 
-/** The size of an element in whole pixels; 0 until it is measured. */
+// The size in whole pixels; 0 until it is measured.
 function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
   const [size, setSize] = useState({ width: 0, height: 0 })
   useLayoutEffect(() => {

@@ -1,7 +1,4 @@
-/**
- * Small, non-secret preferences of this browser, stored in cookies. The platform stores everything that follows the
- * user.
- */
+// Small, non-secret preferences of this browser. Settings that belong to the user are stored on the platform.
 const cookieName = (name: string): string => `plat_portal_${name}`
 const yearSeconds = 365 * 24 * 3600
 
@@ -11,7 +8,7 @@ export function getPreference(name: string): string | undefined {
   return pair === undefined ? undefined : decoded(pair.slice(start.length))
 }
 
-/** A sibling domain may set cookies with this name. */
+// A sibling domain may have set a cookie with this name and an invalid value.
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
@@ -20,7 +17,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Stores up to a few hundred characters; undefined removes the preference. */
+/** Stores up to a few hundred characters in a cookie. `undefined` removes the preference. */
 export function setPreference(name: string, value: string | undefined, forSeconds = yearSeconds): void {
   const isSecure = location.protocol === 'https:' ? '; Secure' : ''
   const age = value === undefined ? 0 : forSeconds

@@ -1,15 +1,15 @@
-/** Validates search parameters, which may contain anything. */
+// Search parameters of an address, which may contain any value.
 
 type Search = Record<string, unknown>
 
-/** A text parameter. The router parses numbers, which become text again. */
+/** A text parameter. The router parses numbers and booleans, which are converted back to text. */
 export function textIn(search: Search, name: string): string | undefined {
   const value = search[name]
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A parameter with a fixed set of values. */
+/** A parameter that accepts only certain values. */
 export const oneOfIn = <const Value extends string>(
   search: Search,
   name: string,
@@ -22,7 +22,7 @@ export const defined = <Values extends Record<string, unknown>>(values: Values):
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undefined values are removed
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>
 
-/** Validates a search with these text parameters. */
+/** Returns a validator of search parameters that accepts these text parameters. */
 export const textParams =
   <Name extends string>(...names: Name[]) =>
   (search: Search): { [Each in Name]?: string } =>

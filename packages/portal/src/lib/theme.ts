@@ -10,7 +10,7 @@ const current = (): Theme => {
   return isExplicit(theme) ? theme : 'system'
 }
 
-/** Applies a theme and stores it. */
+/** Applies a theme and stores it in this browser. */
 export function chooseTheme(theme: Theme): void {
   setPreference('theme', theme === 'system' ? undefined : theme)
   show(theme)
@@ -42,5 +42,5 @@ export const useTheme = (): Theme => useSyncExternalStore(subscribe, current)
 
 const isDark = (): boolean => (current() === 'system' ? darkScheme.matches : current() === 'dark')
 
-/** Whether the portal is dark now, for drawings that CSS does not style. */
+/** Whether the dark theme is shown, for drawings that CSS cannot style. */
 export const useIsDark = (): boolean => useSyncExternalStore(subscribe, isDark)

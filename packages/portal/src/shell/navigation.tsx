@@ -14,7 +14,7 @@ const groups: readonly { slotId: Entry['slotId']; heading?: string }[] = [
 
 export const useNavigation = (): Entry[] => useSuspenseQuery(navigationQuery).data.items
 
-/** The navigation, including entries of modules. */
+/** The navigation, including the entries of modules. */
 export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
   const entries = useNavigation()
   return (
@@ -53,7 +53,7 @@ const Group = ({ heading, entries, onNavigate }: GroupProps) =>
     </div>
   )
 
-/** An entry is active for pages below it that have no entry of their own. */
+// An entry is also active for pages below it, unless one of them has its own entry.
 const activeFor = (route: string, entries: readonly Entry[]) => ({
   includeSearch: false,
   exact: entries.some((other) => other.route.startsWith(`${route}/`)),

@@ -16,7 +16,7 @@ import { useSignOut } from './use-sign-out.ts'
 
 const hintId = 'palette-hint'
 
-/** Finds pages, actions, clusters by name and resources by id. */
+/** A dialog that finds pages and actions by label, clusters by name and resources by id. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { groups, isSearching } = useCommands(text)
@@ -33,7 +33,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
         <Dialog.Popup
           className={styles['palette']}
           aria-label="Search and commands"
-          // The shell focuses a newly opened page.
+          // The shell moves the focus to a newly opened page.
           finalFocus={() => !isNavigating.current}
         >
           <Autocomplete.Root
@@ -42,7 +42,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
             mode="none"
             items={groups}
             value={text}
-            // A chosen item runs and is not written into the field.
+            // A selected command runs; its label must not replace the text of the field.
             onValueChange={(value, { reason }) => reason !== 'item-press' && setText(value)}
             itemToStringValue={({ label }: Command) => label}
             autoHighlight="always"
@@ -94,7 +94,7 @@ export interface Command {
   label: string
   icon: string
   run: () => void
-  /** Whether it opens another page. */
+  /** Whether the command opens another page. */
   opensPage?: boolean
 }
 
@@ -108,7 +108,7 @@ type Navigate = ReturnType<typeof useNavigate>
 const matches = (label: string, terms: readonly string[]): boolean =>
   terms.every((term) => label.toLowerCase().includes(term))
 
-/** Matching commands in groups that are not empty, limited to the user's permissions. */
+/** The commands that match the text and that the user has permission for. Empty groups are omitted. */
 export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
   const navigate = useNavigate()
   const signOut = useSignOut()
@@ -160,10 +160,10 @@ function actions(permissions: readonly Permission[], navigate: Navigate, signOut
 const pageSize = 8
 const maxNameLength = 64
 
-/** Normalises names as the platform does. */
+// The platform normalises cluster names in the same way.
 const normalise = (name: string): string => name.normalize('NFC').toLowerCase()
 
-/** Clusters that match the text. Requested after a pause in typing; outdated requests are aborted. */
+// Clusters are requested after a pause in typing.
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   const term = text.trim().slice(0, maxNameLength)
   const search = useDebounced(term)
@@ -175,7 +175,7 @@ function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
     placeholderData: keepPreviousData,
   })
   const results = isEnabled && search !== '' ? (query.data?.items ?? []) : []
-  // Results of the previous text must not be opened by Enter.
+  // Results of the previous text must not be opened by the Enter key.
   const matching = results.filter(({ name }) => normalise(name).includes(normalise(term)))
   const items = matching.map(({ id, name, status }): Command => {
     const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })

@@ -10,7 +10,7 @@ interface RequirePermissionProps {
   children: ReactNode
 }
 
-/** A page that requires a permission. Other users see which one. */
+/** A page that requires a permission. Other users see the name of the permission. */
 export const RequirePermission = ({ permission, title, children }: RequirePermissionProps) =>
   useHasPermission(permission) ? (
     children

@@ -13,7 +13,7 @@ import { TopBar } from './top-bar.tsx'
 
 const loadDrawer = () => import('./drawer.tsx')
 
-/** The frame around every page behind the sign-in. */
+/** The frame of every page behind the sign-in. */
 export function Shell() {
   const main = useFocusOnNavigation()
   useEffect(loadToasts, [])
@@ -36,7 +36,7 @@ export function Shell() {
   )
 }
 
-/** Focuses a new page at its top. Changes of the search parameters keep the focus. */
+// A new page receives the focus at its top. A change of only the search parameters keeps the focus.
 function useFocusOnNavigation() {
   const main = useRef<HTMLElement>(null)
   const path = useRouterState({ select: ({ location }) => location.pathname })
@@ -71,7 +71,7 @@ function DrawerButton() {
   )
 }
 
-/** Shown once per page while the platform does not respond. Refetches failed queries when it does. */
+/** Shown while the platform does not respond. When it responds again, failed queries are refetched. */
 export function OfflineBanner() {
   const isOffline = useIsOffline()
   const wasOffline = useRef(false)

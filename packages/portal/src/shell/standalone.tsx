@@ -4,7 +4,7 @@ import { useTitle } from '../ui/page.tsx'
 import styles from './standalone.module.css'
 
 interface StandaloneProps {
-  /** The only h1 of the page and the title of the document. */
+  /** The only h1 of the page, also used as the document title. */
   title: string
   brand: string
   isWide?: boolean

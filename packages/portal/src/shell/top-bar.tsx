@@ -26,7 +26,7 @@ export function TopBar({ menu }: { menu: ReactNode }) {
   )
 }
 
-/** Opens the command palette, as Ctrl K and ⌘ K do. */
+// Ctrl K and ⌘ K also open the palette.
 function PaletteButton() {
   const [isOpen, setIsOpen] = useState(false)
   const [palette, fetchPalette] = useLazyPart(loadPalette, 'Failed to open the search')

@@ -7,7 +7,7 @@ export function useSignOut(): () => void {
   const signOut = async () => {
     await endSession()
     await navigate({ to: '/sign-in' })
-    // Only when no page that needs the data is rendered any more.
+    // The data is removed after navigation, because the current page still needs it.
     forgetUser()
   }
   return () => void signOut().catch((error: unknown) => showErrorToast('Failed to sign out', error))

@@ -13,7 +13,7 @@ import type { ReactNode } from 'react'
 import styles from './badge.module.css'
 import { classes } from './class-names.ts'
 
-/** The meaning of a badge's colour. The text always repeats it. */
+/** Meaning of a badge's colour. The text repeats it for users who cannot distinguish the colours. */
 export type BadgeVariant = 'good' | 'warn' | 'bad' | 'busy' | 'quiet'
 
 interface BadgeProps {
@@ -64,5 +64,5 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
   )
 }
 
-/** The variant of a status, for drawings. */
+/** The badge variant of a status, for drawings with the same colour. */
 export const variantOf = (status: string): BadgeVariant => variants[status]?.[0] ?? 'quiet'

@@ -4,7 +4,7 @@ import type { ComponentProps, ReactNode } from 'react'
 import styles from './button.module.css'
 import { classes } from './class-names.ts'
 
-/** One `primary` button per page or dialog; `danger` for irreversible actions. */
+/** Use one `primary` button per page or dialog, and `danger` for irreversible actions. */
 export type ButtonVariant = 'default' | 'primary' | 'danger' | 'quiet'
 
 interface ButtonStyle {
@@ -16,7 +16,7 @@ const classOf = (variant: ButtonVariant): string => classes(styles['button'], va
 
 type ButtonProps = ComponentProps<'button'> & ButtonStyle & { isBusy?: boolean | undefined }
 
-/** While busy, it keeps the focus and ignores clicks. */
+/** A button. While busy it keeps the focus and ignores clicks. */
 export function Button({ variant = 'default', icon: Icon, isBusy = false, children, className, ...rest }: ButtonProps) {
   const busy = isBusy && { 'aria-disabled': true, 'aria-busy': true, onClick: ignoreClick }
   return (
@@ -35,7 +35,7 @@ type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   isBusy?: boolean
 }
 
-/** An icon button. Its label is the accessible name and the tooltip. */
+/** A button with an icon. Its label is the accessible name and the tooltip. */
 export function IconButton({ label, icon: Icon, isBusy = false, className, ...rest }: IconButtonProps) {
   return (
     <button
@@ -59,10 +59,10 @@ export const ButtonLink = ({ variant = 'default', icon: Icon, children, ...rest 
   </Link>
 )
 
-/** Decorative: the adjacent text describes the activity. */
+/** Hidden from screen readers, because the text beside it describes the activity. */
 export const Spinner = () => <LoaderCircle size={16} aria-hidden className={styles['spinning']} />
 
-/** A button that looks like a link, mostly to open a dialog. */
+/** A button that looks like a link. It opens a dialog or selects a row. */
 export const TextButton = ({ onClick, children }: { onClick: () => void; children: ReactNode }) => (
   <button type="button" className={styles['text']} onClick={onClick}>
     {children}

@@ -5,7 +5,7 @@ import styles from './copy.module.css'
 
 const shownMs = 2000
 
-/** Copies a text and confirms it for a moment. */
+/** Copies a text and shows a confirmation for two seconds. */
 export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'blocked'>()
   useEffect(() => {
@@ -15,7 +15,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   }, [outcome])
   const copy = async () => {
     try {
-      // The clipboard does not exist without TLS.
+      // Without TLS the clipboard does not exist.
       await navigator.clipboard.writeText(text)
       setOutcome('copied')
     } catch {

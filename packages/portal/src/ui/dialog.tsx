@@ -16,8 +16,8 @@ interface DialogProps {
 }
 
 /**
- * A modal dialog. The focus goes to its first field, stays inside and returns on close; Escape, the cross and the
- * backdrop close it.
+ * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when it closes. The Escape key,
+ * the close button and a click on the backdrop close it.
  */
 export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)
@@ -28,7 +28,7 @@ export function Dialog({ isOpen, onClose, title, description, isWide = false, ch
         <Base.Popup
           ref={popup}
           className={classes(styles['dialog'], isWide && styles['wide'])}
-          // On touch screens the keyboard would hide the dialog, so the field is not focused.
+          // On touch screens the keyboard would cover the dialog, so no field receives the focus.
           initialFocus={(openedBy) => (openedBy === 'touch' ? true : (firstField(popup.current) ?? true))}
         >
           <div className={styles['head']}>
@@ -52,13 +52,13 @@ const firstField = (popup: HTMLElement | null): HTMLElement | null | undefined =
 
 interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
   confirmLabel: string
-  /** Closes the dialog on success; shows thrown errors. */
+  /** Runs the action. The dialog closes on success and shows a thrown error. */
   onConfirm: () => Promise<unknown>
   variant?: 'primary' | 'danger'
   children?: ReactNode
 }
 
-/** Confirms an irreversible action. */
+/** A dialog that confirms an irreversible action. */
 export const Confirm = ({ confirmLabel, onConfirm, variant = 'danger', children, ...dialog }: ConfirmProps) => (
   <Dialog {...dialog}>
     <Form

@@ -6,16 +6,16 @@ import { classes } from './class-names.ts'
 import styles from './field.module.css'
 
 interface FieldProps {
-  /** The member of the request: its errors are shown at this field. */
+  /** The field of the request. Errors of this field are shown here. */
   name: string
   label: ReactNode
   hint?: ReactNode
   isOptional?: boolean
-  /** Validates a value; `values` are those of the whole form. Undefined if valid. */
+  /** Returns an error message, or undefined if the value is valid. `values` contains all values of the form. */
   check?: ((value: string, values: Record<string, unknown>) => string | undefined) | undefined
 }
 
-/** A label, control, hint and error, connected for screen readers. */
+// Connects label, control, hint and error for screen readers.
 function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
   const validate =
     check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
@@ -71,7 +71,7 @@ type SelectProps = FieldProps &
     onChange?: (value: string) => void
   }
 
-/** The browser's select, which works with every keyboard and phone. */
+/** The browser's own select element, which works with every keyboard and phone. */
 export function SelectField({ name, label, hint, isOptional, check, options, onChange, ...rest }: SelectProps) {
   return (
     <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
@@ -147,7 +147,7 @@ interface CheckGroupProps<Value extends string> {
   problem?: string | undefined
 }
 
-/** Checkboxes with a common label. */
+/** A group of checkboxes with a common label. */
 export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) {
   const { label, hint, choices, chosen, onChange, problem } = props
   const id = useId()

@@ -10,18 +10,18 @@ import { showErrorToast } from './toast.tsx'
 export type FormValues = Record<string, string>
 
 interface FormProps {
-  /** Submits the values. Thrown errors are shown at their fields or below the form. */
+  /** Submits the values. A thrown error is shown at its fields or below the form. */
   onSubmit: (values: FormValues) => Promise<unknown>
   submitLabel: string
   children: ReactNode
-  /** Further buttons, before the submit button. */
+  /** Additional buttons before the submit button. */
   actions?: ReactNode
   variant?: 'primary' | 'danger'
-  /** An error from before this form was shown, if several forms make one request. */
+  /** An initial error, if an earlier form of the same request caused it. */
   failure?: unknown
 }
 
-/** A form. Prevents double submits and keeps its values after an error. */
+/** A form that prevents double submits and keeps its values after an error. */
 export function Form({
   onSubmit,
   submitLabel,
@@ -32,7 +32,7 @@ export function Form({
 }: FormProps) {
   const [failure, setFailure] = useState(initialFailure)
   const [isBusy, setIsBusy] = useState(false)
-  // Editing a field clears its error, and the same error object must not restore it.
+  // Editing a field clears its error. A new object for the same failure would show the error again.
   const errors = useMemo(() => fieldErrors(failure), [failure])
   const isMounted = useRef(false)
   useEffect(() => {
@@ -47,7 +47,7 @@ export function Form({
     try {
       await onSubmit(values)
     } catch (error) {
-      // The dialog may have been closed in the meantime.
+      // The form may have been closed while the request was running.
       if (isMounted.current) setFailure(error)
       else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
@@ -68,13 +68,13 @@ export function Form({
   )
 }
 
-/** Without a response the outcome is unknown. */
+// Without a response it is unknown whether the request was executed.
 function outcomeOf(error: unknown): string {
   const isRejected = error instanceof ApiError && error.status >= 400 && error.status < 500
   return isRejected ? 'failed' : 'outcome unknown'
 }
 
-/** Errors by the first segment of their pointers. */
+// The first segment of an error's JSON pointer is the name of the field.
 function fieldErrors(failure: unknown): Record<string, string> {
   if (!(failure instanceof ApiError)) return {}
   const named = failure.details.map(({ path, message }) => [path.split('/')[1] ?? '', message] as const)

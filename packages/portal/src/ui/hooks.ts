@@ -4,7 +4,7 @@ import { showErrorToast } from './toast.tsx'
 
 const pauseMs = 250
 
-/** The value after it has been stable for a moment, so that not every keystroke causes a request. */
+/** Returns the value once it has not changed for 250 ms, so that not every keystroke causes a request. */
 export function useDebounced<Value>(value: Value): Value {
   const [settled, setSettled] = useState(value)
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useDebounced<Value>(value: Value): Value {
   return settled
 }
 
-/** Focuses the first field of an element on mount, or its continue button. */
+/** Moves the focus to the first field of an element on mount, or to its submit button if it has no field. */
 export function useFirstField<Element extends HTMLElement>(): RefObject<Element | null> {
   const element = useRef<Element>(null)
   useEffect(() => {
@@ -26,8 +26,8 @@ export function useFirstField<Element extends HTMLElement>(): RefObject<Element 
 }
 
 /**
- * A lazily loaded module and the function that loads it. A failure shows a toast and keeps the page; the next attempt
- * may succeed.
+ * A component module that is loaded on demand, and the function that loads it. A failure shows a toast and keeps the
+ * page; the function can be called again.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
   const [loaded, setLoaded] = useState<{ part: Part }>()

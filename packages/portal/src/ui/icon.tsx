@@ -18,7 +18,7 @@ import {
 } from 'lucide-react'
 import { createElement } from 'react'
 
-/** Icons of the platform's own entries; others are fetched. */
+// The icons of the platform's own navigation entries. Others are fetched.
 const bundledIcons: Record<string, LucideIcon> = {
   bell: Bell,
   blocks: Blocks,
@@ -37,9 +37,9 @@ const bundledIcons: Record<string, LucideIcon> = {
 
 type IconElement = readonly [tag: string, attributes: Readonly<Record<string, string>>]
 
-/** An icon by its Lucide name, as in navigation entries. */
+/** An icon by its Lucide name, which a module manifest may contain. */
 export function Icon({ name, size = 18 }: { name: string; size?: number }) {
-  // Module manifests contain these names.
+  // `name` may be a property of `Object.prototype`.
   const Bundled = Object.hasOwn(bundledIcons, name) ? bundledIcons[name] : undefined
   return Bundled ? <Bundled size={size} aria-hidden /> : <FetchedIcon name={name} size={size} />
 }
@@ -61,5 +61,5 @@ function FetchedIcon({ name, size }: { name: string; size: number }) {
   )
 }
 
-/** Allowed SVG elements. Other elements of an icon file are dropped. */
+// Other elements of an icon file are dropped.
 const allowedElements = new Set(['circle', 'ellipse', 'line', 'path', 'polygon', 'polyline', 'rect'])

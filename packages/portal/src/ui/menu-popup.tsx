@@ -3,7 +3,7 @@ import { classes } from './class-names.ts'
 import type { MenuAction, MenuProps } from './menu.tsx'
 import styles from './menu.module.css'
 
-/** Opens immediately and takes over the focus of the button. */
+/** A menu that is open when it is mounted. It replaces the button that loaded it. */
 export function OpenedMenu({ trigger, heading, actions }: MenuProps) {
   return (
     <Base.Root defaultOpen>

@@ -19,7 +19,7 @@ export interface MenuProps {
 const load = () => import('./menu-popup.tsx')
 const prepare = () => void load().catch(() => undefined)
 
-/** A menu of actions. Its code loads when the user is about to open it, because menus are large and rarely used. */
+/** A menu of actions. Its code is large and rarely used, so it is loaded when the user is about to open the menu. */
 export function Menu(props: MenuProps) {
   const [popup, open] = useLazyPart(load, 'Failed to open the menu')
   const onKeyDown = (event: KeyboardEvent) => {

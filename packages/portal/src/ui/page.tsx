@@ -6,14 +6,13 @@ import { classes } from './class-names.ts'
 import styles from './page.module.css'
 
 interface PageProps {
-  /** The only h1 of the page and the title of the document. */
+  /** The only h1 of the page, also used as the document title. */
   title: string
-  /** A badge next to the heading. */
   badge?: ReactNode
   lead?: ReactNode
   parent?: { label: string; to: NonNullable<LinkProps['to']> }
   actions?: ReactNode
-  /** For forms and texts. */
+  /** Limits the width, for forms and texts. */
   isNarrow?: boolean
   children: ReactNode
 }

@@ -7,16 +7,13 @@ import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
 import styles from './virtual-table.module.css'
 
 interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
-  /** The total above the list, such as `(total) => `${total} jobs``. */
+  /** Formats the total above the list, such as `(total) => `${total} jobs``. */
   summary?: (total: number) => ReactNode
   empty: ReactNode
 }
 
 /**
- * A virtual list of an API resource: `<PagedTable label="Jobs" queryKey={['jobs', 'list', filters]} fetchPage={(page,
- * signal) => unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filters, page, pageSize: pageRows } }, signal }))}
- * columns={…} rowKey={({ id }) => id} pollSeconds={10} empty={…} />`. Another `queryKey` starts another list at its
- * top.
+ * A virtual list of an API resource, which fetches pages on demand. Another `queryKey` starts another list at its top.
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 

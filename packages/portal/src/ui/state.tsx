@@ -9,12 +9,12 @@ import styles from './state.module.css'
 interface EmptyStateProps {
   icon: LucideIcon
   title: string
-  /** What the user can do. */
+  /** Explanation of the next step. */
   children: ReactNode
   action?: ReactNode
 }
 
-/** Replaces an empty list: the reason and the next step. */
+/** Shown instead of an empty list. It states the reason and the next step. */
 export const EmptyState = ({ icon: Icon, title, children, action }: EmptyStateProps) => (
   <div className={styles['state']}>
     <Icon size={32} aria-hidden />
@@ -26,7 +26,7 @@ export const EmptyState = ({ icon: Icon, title, children, action }: EmptyStatePr
   </div>
 )
 
-/** A placeholder that appears after a moment. */
+/** A placeholder for data that is being loaded. The style sheet delays it, so that fast responses do not flicker. */
 export const Loading = ({ what }: { what: string }) => (
   <div role="status" aria-busy className={styles['loading']}>
     <Spinner /> Loading {what} …
@@ -39,9 +39,9 @@ interface LoadedProps<Data> {
   children: (data: Data) => ReactNode
 }
 
-/** The data of a query, or its loading state or error. Keeps old data when a refresh fails. */
+/** Renders the data of a query, or its loading state or error. If a refresh fails, the old data stays visible. */
 export function Loaded<Data>({ query: { data, error, refetch }, what, children }: LoadedProps<Data>) {
-  // The shell shows one banner instead of an error in every part of the page.
+  // While the platform is down, the shell shows one banner instead of an error in each part of the page.
   const isOffline = useIsOffline()
   if (data === undefined) {
     return error === null ? <Loading what={what} /> : <ErrorNote error={error} onRetry={() => void refetch()} />

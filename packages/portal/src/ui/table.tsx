@@ -3,12 +3,12 @@ import { classes } from './class-names.ts'
 import styles from './table.module.css'
 
 export interface Column<Row> {
-  /** Empty for a column of buttons; `hiddenTitle` then names it for screen readers. */
+  /** Empty for a column of buttons. `hiddenTitle` then names the column for screen readers. */
   title: string
   hiddenTitle?: string
   cell: (row: Row) => ReactNode
   isEnd?: boolean
-  /** As narrow as its content. */
+  /** Whether the column is only as wide as its content. */
   isNarrow?: boolean
 }
 

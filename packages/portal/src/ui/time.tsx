@@ -1,6 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
 
-/** Times use the browser's zone and show it. */
+// Times are in the browser's time zone.
 const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const withZone = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
@@ -12,7 +12,7 @@ const steps = [
   [30 * 86_400, 'day', 86_400],
 ] as const
 
-/** Relative time in one unit; the date beyond a month. */
+// One unit is precise enough. Times more than a month away are shown as a date.
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
   const step = steps.find(([below]) => Math.abs(seconds) < below)
@@ -29,7 +29,7 @@ let timer: ReturnType<typeof setInterval> | undefined
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   if (timer === undefined) {
-    // The clock stopped while no component used it.
+    // The timer does not run while no component uses it, so `tick` may be old.
     tick = Date.now()
     timer = setInterval(() => {
       tick = Date.now()
@@ -44,10 +44,13 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** The current time, updated as often as texts such as "2 min. ago" change. All components share one timer. */
+/**
+ * The current time in milliseconds. It is updated often enough for texts such as "2 min. ago". All components share one
+ * timer.
+ */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => tick)
 
-/** The current time, updated every second while something runs. */
+/** The current time in milliseconds, updated every second while `isRunning`. */
 export function useSeconds(isRunning: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now)
   useEffect(() => {
@@ -58,11 +61,11 @@ export function useSeconds(isRunning: boolean): number {
   return nowMs
 }
 
-/** A relative time or a date; the tooltip has the full time with its zone. */
+/** A relative time or a date. The tooltip shows the full time with its time zone. */
 export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: boolean }) {
   const nowMs = useNow()
   const atMs = Date.parse(at)
-  // An event since the last tick must not appear in the future.
+  // An event since the last tick must not appear to be in the future.
   const referenceMs = atMs > nowMs && atMs < nowMs + tickMs ? atMs : nowMs
   return (
     <time dateTime={at} title={withZone.format(atMs)}>
@@ -71,13 +74,13 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
   )
 }
 
-/** The duration of a job or step; '' until it has ended. */
+/** The duration of a job or step, or '' until it has ended. */
 export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>
   startedAt === undefined || completedAt === undefined
     ? ''
     : durationText(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))
 
-/** A duration as `1 h 2 min` or `3.4 s`. */
+/** A duration in milliseconds as text, such as `1 h 2 min` or `3.4 s`. */
 export function durationText(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
   const minutes = Math.floor(ms / 60_000)

@@ -9,15 +9,15 @@ export interface Message {
   timeout?: number
 }
 
-/** Messages from before the stack was loaded. */
+// Messages that arrive before the stack is loaded.
 const queue: Message[] = []
 let show: ((message: Message) => void) | undefined
 let stack: ReactNode
 const listeners = new Set<() => void>()
 
 /**
- * Loads the toast stack early, so that it works while the platform is down. After a failure, messages wait for the next
- * attempt.
+ * Loads the toast stack early, so that it can show errors while the platform is down. If loading fails, messages are
+ * kept until the next attempt.
  */
 export function loadToasts(): void {
   void load().catch(() => undefined)
@@ -38,7 +38,7 @@ function enqueue(message: Message): void {
 export const showToast = (title: string, description?: string): void =>
   enqueue({ title, ...(description !== undefined && { description }) })
 
-/** Shows an error that has no other place on the page. */
+/** Shows an error that cannot be shown at another place of the page. */
 export function showErrorToast(title: string, error: unknown): void {
   const isApiError = error instanceof ApiError
   const trace = isApiError && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
@@ -51,7 +51,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Renders the toasts. Use once per page. */
+/** The toasts of the page. Render it once. */
 export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
 
 function showQueued(showMessage: (message: Message) => void): void {

@@ -2,7 +2,7 @@ import { type QueryKey, useQueries, useQueryClient } from '@tanstack/react-query
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { pollEvery } from '../api/query.ts'
 
-/** The page size of requests: the maximum of the API. */
+/** Rows per request, which is the maximum of the API. */
 export const pageRows = 100
 
 export interface PageOf<Row> {
@@ -11,11 +11,13 @@ export interface PageOf<Row> {
 }
 
 export interface PageSource<Row> {
-  /** Starts with the noun and contains everything that the rows depend on. */
+  /** Starts with the noun and contains all values that the rows depend on. */
   queryKey: QueryKey
-  /** Fetches a page of `pageRows` rows, counted from 1. The signal aborts when the page scrolls out of view. */
+  /**
+   * Fetches a page of `pageRows` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of view.
+   */
   fetchPage: (page: number, signal: AbortSignal) => Promise<PageOf<Row>>
-  /** The polling interval of visible pages; undefined for none. */
+  /** Polling interval of the visible pages; undefined to disable polling. */
   pollSeconds?: number | undefined
 }
 
@@ -26,10 +28,10 @@ export interface PageFailure {
   retry: () => void
 }
 
-/** Pages that scroll past faster are not requested. */
+// Pages that scroll past faster than this are not requested.
 const pauseMs = 120
 
-/** The rows of a paged list. Fetches and polls visible pages only. */
+/** The rows of a paged list. Only visible pages are fetched and polled. */
 export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<Row>) {
   const client = useQueryClient()
   const [pageNumbers, onRange] = useSettledPages()
@@ -56,7 +58,7 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
   return { total, rowAt, failures, onRange }
 }
 
-/** The pages that have been visible for a moment; the first one initially. */
+// Scrolling changes the visible pages quickly, so a change takes effect after a pause.
 function useSettledPages() {
   const [pageNumbers, setPageNumbers] = useState<readonly number[]>([1])
   const next = useRef({ pages: '', timer: 0 })
@@ -76,7 +78,7 @@ function useSettledPages() {
   return [pageNumbers, onRange] as const
 }
 
-/** Rows above and below the visible ones that are fetched too. */
+// Rows outside of the window that are fetched in advance.
 const marginRows = 20
 
 function pagesOf(first: number, last: number): number[] {

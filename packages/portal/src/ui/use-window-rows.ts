@@ -1,11 +1,11 @@
 import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
 
-/** The height of the top bar and the column heads. */
+// Height of the top bar and the column heads.
 const headerRem = 5.75
 const overscan = 6
 
-/** Row heights in rem, with one line and with two. */
+/** Height of a row in rem, with one line (`wide`) and with two lines (`narrow`). */
 export interface RowHeight {
   wide: number
   narrow: number
@@ -14,13 +14,13 @@ export interface RowHeight {
 interface RowsOptions {
   count: number
   height: RowHeight
-  /** Narrower lists show rows with two lines. */
+  /** Width below which rows have two lines. */
   minRem: number
-  /** The key of a row; undefined until it is loaded. */
+  /** Key of a row; undefined until the row is loaded. */
   keyAt: (index: number) => string | undefined
 }
 
-/** The rendered rows of a long list: visible ones and some around them. All rows have the same height. */
+/** The rendered rows of a long list: the visible rows and some around them. All rows have the same height. */
 export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
   const { topPx, remPx, isNarrow } = useBox(list, minRem)
@@ -33,7 +33,7 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
     overscan,
     scrollMargin: topPx,
     scrollPaddingStart: headerRem * remPx,
-    // Keeps the focused row mounted outside the window.
+    // The focused row stays mounted outside of the window, because unmounting it would lose the focus.
     rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focused, count),
   })
   useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowPx])
@@ -45,7 +45,7 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
       const next = nextRow(event, focused, count)
       if (next === undefined) return
       event.preventDefault()
-      // The focused button would handle the key too and open its menu.
+      // The focused button would otherwise handle the same key, for example to open its menu.
       event.stopPropagation()
       focusRow(next)
     },
@@ -54,12 +54,12 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
 }
 
 interface ListEvents {
-  /** The focused row; undefined if none is. */
+  /** Called with the index of the focused row, or undefined if no row has the focus. */
   onFocus: (index: number | undefined) => void
   onKey: (event: KeyboardEvent) => void
 }
 
-/** Events are handled by the list, because rows are not controls. */
+// The list handles the events, because rows are not controls.
 function useListEvents(list: { current: HTMLElement | null }, { onFocus, onKey }: ListEvents): void {
   const focusIn = useEffectEvent(({ target }: FocusEvent) => {
     const row = target instanceof Element ? target.closest<HTMLElement>('[data-index]') : null
@@ -88,7 +88,7 @@ interface Box {
   isNarrow: boolean
 }
 
-/** The position of the list in the document and its available width. */
+// The position of the list in the document, and whether it is narrow.
 function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
   const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
   useLayoutEffect(() => {
@@ -101,7 +101,7 @@ function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
     }
     measure()
     const observer = new ResizeObserver(measure)
-    // Content above the list changes the height of the page.
+    // Content above the list moves it by changing the height of the page.
     observer.observe(document.body)
     if (list.current !== null) observer.observe(list.current)
     return () => observer.disconnect()
@@ -109,7 +109,7 @@ function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
   return box
 }
 
-/** Scrolls to a row and focuses it once it is loaded. */
+// The row may not be rendered or loaded yet, so the focus moves when it is.
 function useRowFocus(list: { current: HTMLElement | null }, show: (index: number) => void) {
   const target = useRef<number>(undefined)
   const move = () => {
@@ -122,7 +122,7 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   useEffect(() => {
     if (target.current === undefined) return
     const { activeElement } = document
-    // If the user has moved the focus elsewhere in the meantime, leave it there.
+    // If the user has moved the focus elsewhere, it must stay there.
     if (activeElement === document.body || list.current?.contains(activeElement)) move()
     else target.current = undefined
   })
@@ -133,7 +133,6 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   }
 }
 
-/** The row for the arrow keys, Page Up, Page Down, Home and End. */
 function nextRow({ key, altKey, ctrlKey, metaKey }: KeyboardEvent, from: number | undefined, count: number) {
   if (from === undefined || altKey || ctrlKey || metaKey) return undefined
   const pageRows = 10
@@ -152,14 +151,15 @@ function nextRow({ key, altKey, ctrlKey, metaKey }: KeyboardEvent, from: number 
 interface AnchorOptions {
   keyAt: (index: number) => string | undefined
   rowPx: number
-  /** The scroll position at which the first row leaves the window. */
+  /** Scroll position in pixels at which the first row leaves the window. */
   headPx: number
 }
 
-/** Rows are searched within this distance of their previous index. */
+// A moved row is searched within this distance of its previous index.
 const maxAnchorDistance = 100
 
-/** Keeps the visible rows in place when rows above change. At the top of the list, new rows push the others down. */
+// Keeps visible rows in place when rows above them are added or removed. At the top of the list, new rows move the
+// others down.
 function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
   const anchor = useRef<{ index: number; key: string }>(undefined)
   useLayoutEffect(() => {

@@ -5,15 +5,17 @@ import { type RowHeight, useWindowRows } from './use-window-rows.ts'
 import styles from './virtual-table.module.css'
 
 export interface VirtualColumn<Row> {
-  /** '' for a column of buttons, which `hiddenTitle` names. */
+  /** Empty for a column of buttons. `hiddenTitle` then names the column for screen readers. */
   title: string
   hiddenTitle?: string
-  /** One line of text, a link or a badge; overflow is truncated. */
+  /** Content of a cell: one line of text, a link or a badge. Overflow is truncated. */
   cell: (row: Row) => ReactNode
-  /** A CSS grid track, such as `minmax(10rem, 3fr)` or `8rem`. */
+  /** CSS grid track, such as `minmax(10rem, 3fr)` or `8rem`. */
   width: string
   isEnd?: boolean
-  /** On narrow screens: at the start or end of the first line, or hidden. Other columns are on the second line. */
+  /**
+   * Position on narrow screens: at the start or end of the first line, or hidden. Other columns are on the second line.
+   */
   narrow?: 'start' | 'end' | 'hidden'
 }
 
@@ -24,33 +26,33 @@ export interface VirtualVariant<Row> {
   rowHeight?: RowHeight
 }
 
-/** Below this width, rows always have two lines. */
+// Below this width rows always have two lines.
 const narrowRem = 40
 const gapRem = 1
 const marginRem = 1.5
 
-/** The minimum width of all columns and gaps. */
+// The minimum width of all columns and gaps.
 const minWidthRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
 interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   count: number
-  /** Undefined for a row that is not loaded: shows a placeholder. */
+  /** Returns undefined for a row that is not loaded; a placeholder is then shown. */
   rowAt: (index: number) => Row | undefined
-  /** Reports the rendered rows, the last one included. */
+  /** Called with the indexes of the first and the last rendered row. */
   onRange?: (first: number, last: number) => void
-  /** Whether missing rows failed to load: hides the loading state. */
+  /** Whether missing rows could not be loaded. The table is then not marked as busy. */
   isStuck?: boolean
 }
 
-/** Browsers limit the height of an element to about 17 million pixels. */
+// Browsers limit the height of an element to about 17 million pixels.
 const maxRows = 200_000
 
 const defaultHeight: RowHeight = { wide: 2.75, narrow: 4 }
 
 /**
- * A table of any length that scrolls with the page and renders visible rows only. Arrow keys, Page Up, Page Down, Home
- * and End move between rows. `PagedTable` fetches rows on demand.
+ * A table of any length that scrolls with the page and renders only the visible rows. Arrow keys, Page Up, Page Down,
+ * Home and End move between rows. `PagedTable` adds fetching on demand.
  */
 export function VirtualTable<Row>({
   label,
@@ -117,21 +119,20 @@ export function VirtualTable<Row>({
   )
 }
 
-/** Pages from different moments may contain the same row until they are refetched. */
+// Pages that were fetched at different times may contain the same row.
 function uniqueKey(usedKeys: Set<string>, key: string, index: number): string {
   const fresh = usedKeys.has(key) ? `${key} ${index}` : key
   usedKeys.add(fresh)
   return fresh
 }
 
-/** A link that covers its row. Other controls of the row keep their clicks. */
+/** A link that covers its whole row. Other controls of the row still receive clicks. */
 export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode }) => (
   <Link {...rest} className={styles['link']}>
     {children}
   </Link>
 )
 
-/** The columns as CSS grid tracks. */
 const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
 
 const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
@@ -142,7 +143,7 @@ interface HeadProps<Row> {
   isNarrow: boolean
 }
 
-/** The column heads. With two lines per row they are visually hidden. */
+// With two lines per row the column heads do not apply, so they are only for screen readers.
 const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
     <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>

@@ -44,7 +44,6 @@ export function Profile() {
 
 const themes: Readonly<Record<Theme, string>> = { system: 'System theme', light: 'Light', dark: 'Dark' }
 
-/** The theme of this browser, and the time zone of displayed times. */
 export function Appearance() {
   const { timezone } = useSuspenseQuery(configurationQuery).data
   const theme = useTheme()

@@ -30,9 +30,9 @@ export function Password() {
     <Card title="Change password">
       <p className={styles['text']}>This ends all your other sessions. API tokens stay valid.</p>
       <div className={styles['form']}>
-        {/* A new form after each change removes the passwords. */}
+        {/* The key changes after each success, so that the form is empty again. */}
         <Form key={changes} submitLabel="Change password" onSubmit={change}>
-          {/* Password managers store passwords by user name. */}
+          {/* Password managers store a password together with the user name. */}
           <input type="text" name="username" value={username} autoComplete="username" readOnly hidden />
           <PasswordField
             name="currentPassword"

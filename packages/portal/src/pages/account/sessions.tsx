@@ -58,7 +58,7 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
   )
 }
 
-/** Ignores sessions that have ended in the meantime. */
+// The session may have ended since the list was loaded.
 async function end(id: string): Promise<void> {
   try {
     await expectNoBody(api.DELETE('/api/v1/users/me/sessions/{id}', { params: { path: { id } } }))

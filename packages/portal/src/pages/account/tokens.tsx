@@ -112,7 +112,7 @@ type CreatedApiToken = Schemas['CreatedApiToken']
 
 const dayMs = 86_400_000
 
-/** Days until a token expires; 0 means never. */
+// Values are days until the token expires; 0 means never.
 const lifetimes = [
   { value: '7', label: 'In 7 days' },
   { value: '30', label: 'In 30 days' },
@@ -121,7 +121,6 @@ const lifetimes = [
   { value: '0', label: 'Never' },
 ]
 
-/** Creates an API token and shows it once. */
 function NewToken({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<CreatedApiToken>()
   return (
@@ -150,7 +149,7 @@ function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (to
   const queries = useQueryClient()
   const create = async ({ name = '', days }: FormValues) => {
     setWasSubmitted(true)
-    // A token needs at least one permission.
+    // The field shows the problem; a token without permissions would be useless.
     if (chosen.length === 0) return
     const expiresAt = days === '0' ? {} : { expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString() }
     const body = { name: name.trim(), permissions: chosen, ...expiresAt }

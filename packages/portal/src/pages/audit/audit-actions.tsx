@@ -22,11 +22,11 @@ type Outcome =
   | { state: 'done'; entries: number; last: Verification }
   | { state: 'failed'; error: unknown }
 
-/** Verifies the whole hash chain, page by page. */
+/** Verifies the hash chain of the whole audit trail in several requests. */
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
   const running = useRef<AbortController>(undefined)
-  // Aborts when the user leaves the page.
+  // Stop verifying when the user leaves the page.
   useEffect(() => () => running.current?.abort(), [])
   const verify = async () => {
     const { signal } = (running.current = new AbortController())
@@ -55,7 +55,7 @@ export function VerifyButton() {
   )
 }
 
-/** Verifies page by page, up to the first broken entry. */
+// Stops at the first broken entry.
 async function verifyAll(
   signal: AbortSignal,
   onProgress: (entries: number) => void,
@@ -114,7 +114,7 @@ const NextStep = ({ last: { valid, headSeq, headHash } }: { last: Verification }
     <p>The audit data was modified outside the platform. Export it and compare it with a backup.</p>
   )
 
-/** Adds an extra entry about an event outside the platform. */
+/** Adds an audit entry about an event outside the platform. */
 export function AddEntry() {
   const [isOpen, setIsOpen] = useState(false)
   const close = () => setIsOpen(false)
@@ -154,7 +154,7 @@ const formats = [
 ] as const
 type Format = (typeof formats)[number]
 
-/** Exports the whole trail without filters: a hash chain with gaps cannot be verified. */
+/** Exports the whole trail without filters, because a hash chain with gaps cannot be verified. */
 export function ExportMenu() {
   const [isBusy, setIsBusy] = useState(false)
   const save = async ({ name, type }: Format) => {
@@ -185,7 +185,7 @@ export function ExportMenu() {
   )
 }
 
-/** Follows the links to the last page. */
+// The `Link` header of each part refers to the next one.
 async function fetchParts(format: Format['name']): Promise<string[]> {
   const parts: string[] = []
   let next: string | undefined = `/api/v1/platform/audit/export?format=${format}`
@@ -205,6 +205,6 @@ async function fetchPart(path: string): Promise<Response> {
   return response
 }
 
-/** The next page. Only paths of the export are followed. */
+// Only paths of the export are followed.
 const nextOf = (link: string): string | undefined =>
   /<(?:https?:\/\/[^/>]+)?(\/api\/v1\/platform\/audit\/export\?[^>]*)>;\s*rel="next"/.exec(link)?.[1]

@@ -3,7 +3,7 @@ import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import styles from './audit.module.css'
 
-/** Filter values; times are ISO 8601. */
+/** Values of the filter. Times are ISO 8601. */
 export interface AuditFilter {
   actor?: string
   action?: string
@@ -12,7 +12,7 @@ export interface AuditFilter {
   to?: string
 }
 
-/** Applies on submit. Times use the browser's zone. */
+/** The fields of the filter, which are applied on submit. Times are in the browser's time zone. */
 export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const id = useId()
   const [draft, setDraft] = useDraft(filter)
@@ -49,7 +49,7 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
 
 type Draft = Record<keyof AuditFilter, string>
 
-/** The fields show the address's filter until the user types. They are not remounted, which keeps the focus. */
+// The fields show the filter of the address until the user types. They keep the focus, because they are not remounted.
 function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   const [draft, setDraft] = useState(() => draftOf(filter))
   const [lastFilter, setLastFilter] = useState(filter)
@@ -60,7 +60,7 @@ function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   return [draft, setDraft]
 }
 
-/** Browsers accept six-digit years, which the API does not. */
+// Browsers accept years of six digits; the API does not.
 const maxTime = '9999-12-31T23:59'
 
 const draftOf = ({ actor = '', action = '', resource = '', from, to }: AuditFilter): Draft => ({
@@ -84,7 +84,7 @@ function isoTime(local: string): string {
   return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
 }
 
-/** A time for a datetime field, in the browser's zone. */
+// The format of datetime fields has no time zone.
 function localTime(iso: string | undefined): string {
   const atMs = Date.parse(iso ?? '')
   if (Number.isNaN(atMs)) return ''

@@ -15,7 +15,7 @@ type Entry = Schemas['AuditEntry']
 interface EntryDialogProps {
   entry: Entry | undefined
   onClose: () => void
-  /** Filters by a value of this entry. */
+  /** Called when the user filters the trail by a value of this entry. */
   onFilter: (filter: AuditFilter) => void
 }
 
@@ -60,7 +60,7 @@ const CopyRow = ({ label, text }: { label: string; text: string }) => (
   </div>
 )
 
-/** Links to the resource, which may have been removed. */
+// The resource may have been removed; its page then shows that it does not exist.
 function Resource({ id }: { id: string }) {
   const address = resourceLink(id)
   return address === undefined ? (
@@ -72,7 +72,7 @@ function Resource({ id }: { id: string }) {
   )
 }
 
-/** The name of a visible user, else the id. */
+/** The name of the actor if the user may see it, else the id. */
 export function Actor({ actor: { kind, id }, showsId = false }: { actor: Schemas['AuditActor']; showsId?: boolean }) {
   const name = useUserName(id)
   if (kind === 'system') return 'the platform'

@@ -32,7 +32,7 @@ export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssu
           Edit cluster
         </Button>
       )}
-      {/* A cluster without a relay offers this in its enrollment card. */}
+      {/* For a cluster without a relay, the enrollment card has this action. */}
       {mayWrite && cluster.relay !== null && (
         <Button icon={KeyRound} onClick={() => setOpen('token')}>
           New enrollment token
@@ -71,7 +71,7 @@ const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
 )
 
 function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
-  // The values when the form was opened: later changes of other users are not edits of this form.
+  // The values when the form was opened. Later changes of other users are not edits of this form.
   const [before] = useState(cluster)
   const [siteId, setSiteId] = useState(before.siteId ?? '')
   const save = async ({ name = '' }: Record<string, string>) => {
@@ -93,7 +93,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
   )
 }
 
-/** Sends changed fields only, because other users may change the rest. */
+// Only changed fields are sent, because other users may have changed the others.
 const changeOf = (cluster: Cluster, name: string, siteId: string): Schemas['ClusterUpdate'] => ({
   ...(name.trim() !== cluster.name && { name }),
   ...(siteId !== (cluster.siteId ?? '') && { siteId: siteId || null }),
@@ -105,7 +105,7 @@ interface RemoveProps {
   onClose: () => void
 }
 
-/** Requires the name of the cluster as confirmation. */
+/** Removes a cluster after the user has typed its name. */
 function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) {
   const navigate = useNavigate()
   const [hasActiveJobs, setHasActiveJobs] = useState(false)
@@ -118,7 +118,7 @@ function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) 
       throw error
     }
     showToast('Cluster removed', name)
-    // Stops polling the removed cluster before the page changes.
+    // The removed cluster must not be polled until the page changes.
     await queries.cancelQueries({ queryKey: clusterQuery(id).queryKey })
     await navigate({ to: '/clusters' })
     queries.removeQueries({ queryKey: clusterQuery(id).queryKey })

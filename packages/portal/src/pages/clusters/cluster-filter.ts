@@ -4,17 +4,17 @@ import type { Cluster } from './cluster-queries.ts'
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Cluster['type'][]
 
-/** The filter of the list, stored in the address and in saved filters. */
+/** The filter of the cluster list, stored in the address and in saved filters. */
 export interface ClusterFilter {
   status?: Cluster['status']
   type?: Cluster['type']
   search?: string
 }
 
-/** The longest search that the API accepts. */
+/** The maximum length of a search that the API accepts. */
 export const maxSearchLength = 64
 
-/** The valid parts of a saved filter: other clients may store anything. */
+/** The valid fields of a saved filter. Other clients may have stored any values. */
 export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
   defined({
     status: oneOfIn(saved, 'status', clusterStatuses),

@@ -13,7 +13,7 @@ export const clusterQuery = (clusterId: string) =>
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
 
-/** The key prefix of all cluster lists. */
+/** Key prefix of all cluster lists. */
 export const clusterListKey = ['clusters', 'list']
 
 export const sitesQuery = queryOptions({
@@ -24,7 +24,7 @@ export const sitesQuery = queryOptions({
 
 export const isNotFound = (error: unknown): boolean => isApiError(error, 'cluster_not_found')
 
-/** Creates a site and adds it to the loaded list. */
+/** Creates a site and adds it to the cached list. */
 export async function createSite(name: string): Promise<Site> {
   const site = await unwrap(api.POST('/api/v1/sites', { body: { name } }))
   await setQueryData(sitesQuery.queryKey, (sites) => [site, ...sites.filter(({ id }) => id !== site.id)])
@@ -33,10 +33,9 @@ export async function createSite(name: string): Promise<Site> {
 
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }
 
-/** The maximum of one request. */
+// The maximum of one request.
 const maxIds = 100
 
-/** The ids of a request, and the names by id. */
 interface NameRequest {
   ids: Set<string>
   names: Promise<Map<string, string>>
@@ -44,7 +43,7 @@ interface NameRequest {
 
 let pending: NameRequest | undefined
 
-/** Starts a request for all ids that are added before the next timer. */
+// All ids that are added before the timer fires are loaded by one request.
 function startRequest(): NameRequest {
   const ids = new Set<string>()
   const load = async () => {
@@ -63,10 +62,13 @@ async function nameOf(id: string): Promise<string | null> {
   return (await pending.names).get(id) ?? null
 }
 
-/** The key prefix of all cluster names. */
+/** Key prefix of all cluster names. */
 export const clusterNameKey = ['clusters', 'name']
 
-/** The name of a cluster; undefined until loaded, and for removed clusters. All rows of a list share one request. */
+/**
+ * The name of a cluster, or undefined until it is loaded and for removed clusters. All rows of a list share one
+ * request.
+ */
 export const useClusterName = (clusterId: string | undefined): string | undefined =>
   useQuery({
     queryKey: [...clusterNameKey, clusterId],

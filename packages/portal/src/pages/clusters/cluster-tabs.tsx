@@ -73,7 +73,7 @@ const nodeColumns: VirtualColumn<Node>[] = [
   { title: 'Id', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
 ]
 
-/** Virtual, because a cluster may have thousands of nodes. */
+/** The nodes of a cluster. The table is virtual, because a cluster can have thousands of nodes. */
 export const NodesTab = ({ nodes }: { nodes: readonly Node[] }) =>
   nodes.length === 0 ? (
     <EmptyState icon={Network} title="No nodes yet">

@@ -14,7 +14,7 @@ import styles from './clusters.module.css'
 import { SavedFilters } from './saved-filters.tsx'
 import { SitesDialog } from './sites.tsx'
 
-/** The filter is part of the address. */
+/** The list of clusters. Its filter is part of the address. */
 export function ClustersPage() {
   const filter = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })
@@ -83,7 +83,7 @@ interface StatusProps {
   onChange: (status: ClusterFilter['status']) => void
 }
 
-/** The summary counts all clusters, so counts are hidden with other filters. */
+// The summary counts all clusters, so the counts would be wrong with other filters.
 function StatusField({ filter: { status, type, search }, onChange }: StatusProps) {
   const counts = useSummary().data?.clusters
   const isCounted = type === undefined && search === undefined && counts !== undefined

@@ -17,7 +17,7 @@ export interface Issued {
   previousRelayId: string | undefined
 }
 
-/** Issues a new enrollment token, which revokes unused ones. */
+/** Issues a new enrollment token. Unused tokens of the cluster are revoked. */
 export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
   const path = '/api/v1/clusters/{id}/enrollment-token'
   const { relayCommand } = await unwrap(api.POST(path, { params: { path: { id } } }))
@@ -30,13 +30,13 @@ interface EnrollmentCardProps {
   onIssued: (issued: Issued) => void
 }
 
-/** Shows the relay command of a new token, or offers one, and waits for the relay. */
+/** Shows the relay command of a new token, or a button that issues one, and waits for the relay. */
 export const EnrollmentCard = ({ cluster, issued, onIssued }: EnrollmentCardProps) => (
   <Card title={cluster.relay === null ? 'No relay yet' : 'Relay'}>
     {issued !== undefined && <RelayCommand command={issued.relayCommand} />}
     {issued === undefined && cluster.relay === null && <FirstToken cluster={cluster} onIssued={onIssued} />}
     <WaitingForRelay
-      // A new token restarts the wait.
+      // The wait starts again for each new token.
       key={issued?.relayCommand}
       clusterId={cluster.id}
       previousRelayId={issued?.previousRelayId}
@@ -81,7 +81,7 @@ function FirstToken({ cluster, onIssued }: Pick<EnrollmentCardProps, 'cluster' |
 const minPauseMs = 2000
 const maxPauseMs = 10_000
 
-/** Polls often at first, then at a tenth of the time waited. */
+// The pause is a tenth of the time waited so far, within the limits.
 const pauseMs = (waitedMs: number): number => Math.min(maxPauseMs, Math.max(minPauseMs, waitedMs / 10))
 
 interface WaitingProps {
@@ -90,7 +90,7 @@ interface WaitingProps {
   hasClusterLink?: boolean
 }
 
-/** Polls until the relay has enrolled, then links to the next steps. */
+/** Polls until the relay has enrolled, then shows its nodes and the next steps. */
 export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = false }: WaitingProps) {
   const [sinceMs] = useState(Date.now)
   const hasEnrolled = (cluster: Cluster | undefined) =>
@@ -120,7 +120,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = f
   )
 }
 
-/** The cluster's page lists all nodes. */
+// The page of the cluster lists all nodes.
 const maxNamed = 12
 
 function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {
@@ -152,7 +152,7 @@ function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster
   )
 }
 
-/** The relay command, with a secret that is shown once. */
+/** The relay command. It contains a secret that is shown only once. */
 export const RelayCommand = ({ command }: { command: string }) => (
   <>
     <p>

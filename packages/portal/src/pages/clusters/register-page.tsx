@@ -19,7 +19,7 @@ import { NewSiteForm, SiteField } from './sites.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
 
-/** Registers a cluster, shows the relay command and waits for the relay. */
+/** Registers a cluster, shows its relay command and waits for the relay. */
 export const RegisterPage = () => (
   <RequirePermission permission="clusters:write" title="Register a cluster">
     <Registration />
@@ -31,7 +31,7 @@ function Registration() {
   const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
   const navigate = useNavigate({ from: '/clusters/register' })
   const registered = lastRegistered?.id === cluster ? lastRegistered : undefined
-  // The command is shown once. The cluster's page also waits and can issue a new token.
+  // The command is available only once. After a reload, the page of the cluster waits and can issue a new token.
   if (cluster !== undefined && registered === undefined) {
     return <Navigate to="/clusters/$clusterId" params={{ clusterId: cluster }} replace />
   }
@@ -80,7 +80,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
           </Button>
         </div>
       </Form>
-      {/* Outside the form, because nested forms would submit both. */}
+      {/* Outside of the other form, because a nested form would submit both. */}
       <Dialog isOpen={isAddingSite} onClose={() => setIsAddingSite(false)} title="New site">
         <NewSiteForm
           onCreated={(site) => {

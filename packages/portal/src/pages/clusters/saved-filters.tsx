@@ -14,7 +14,7 @@ import styles from './clusters.module.css'
 
 type SavedFilter = Schemas['SavedFilter']
 
-/** Other lists may have saved filters too. */
+// Distinguishes the saved filters of this list from those of other lists.
 const context = 'clusters'
 
 const savedQuery = queryOptions({

@@ -68,7 +68,7 @@ function RemoveSite({ site: { id, name }, onFailure }: { site: Site; onFailure: 
   return <IconButton label={`Remove site ${name}`} icon={Trash2} isBusy={isBusy} onClick={() => void remove()} />
 }
 
-/** Remounts the form after each site. */
+/** The form for a new site. It is remounted after each success, so that it is empty again. */
 export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) {
   const [count, setCount] = useState(0)
   return (
@@ -86,7 +86,7 @@ export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) 
 }
 
 interface SiteFieldProps {
-  /** The id of a site; '' for none. */
+  /** Id of the selected site; '' if none is selected. */
   value: string
   onChange: (siteId: string) => void
 }

@@ -8,7 +8,7 @@ import type { PlacedWidget, Widget } from './widget.ts'
 interface DragGridProps {
   placements: readonly PlacedWidget[]
   controlsOf: (widget: Widget) => ReactNode
-  /** Called at the end of each gesture. */
+  /** Called with all positions at the end of each drag or resize. */
   onArrange: (positions: readonly GridPosition[]) => void
 }
 
@@ -19,10 +19,10 @@ const gridConfig = {
   containerPadding: [0, 0],
 } as const
 
-/** The widgets in a grid with drag and resize. */
+/** The widgets in a grid whose cells can be dragged and resized. */
 export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   const { width, containerRef, mounted } = useContainerWidth()
-  // Keeps the DOM order while dragging: moving an element would lose the focus.
+  // The DOM order stays the same while dragging, because moving an element would lose the focus.
   const [order] = useState(() => placements.map(({ widget }) => widget.id))
   const indexOf = ({ widget }: PlacedWidget) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
   const onStop = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
@@ -35,7 +35,7 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   }))
   return (
     <div ref={containerRef} className={styles['dragged']}>
-      {/* Without an element with this id, the grid adds a <style> that the content security policy blocks. */}
+      {/* Without an element with this id, the grid library adds a style element, which the content security policy blocks. */}
       <span id="react-draggable-style-el" hidden />
       {mounted && (
         <GridLayout

@@ -9,7 +9,7 @@ import { WidgetControls } from './widget-controls.tsx'
 import { WidgetGrid } from './widget-grid.tsx'
 import type { Widget } from './widget.ts'
 
-/** The edit mode of the dashboard, loaded on first use. */
+/** The edit mode of the dashboard. It is loaded on first use. */
 export function Editing({ dashboard }: { dashboard: Dashboard }) {
   const { placements, others, arrange, add, reset, isSaving } = dashboard
   const hasColumns = useHasColumns()
@@ -63,7 +63,7 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
 const positionText = ({ title }: Widget, { x, y, w, h }: GridPosition): string =>
   `${title}: column ${x + 1}, row ${y + 1}, ${w} columns wide, ${h} rows tall.`
 
-/** The width for several columns, as in the style sheet. */
+// The same width as in the style sheet: wider screens have several columns.
 const wideScreen = matchMedia('(width >= 60rem)')
 
 function subscribe(listener: () => void): () => void {

@@ -1,10 +1,10 @@
 /**
- * The layout of the dashboard: 12 columns, any number of rows, and no gap above a widget. The drag library compacts in
- * the same way, so that entering edit mode moves nothing.
+ * Number of columns. The layout has any number of rows and no gap above a widget. The drag library compacts in the same
+ * way, so that entering edit mode moves no widget.
  */
 
 export const columns = 12
-/** Row height and gap, in pixels. */
+/** Height of a row and gap between widgets, in pixels. */
 export const rowPixels = 56
 export const gapPixels = 16
 const maxRows = 20
@@ -24,7 +24,7 @@ export interface MinSize {
 
 const clamp = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value))
 
-/** Makes a stored position valid: another release or another client may have written it. */
+/** Makes a stored position valid. Another release or another client may have stored it. */
 export function fitToGrid(position: GridPosition, minSize: MinSize): GridPosition {
   const w = clamp(position.w, minSize.w, columns)
   return { ...position, w, h: clamp(position.h, minSize.h, maxRows), x: clamp(position.x, 0, columns - w) }
@@ -33,11 +33,11 @@ export function fitToGrid(position: GridPosition, minSize: MinSize): GridPositio
 const overlap = (a: GridPosition, b: GridPosition): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
-/** Reading order: top to bottom, left to right. At the same position `first` wins. */
+// Top to bottom, then left to right. Of two widgets in the same row, `first` comes first.
 const inReadingOrder = (positions: readonly GridPosition[], first?: string): GridPosition[] =>
   positions.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
 
-/** Moves every widget up as far as possible, in reading order, and resolves overlaps downwards. */
+/** Moves every widget up as far as possible, in reading order. Overlapping widgets are moved down. */
 export function compact(positions: readonly GridPosition[], first?: string): GridPosition[] {
   const placements: GridPosition[] = []
   for (const position of inReadingOrder(positions, first)) {
@@ -55,7 +55,7 @@ const sharesColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + 
 /** A move or resize by keyboard. */
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
-/** The layout after a step; unchanged if the step is not possible. */
+/** The layout after a step. It is unchanged if the step is not possible. */
 export function moveByKey(
   positions: readonly GridPosition[],
   widgetId: string,
@@ -71,7 +71,7 @@ export function moveByKey(
 function afterStep(position: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
   const { x, y, w, h } = position
   const beside = others.filter((other) => sharesColumn(other, position))
-  // Swaps with the neighbour above, which moves down, or below, which moves up.
+  // `up` and `down` swap the widget with its neighbour in the same columns.
   const above = beside.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
   const below = beside.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
   const changes: Record<Step, Partial<GridPosition>> = {
@@ -87,7 +87,7 @@ function afterStep(position: GridPosition, others: readonly GridPosition[], step
   return { ...position, ...changes[step] }
 }
 
-/** Adds a widget below all others. */
+/** The layout with an additional widget below all others. */
 export const withWidget = (positions: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
   compact([...positions, { widgetId, x: 0, y: Math.max(0, ...positions.map(({ y, h }) => y + h)), ...size }])
 

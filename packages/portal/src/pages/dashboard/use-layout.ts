@@ -6,12 +6,12 @@ import { showToast, showErrorToast } from '../../ui/toast.tsx'
 
 type Stored = Schemas['WidgetPlacement'][]
 
-/** The shown layout, the stored layout and its entity tag; undefined if none was ever stored. */
+/** The shown layout, the stored layout and its entity tag. They are undefined if no layout was ever stored. */
 interface CachedLayout {
   layout: Stored | undefined
   saved: Stored | undefined
   etag: string | undefined
-  /** Changes since the layout was read. */
+  /** Number of changes since the layout was read. */
   changes: number
 }
 
@@ -35,7 +35,7 @@ const updateCache = (changes: Partial<CachedLayout>): void => {
   queries.setQueryData(layoutQuery.queryKey, (before) => before && { ...before, ...changes })
 }
 
-/** Saves a change unless a newer one is queued, and only over the layout it was based on. */
+// Saves a change unless a newer one follows. `If-Match` prevents overwriting changes from another tab.
 async function save(change: number): Promise<void> {
   const current = cachedLayout()
   if (current?.layout === undefined || current.changes !== change) return
@@ -55,7 +55,7 @@ async function save(change: number): Promise<void> {
       )
       return
     }
-    // A newer change is still saved.
+    // A newer change will be saved, so this error needs no message.
     if (cachedLayout()?.changes !== change) return
     updateCache({ layout: current.saved })
     showErrorToast('Failed to save the layout', error)
@@ -63,13 +63,13 @@ async function save(change: number): Promise<void> {
 }
 
 /**
- * The layout of the dashboard. Changes show at once and are saved one after another; while a save runs, only the newest
- * change is queued.
+ * The layout of the dashboard. Changes are shown immediately and saved one after another. While a save runs, only the
+ * newest change is queued.
  */
 export function useLayout() {
   const isSaving = useIsMutating({ mutationKey }) > 0
   const { mutate } = useMutation({ mutationKey, mutationFn: save, scope: { id: 'dashboard-layout' } })
-  // The shown layout is newer than any read during a save.
+  // A refetch during a save would replace the shown layout by an older one.
   const query = useQuery({
     ...layoutQuery,
     refetchOnMount: !isSaving,

@@ -28,12 +28,12 @@ const steps = [
 
 interface WidgetControlsProps {
   title: string
-  /** Undefined in a single column. */
+  /** Undefined if the dashboard has a single column, where widgets cannot be moved. */
   onStep?: (step: Step) => void
   onRemove: () => void
 }
 
-/** Moves and resizes a widget by keyboard. */
+/** Buttons that move and resize a widget without a pointer. */
 export function WidgetControls({ title, onStep, onRemove }: WidgetControlsProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (

@@ -8,7 +8,7 @@ interface WidgetGridProps {
   controlsOf?: (widget: Widget) => ReactNode
 }
 
-/** CSS properties including custom ones. */
+// React's type lacks custom properties.
 type Style = CSSProperties & Record<`--${string}`, string | number>
 
 const gridStyle: Style = { '--row': `${rowPixels}px`, '--gap': `${gapPixels}px` }
@@ -20,7 +20,7 @@ const positionStyle = ({ x, y, w, h }: GridPosition): Style => ({
   '--height': h,
 })
 
-/** The widgets in their grid, or in one column on narrow screens. Both follow the reading order. */
+/** The widgets in their grid, or in one column on narrow screens. Both have the same order. */
 export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
   <div className={styles['grid']} style={gridStyle}>
     {placements.map(({ widget, position }) => (

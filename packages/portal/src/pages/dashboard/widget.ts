@@ -7,10 +7,10 @@ import { ClusterNumbers, JobNumbers, ModuleNumbers } from './widgets/numbers.tsx
 import { PlatformHealth, PlatformUpdate } from './widgets/platform.tsx'
 
 export interface Widget {
-  /** Stored in layouts: never change it. */
+  /** Part of stored layouts, so it must never change. */
   id: string
   title: string
-  /** Users without this permission are not offered the widget. */
+  /** The widget is available only to users with this permission. */
   permission?: Permission
   minSize: MinSize
   position: Omit<GridPosition, 'widgetId'>
@@ -30,7 +30,7 @@ const widget = (
   permission?: Permission,
 ): Widget => ({ id, title, Content, minSize, position: { x, y, w, h }, ...(permission && { permission }) })
 
-/** All widgets, in their default positions. */
+// The positions are those of the default layout.
 const widgets: readonly Widget[] = [
   widget('cluster-health', 'Cluster health', ClusterNumbers, small, [0, 0, 4, 2], 'clusters:read'),
   widget('job-numbers', 'Jobs', JobNumbers, small, [4, 0, 5, 2], 'jobs:read'),
@@ -47,7 +47,7 @@ const widgets: readonly Widget[] = [
 export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>
   widgets.filter(({ permission }) => permission === undefined || permissions.includes(permission))
 
-/** A visible widget. Others of a stored layout belong to another release or role. */
+/** A widget of the layout with its position. */
 export interface PlacedWidget {
   widget: Widget
   position: GridPosition

@@ -68,7 +68,7 @@ const tags = [
 
 const rank: Record<Check['status'], number> = { Unhealthy: 0, Degraded: 1, Healthy: 2 }
 const keyOf = ({ source, name }: Check) => `${source} ${name}`
-/** Worst first; the platform's checks before those of modules. */
+// Checks of the platform come before those of modules with the same status.
 const worstFirst = (checks: readonly Check[]) =>
   checks.toSorted(
     (a, b) =>
@@ -106,7 +106,7 @@ const columns = [
 
 const pollSeconds = 10
 
-/** The platform returns its readiness with status 200 or 503. */
+// The response has the same body for 200 and 503.
 async function readiness(): Promise<Schemas['Readiness']> {
   const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
     throw ApiError.unreachable(cause)

@@ -15,7 +15,10 @@ interface AddProviderProps {
   onAdded: (id: string) => void
 }
 
-/** Adds a provider. Rejects a duplicate, because the API would overwrite it and drop omitted settings. */
+/**
+ * Adds a provider. A duplicate is rejected, because the API would overwrite the existing provider and drop omitted
+ * settings.
+ */
 export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
   const [type, setType] = useState<Provider['type']>('OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)

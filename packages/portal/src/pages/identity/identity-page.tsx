@@ -70,7 +70,7 @@ function ProviderList() {
               </EmptyState>
             )}
             <ProviderDialog
-              // The consent result is shown before the provider's dialog.
+              // The dialog would cover the result of the consent request.
               provider={consent === undefined ? find(items) : undefined}
               onClose={() => void navigate({ search: {} })}
             />

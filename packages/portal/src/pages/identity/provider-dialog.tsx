@@ -19,7 +19,7 @@ export const ProviderDialog = ({ provider, onClose }: { provider: Provider | und
 )
 
 function ProviderView({ provider, onClose }: { provider: Provider; onClose: () => void }) {
-  // Remounts the form with the saved values.
+  // A new key remounts the form, which then shows the saved values.
   const [saved, setSaved] = useState(0)
   const { type, displayName, status, createdAt, updatedAt } = provider
   const change = async (body: ProviderRequest) => {
@@ -49,7 +49,6 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
   )
 }
 
-/** Redirect URIs to register with the provider. */
 const Redirects = ({ provider: { redirectUri, consentRedirectUri } }: { provider: Provider }) =>
   redirectUri !== undefined && (
     <section aria-label="Redirect addresses" className={styles['stack']}>

@@ -19,7 +19,7 @@ import { requestOf, valueText } from './request.ts'
 
 interface ProviderFormProps {
   type: ProviderType
-  /** The provider to change; undefined for a new one. */
+  /** The provider to change, or undefined to add one. */
   before?: Provider
   submitLabel: string
   onSubmit: (request: ProviderRequest) => Promise<unknown>
@@ -83,7 +83,7 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
 interface SettingFieldProps {
   setting: Setting
   isRequiredByType: boolean
-  /** An empty field keeps the stored secret. */
+  /** Whether the provider has a stored secret, which an empty field keeps. */
   isStored: boolean
   text: string
 }
@@ -126,7 +126,7 @@ interface RoleMappingsProps {
 }
 
 function RoleMappings({ mappings, onChange, hint }: RoleMappingsProps) {
-  // Stable keys while rows are removed.
+  // Indexes change when a row is removed, so rows need stable keys.
   const [keys, setKeys] = useState(() => mappings.map(() => crypto.randomUUID()))
   const change = (index: number, part: Partial<Mapping>) =>
     onChange(mappings.map((mapping, position) => (position === index ? { ...mapping, ...part } : mapping)))
@@ -179,7 +179,7 @@ interface RoleFieldProps {
   onChange: (role: Role) => void
 }
 
-/** Roles that the user may grant, and the current one. */
+// Offers the roles that the user may grant, and the current one.
 function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
   const items = useQuery(rolesQuery).data?.items ?? []
   const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)

@@ -1,18 +1,16 @@
 import type { components } from '../../../../contract/openapi.d.ts'
 
-/** Settings of each provider type and their form fields. */
-
 export type Provider = components['schemas']['IdentityProvider']
 export type ProviderRequest = components['schemas']['IdentityProviderRequest']
 export type ProviderType = Provider['type']
 
-/** A member of the request that is edited as text. */
+/** A field of the request that is edited as text. */
 export type SettingName = Exclude<
   keyof ProviderRequest,
   'type' | 'displayName' | 'enabled' | 'roleMappings' | 'defaultRole' | 'startTls'
 >
 
-/** Secrets are never shown; lists are separated by spaces; certificates have several lines. */
+// Lists are separated by spaces; certificates have several lines; secrets are never shown.
 type SettingFormat = 'text' | 'url' | 'secret' | 'list' | 'certificate'
 
 export interface Setting {
@@ -26,7 +24,7 @@ export interface Setting {
 
 export interface ProviderTypeSpec {
   label: string
-  /** These settings identify a provider. */
+  /** Settings that identify a provider. They cannot be changed. */
   identifying: readonly Setting[]
   required: readonly Setting[]
   optional: readonly Setting[]
@@ -112,10 +110,10 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
 
 export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP'] as const satisfies ProviderType[]
 
-/** Whether a setting is required: it is needed and has no default. */
+/** Whether the user must enter a value for a setting: the type needs it and it has no default. */
 export const isRequiredSetting = ({ identifying, required }: ProviderTypeSpec, setting: Setting): boolean =>
   setting.defaultValue === undefined && (identifying.includes(setting) || required.includes(setting))
 
-/** The provider's text on the sign-in page. */
+/** How the sign-in page refers to the provider. */
 export const signInLabelOf = (type: ProviderType, displayName: string): string =>
   type === 'LDAP' ? `Accounts of ${displayName} sign in here too.` : `Continue with ${displayName}`

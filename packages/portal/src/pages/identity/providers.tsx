@@ -8,7 +8,7 @@ import type { Provider } from './provider-types.ts'
 const queryKey = ['identity-providers']
 const pollSeconds = 15
 
-/** Polls for the results of consent requests. */
+/** The identity providers. They are polled, because the result of a consent request changes their status. */
 export const useProviders = () =>
   useQuery({
     queryKey,
@@ -16,7 +16,7 @@ export const useProviders = () =>
     refetchInterval: pollEvery(pollSeconds),
   })
 
-/** The sign-in page also lists providers. */
+/** Refetches the providers, including those of the sign-in page. */
 export async function refreshProviders(): Promise<void> {
   void queries.invalidateQueries({ queryKey: ['sign-in-choices'] })
   await queries.invalidateQueries({ queryKey })

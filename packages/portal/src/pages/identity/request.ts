@@ -9,18 +9,18 @@ import {
 
 type FormValues = Record<string, string>
 
-/** Settings that do not depend on the type. */
+/** Settings that all provider types have. */
 export interface Rules {
   enabled: boolean
   defaultRole: Provider['defaultRole']
   roleMappings: Provider['roleMappings']
 }
 
-/** A provider or a request for one. */
+// Fits both a stored provider and a request.
 type ProviderSettings = { type: ProviderType } & { [Name in SettingName]?: ProviderRequest[Name] | undefined }
 
 /**
- * Builds the whole request from the form and, for a change, the identifying settings. The API drops omitted settings,
+ * Builds a complete request from the form and, for a change, the identifying settings. The API drops omitted settings
  * except secrets.
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
@@ -34,28 +34,28 @@ export function requestOf(type: ProviderType, values: FormValues, rules: Rules, 
     type,
     ...texts,
     ...(scopes !== undefined && { scopes: scopes.split(/\s+/) }),
-    // ldap:// requires StartTLS.
+    // The platform accepts ldap:// only with StartTLS.
     ...(type === 'LDAP' && { startTls: /^ldap:/i.test(texts['url'] ?? '') }),
     ...(name !== '' && { displayName: name }),
     ...rules,
   }
 }
 
-/** Secrets are not trimmed. */
+// Spaces may be part of a secret, so secrets are not trimmed.
 const enteredText = (values: FormValues, { name, format }: Setting): string | undefined =>
   format === 'secret' ? values[name] : values[name]?.trim()
 
-/** A setting as form text; '' if unset. The API never returns secrets. */
+/** The form text of a setting, or '' if it is not set. The API never returns secrets. */
 export function valueText(provider: ProviderSettings, name: SettingName): string {
   const value = provider[name]
   return typeof value === 'object' ? value.join(' ') : (value ?? '')
 }
 
-/** The existing provider that the request would overwrite: same type and address. */
+/** The existing provider that the request would overwrite, which has the same type and address. */
 export const findDuplicate = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && addressOf(provider) === addressOf(request))
 
-/** The normalised address of a provider. */
+// Normalised, because different texts can be the same address.
 function addressOf(settings: ProviderSettings): string {
   const text = (name: SettingName): string => valueText(settings, name)
   if (settings.type === 'LDAP') return directory(text('url'))

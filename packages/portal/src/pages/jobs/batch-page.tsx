@@ -37,7 +37,7 @@ export function BatchPage() {
   const isFinished = batch?.status === 'Finished'
   const progress = JSON.stringify(batch?.counts)
   useEffect(() => {
-    // The job list does not poll after the batch has finished, so the last counts refresh it.
+    // The job list stops polling when the batch has finished, so a change of the counts refreshes it.
     void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
   }, [isFinished, progress])
   if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
@@ -147,7 +147,7 @@ function useBatchActions(batchId: string) {
   }
 }
 
-/** Progress as numbers and as a bar. */
+/** The progress of a batch as a bar and as numbers. */
 export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
   const parts = [
     { status: 'Completed', count: counts.completed },

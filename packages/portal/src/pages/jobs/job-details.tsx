@@ -55,7 +55,7 @@ const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => 
   </Link>
 )
 
-/** The duration so far, or in total. */
+// While the job runs, the duration is updated every second.
 function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'] }) {
   const nowMs = useSeconds(completedAt === undefined)
   const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)

@@ -45,7 +45,7 @@ function ClusterName({ id }: { id: string | undefined }) {
 
 interface JobListProps {
   filter: JobFilter
-  /** Whether new jobs may appear or shown ones change. */
+  /** Whether the list polls for changes. */
   isLive: boolean
 }
 
@@ -90,7 +90,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   )
 }
 
-/** The last characters of an id; screen readers get the full id. */
+/** The last characters of an id. Screen readers read the whole id. */
 export const ShortId = ({ id }: { id: string }) => (
   <>
     <code aria-hidden className={styles['short']} title={id}>

@@ -8,11 +8,11 @@ export const jobQuery = (jobId: string) =>
     queryFn: () => unwrap(api.GET('/api/v1/jobs/{id}', { params: { path: { id: jobId } } })),
   })
 
-/** May be undefined: the cluster of a job can be removed. */
+/** The cluster of a job. The data is undefined if the cluster was removed. */
 export const useCluster = (clusterId: string | undefined) =>
   useQuery({ ...clusterQuery(clusterId ?? ''), enabled: clusterId !== undefined, staleTime: 30_000, retry: false })
 
-/** The name of a node; its id if the cluster no longer has it. */
+/** Returns a function that finds the name of a node, or returns the id if the cluster no longer has the node. */
 export const nodeNames =
   (cluster: Schemas['ClusterDetail'] | undefined) =>
   (nodeId: string): string =>

@@ -11,7 +11,7 @@ import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
 import { type JobStatus, jobStatuses } from './status.ts'
 
-/** The filter is part of the address. */
+/** The lists of jobs and batches. The filter is part of the address. */
 export function JobsPage() {
   const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
   const navigate = useNavigate({ from: '/jobs' })
@@ -58,7 +58,9 @@ interface JobFiltersProps {
 
 const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({ value: status, label: status }))]
 
-/** The cluster filter is set by a link from the cluster's page. */
+/**
+ * The filters of the list. The cluster filter is set by a link on the page of the cluster and can only be removed here.
+ */
 export function JobFilters({ filter: { status, ...rest }, onChange }: JobFiltersProps) {
   const { clusterId, ...withoutCluster } = rest
   const name = useClusterName(clusterId)

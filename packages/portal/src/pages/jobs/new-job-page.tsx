@@ -16,7 +16,7 @@ import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, submissionsOf } from './submission.ts'
 import { NodePicker, TargetPicker } from './target-picker.tsx'
 
-/** Runs a script: one cluster makes a job, several make a batch. */
+/** The form that runs a script. One cluster results in a job, several result in a batch. */
 export const NewJobPage = () => (
   <RequirePermission permission="jobs:write" title="Run a script">
     <NewJob />
@@ -38,7 +38,7 @@ function NewJob() {
   )
 }
 
-/** Prefills the form from an earlier job. */
+// "Run again" fills the form with the values of the earlier job.
 function draftOf({ payload, clusterId }: Schemas['Job']): Draft {
   const { script, targetNodeIds, timeoutSeconds } = payload
   return {
@@ -57,7 +57,7 @@ function JobForm({ draft }: { draft: Draft }) {
   const isBatch = clusterIds.length > 1
   const choose = (ids: string[]) => {
     setClusterIds(ids)
-    // Nodes belong to one cluster.
+    // The selected nodes belong to the previous cluster.
     setNodeIds(undefined)
   }
   return (

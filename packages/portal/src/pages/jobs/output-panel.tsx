@@ -11,7 +11,7 @@ import styles from './output-panel.module.css'
 import { fileParts, lostText, type OutputRow, plainText, rowsOf } from './output.ts'
 import { useOutput } from './use-output.ts'
 
-/** The live output of a job, always as plain text. */
+/** The live output of a job. It is always shown as plain text, because scripts may write any characters. */
 export function OutputPanel({ jobId, nameOf }: { jobId: string; nameOf: (nodeId: string) => string }) {
   const { parts, isFinished, failure } = useOutput(jobId)
   const [nodeId, setNodeId] = useState('')
@@ -53,17 +53,17 @@ const endText = (length: number): string => (length === 0 ? 'No output.' : 'The 
 
 interface OutputLinesProps {
   rows: readonly OutputRow[]
-  /** Set if several nodes write output. */
+  /** Undefined if only one node writes output. */
   nameOf: ((nodeId: string) => string) | undefined
   isFollowing: boolean
-  /** Reports whether the user is at the end or has scrolled up. */
+  /** Called when the user reaches the end of the output or scrolls away from it. */
   onScroll: (isAtEnd: boolean) => void
 }
 
-/** Browsers round scroll positions. */
+// Browsers round scroll positions.
 const atEndPx = 4
 
-/** Output in order of arrival, prefixed with the node if there are several. */
+// Chunks are in order of arrival. With several nodes, a heading precedes the chunks of each node.
 function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) {
   const box = useRef<HTMLPreElement>(null)
   const lastTop = useRef(0)
@@ -72,7 +72,7 @@ function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) 
   }, [rows, isFollowing])
   const handleScroll = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: UIEvent<HTMLPreElement>) => {
     const isAtEnd = scrollHeight - clientHeight - scrollTop < atEndPx
-    // Only scrolling up stops following, not new output below.
+    // Only scrolling up stops following; new output below the visible part does not.
     if (isAtEnd || scrollTop < lastTop.current) onScroll(isAtEnd)
     lastTop.current = scrollTop
   }
@@ -98,7 +98,7 @@ function OutputLines({ rows, nameOf, isFollowing, onScroll }: OutputLinesProps) 
   )
 }
 
-/** Memoised, because output only grows at its end. */
+// Memoised, because existing output does not change while new output is added.
 const OutputText = memo(({ data, isError }: { data: string; isError: boolean }) => (
   <span className={isError ? styles['stderr'] : undefined}>{plainText(data)}</span>
 ))
@@ -110,7 +110,6 @@ interface NodeChoiceProps {
   setNodeId: (nodeId: string) => void
 }
 
-/** Selects the output of one node, or of all. */
 function NodeChoice({ nodeIds, nameOf, nodeId, setNodeId }: NodeChoiceProps) {
   const id = useId()
   return (

@@ -3,17 +3,20 @@ import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
 
-/** A chunk of output and its size in the platform's bytes. */
+/** A chunk of output with its size in bytes of UTF-8, in which the platform counts offsets. */
 export interface Part extends Chunk {
   sizeBytes: number
 }
 
 const encoder = new TextEncoder()
 
-/** An escape sequence or line end that continues in the next chunk. */
+// An escape sequence or line end that continues in the next chunk.
 const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
 
-/** Joins the chunks of a job. An unfinished sequence is moved to the next chunk of the same node and stream. */
+/**
+ * Returns a function that reads the chunks of a job in order. An unfinished sequence is moved to the next chunk of the
+ * same node and stream.
+ */
 export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   const pending = new Map<string, string>()
   const read = (chunk: Chunk): Part => {
@@ -26,11 +29,11 @@ export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   return (chunks) => chunks.map(read)
 }
 
-/** The platform retains this much of the beginning and end of an output. */
+// The platform keeps only these first and last bytes of an output.
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
 
-/** Retains as much of a long output as the platform does. */
+/** Drops the middle of a long output, as the platform does. */
 export function retain(parts: readonly Part[]): readonly Part[] {
   const tailFrom = endOf(parts.at(-1)) - tailBytes
   if (tailFrom <= headBytes) return parts
@@ -43,11 +46,11 @@ const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part
 
 export interface OutputRow {
   part: Part
-  /** Bytes lost before this part. */
+  /** Number of lost bytes before this part. */
   lostBytes: number
 }
 
-/** The parts with the bytes lost before them, optionally of one node. */
+/** The parts with the number of lost bytes before each. An empty `nodeId` selects all nodes. */
 export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
   parts
     .map((part, index) => ({ part, lostBytes: missingBetween(parts[index - 1], part) }))
@@ -56,17 +59,15 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
 export const lostText = (bytes: number): string =>
   `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not retained ──\n`
 
-/** The output for the download. */
+/** The output as text for the download. */
 export const fileParts = (rows: readonly OutputRow[]): string[] =>
   rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.data] : [part.data]))
 
-// oxlint-disable no-control-regex -- this file handles control characters
-
-/** Terminal escape sequences: `ESC [ … letter`, `ESC ] … BEL`, and two-character ones. */
+// Sequences of the forms `ESC [ … letter`, `ESC ] … BEL` and `ESC letter`.
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
 const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g
 
-/** Terminal output as plain text: no colours, and rewritten lines in their final state. */
+/** Converts terminal output to plain text: without colours, and with rewritten lines in their final state. */
 export const plainText = (written: string): string =>
   written
     .replaceAll(escapeSequences, '')
@@ -76,7 +77,7 @@ export const plainText = (written: string): string =>
     .join('\n')
     .replaceAll(controlCharacters, '')
 
-/** A carriage return restarts the line, as progress bars do. */
+// A carriage return restarts the line. Progress bars use it.
 function finalLine(line: string): string {
   const content = line.replace(/\r+$/, '')
   return content.slice(content.lastIndexOf('\r') + 1)

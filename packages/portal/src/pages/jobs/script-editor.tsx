@@ -3,13 +3,13 @@ import { Loading } from '../../ui/state.tsx'
 import styles from './script-editor.module.css'
 
 interface ScriptEditorProps {
-  /** The initial text; later changes are ignored. */
+  /** The initial text. Later changes of this property are ignored. */
   initial: string
   onChange: (script: string) => void
   labelledBy: string
 }
 
-/** The script editor, loaded on first use. */
+/** The script editor, which is loaded on first use. */
 export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProps) {
   const host = useRef<HTMLDivElement>(null)
   const latest = useRef(onChange)
@@ -25,10 +25,8 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
   )
 }
 
-/**
- * Mounts the editor in a shadow root, where it uses constructable style sheets: the content security policy blocks
- * style elements.
- */
+// The content security policy blocks style elements, so the editor is in a shadow root, where it uses constructable
+// style sheets.
 function useScriptView(
   host: RefObject<HTMLDivElement | null>,
   initial: string,
@@ -58,7 +56,7 @@ function useScriptView(
     // The editor is created once and owns its text.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
-  // The error page offers a retry.
+  // The error page of the router has a retry button.
   if (failure !== undefined) throw failure
   return isReady
 }

@@ -26,13 +26,11 @@ const theme = EditorView.theme({
   '.cm-placeholder': { color: 'var(--muted)' },
 })
 
-/** The language of the first line's interpreter; `sh` by default. */
+// The first line names the interpreter; the default is `sh`.
 const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
 
-/**
- * Replaces a selection in the editor itself: the browser would copy its style as an attribute, which the content
- * security policy blocks.
- */
+// The browser would copy the style of a replaced selection as an attribute, which the content security policy blocks.
+// So the editor replaces it.
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput: ({ inputType, data }, view) => {
     const { state } = view
@@ -49,7 +47,7 @@ interface ScriptViewOptions {
   onChange: (script: string) => void
 }
 
-/** Creates an editor and returns its dispose function. Tab leaves the editor, as in any field. */
+/** Creates an editor and returns a function that disposes of it. The Tab key leaves the editor, as in any field. */
 export function scriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
   const language = new Compartment()
   const onUpdate = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {

@@ -4,7 +4,6 @@ export type JobStatus = Schemas['Job']['status']
 
 export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const satisfies JobStatus[]
 
-/** Whether the job has ended. */
 export const isFinished = (status: JobStatus): boolean => status !== 'Queued' && status !== 'Running'
 
 const titles: Record<Schemas['Job']['type'], string> = {

@@ -5,7 +5,7 @@ import type { FormValues } from '../../ui/form.tsx'
 export interface Draft {
   script: string
   clusterIds: string[]
-  /** Nodes of the only cluster; undefined for all. */
+  /** Selected nodes of the only cluster; undefined for all nodes. */
   nodeIds?: string[] | undefined
   timeoutSeconds?: number
 }
@@ -13,7 +13,7 @@ export interface Draft {
 type Submission = Schemas['JobSubmission']
 type Limits = Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
 
-/** One job per cluster. Throws for missing input. */
+/** Creates a job for each cluster. Throws `ApiError` if required input is missing. */
 export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submission[]; limits: Limits } {
   const { script, clusterIds, nodeIds } = draft
   if (script.trim() === '') throw incomplete('Enter a script.')

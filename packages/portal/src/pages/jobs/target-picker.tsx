@@ -20,7 +20,7 @@ interface TargetPickerProps {
   onChange: (clusterIds: string[]) => void
 }
 
-/** Selects clusters from the newest that match the search. */
+/** Selects clusters. It offers the newest clusters that match the search. */
 export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   const [searchText, setSearchText] = useState('')
   const search = useDebounced(searchText.trim())
@@ -29,7 +29,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     queryFn: ({ signal }) =>
       unwrap(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
     placeholderData: keepPreviousData,
-    // Shows clusters that were registered since the last visit.
+    // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
   })
   const toggle = (id: string, isChosen: boolean) =>
@@ -65,7 +65,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
   )
 }
 
-/** Enter in the search field must not submit the form. */
+// The Enter key in the search field must not submit the form.
 function preventSubmit(event: KeyboardEvent): void {
   if (event.key === 'Enter') event.preventDefault()
 }
@@ -95,7 +95,7 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
   </div>
 )
 
-/** Selects all shown clusters, or none. */
+// Applies only to the clusters that match the search.
 function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: readonly Schemas['ClusterSummary'][] }) {
   const shown = items.map(({ id }) => id)
   if (shown.length < 2) return null
@@ -147,7 +147,7 @@ interface NodePickerProps {
   onChange: (nodeIds: string[] | undefined) => void
 }
 
-/** Selects some nodes, or all including future ones. */
+/** Selects single nodes, or all nodes including those that are added later. */
 export function NodePicker({ clusterId, chosen, onChange }: NodePickerProps) {
   const nodes = useCluster(clusterId).data?.nodes ?? []
   if (nodes.length < 2) return null

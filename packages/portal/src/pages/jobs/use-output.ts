@@ -6,14 +6,14 @@ import { outputReader, type Part, retain } from './output.ts'
 export interface LiveOutput {
   parts: readonly Part[]
   isFinished: boolean
-  /** The current error; the request is retried. */
+  /** The current error. The request is retried. */
   failure: unknown
 }
 
 const emptyOutput: LiveOutput = { parts: [], isFinished: false, failure: undefined }
 const waitSeconds = 15
 
-/** Streams the output of a job by long polling. Use the job's id as the component's key. */
+/** Streams the output of a job by long polling. Remount the component for another job, because its parts are kept. */
 export function useOutput(jobId: string): LiveOutput {
   const [output, setOutput] = useState(emptyOutput)
   useEffect(() => {
@@ -59,7 +59,7 @@ async function followOutput(jobId: string, signal: AbortSignal, onChange: (chang
   }
 }
 
-/** Pauses while the tab is hidden. */
+// Hidden tabs should not cause requests.
 async function untilVisible(signal: AbortSignal): Promise<void> {
   while (document.hidden && !signal.aborted) await event(document, 'visibilitychange', signal)
 }

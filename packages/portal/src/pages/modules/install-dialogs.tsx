@@ -12,11 +12,11 @@ interface InstallDialogProps {
   entry: ModuleEntry
   isOpen: boolean
   onClose: () => void
-  /** Called with the job of the installation. */
+  /** Called with the id of the installation job. */
   onStarted: (jobId: string) => void
 }
 
-/** Confirms an installation or upgrade, optionally of a chosen version. */
+/** Confirms an installation or upgrade. The user can choose a version. */
 export function InstallDialog({
   entry: { id, name, release, installed },
   isOpen,

@@ -11,14 +11,14 @@ import { isServing, hasOperation, type ModuleEntry, usePageOf } from './use-modu
 
 interface ModuleActionsProps {
   entry: ModuleEntry
-  /** The id of the module's name, which distinguishes the buttons of rows. */
+  /** Id of the element with the module's name, which distinguishes the buttons of different rows. */
   describedBy: string
-  /** Whether to offer all actions or the main one. */
+  /** Whether to show all actions or only the main one. */
   showsAll?: boolean
   onStarted: (jobId: string) => void
 }
 
-/** The actions that the module's state and the user's permissions allow. */
+/** The actions that the state of the module and the permissions of the user allow. */
 export function ModuleActions({ entry, describedBy, showsAll = false, onStarted }: ModuleActionsProps) {
   const [openDialog, setOpenDialog] = useState<'install' | 'uninstall'>()
   const mayInstall = useHasPermission('modules:install')

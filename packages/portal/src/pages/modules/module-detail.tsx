@@ -21,16 +21,16 @@ import { VerifiedBadge } from './verified-badge.tsx'
 
 interface ModuleDetailProps {
   moduleId: string
-  /** The job to show, even if it has ended; by default the running one. */
+  /** The job to show, even if it has ended. The default is the running operation of the module. */
   jobId: string | undefined
-  /** Undefined for unknown modules and while loading. */
+  /** Undefined while the list is loading, and for unknown modules. */
   entry: ModuleEntry | undefined
   isListed: boolean
   onStarted: (jobId: string) => void
   onClose: () => void
 }
 
-/** The dialog with the state, details and actions of one module, and the progress of its operation. */
+/** A dialog with the details of a module, its actions and the progress of its operation. */
 export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
   const query = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })
@@ -79,7 +79,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onCl
   )
 }
 
-/** `Running` is a final state of modules, unlike of jobs. */
+// The state `Running` of a module is final, but `StatusBadge` shows it as in progress, which it is for jobs.
 const State = ({ state }: { state: Module['state'] | undefined }) =>
   state === 'Running' ? (
     <Badge variant="good" icon={CircleCheck}>
@@ -98,7 +98,6 @@ function titleOf({ type, payload }: Operation): string {
 
 type Detail = Schemas['ModuleDetail']
 
-/** Details of the installed module and of the catalog's release. */
 const ModuleDetails = ({ module, release }: { module: Detail | undefined; release: CatalogItem | undefined }) => (
   <>
     <DescriptionList items={[...(module ? moduleDetails(module) : []), ...(release ? offerDetails(release) : [])]} />

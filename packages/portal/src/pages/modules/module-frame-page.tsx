@@ -16,7 +16,7 @@ import { isModulePath } from './bridge/module-path.ts'
 import styles from './module-frame.module.css'
 import { moduleQuery, pageQuery } from './use-modules.ts'
 
-/** The page of a module in a frame. The module handles paths below it. */
+/** The page of a module in a frame. The module handles the paths below it. */
 export function ModuleFramePage() {
   const { moduleId } = useParams({ from: '/signed-in/modules/$moduleId/$' })
   const address = useLocation({ select: ({ pathname, searchStr, hash }) => ({ pathname, searchStr, hash }) })
@@ -62,7 +62,7 @@ export function ModuleFramePage() {
   )
 }
 
-/** The module's name; from the navigation if the user may not read modules. */
+// Users without `modules:read` see the label of the navigation entry.
 function useNameOf(moduleId: string, nameOfModule: string | undefined): string {
   const { data } = useQuery(navigationQuery)
   return nameOfModule ?? data?.items.find(({ source }) => source === `module:${moduleId}`)?.label ?? moduleId
@@ -88,7 +88,7 @@ interface ModuleFrameProps {
 }
 
 /**
- * An isolated frame: its scripts have an opaque origin, open no windows and cannot navigate the portal. They use the
+ * An isolated frame. Its scripts have an opaque origin and cannot open windows or navigate the portal. They use the
  * platform through the bridge.
  */
 export function ModuleFrame({ src, title, moduleId, apiBasePath }: ModuleFrameProps) {
@@ -117,11 +117,14 @@ export function ModuleFrame({ src, title, moduleId, apiBasePath }: ModuleFramePr
 
 interface BridgeSettings {
   moduleId: string
-  /** Undefined if the user may not read modules; calls are then limited to the page's path. */
+  /** Undefined if the user may not read modules. Requests are then limited to the paths of the module's pages. */
   apiBasePath: string | undefined
 }
 
-/** Serves the page of a frame. Messages are authenticated by their source window, which cannot be forged. */
+/**
+ * Serves the page in a frame. Messages are accepted only from the window of the frame, which other windows cannot
+ * forge.
+ */
 export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId, apiBasePath }: BridgeSettings): void {
   const router = useRouter()
   const theme = useIsDark() ? 'dark' : 'light'
@@ -140,7 +143,8 @@ export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId
       basePaths: [`/modules/${moduleId}`, ...(apiBasePath === undefined ? [] : [apiBasePath])],
       fetch: fetchInSession,
       context: () => ({ theme: currentTheme.current, locale: navigator.language, timeZone: timeZone() }),
-      // A sandboxed page has no origin to target. The content security policy limits frames to this platform.
+      // A sandboxed page has no origin that could be the target. The content security policy allows only frames of this
+      // platform.
       send: (message) => frame.current?.contentWindow?.postMessage(message, '*'),
       open: (path) => router.history.push(path),
     })

@@ -54,7 +54,7 @@ const Version = ({ release, installed }: ModuleEntry) => (
 
 const Signature = ({ of }: { of: ModuleEntry['release'] | ModuleEntry['installed'] }) => of && <VerifiedBadge {...of} />
 
-/** For a running module, health is more specific than the state. */
+// The health of a running module says more than its state.
 const State = ({ installed }: ModuleEntry) => (
   <span className={styles['state']}>
     {installed === undefined ? (

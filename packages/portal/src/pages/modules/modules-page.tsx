@@ -18,7 +18,7 @@ import { ModuleTable } from './module-table.tsx'
 import styles from './modules.module.css'
 import { catalogQuery, useModules } from './use-modules.ts'
 
-/** More modules are found by search. */
+// The search finds the other modules.
 const shownLimit = 200
 
 export function ModulesPage() {
@@ -112,15 +112,15 @@ const NoModules = ({ isFiltered }: { isFiltered: boolean }) =>
     </EmptyState>
   )
 
-/** Each registry may take a minute to respond. */
+// Registries may take minutes to respond.
 const timeoutMs = 180_000
 
-/** Starts a scan and polls the catalog until it has finished. */
+/** Starts a scan and polls the catalog until the scan has finished. */
 export function useScan(): { isScanning: boolean; scan: () => void } {
-  /** The time of the last scan before the requested one. */
+  /** Time of the last scan before the requested one. */
   const [request, setRequest] = useState<{ before: string | undefined }>()
   const { data } = useQuery(catalogQuery)
-  // The shown catalog may be older than the previous scan.
+  // The cached catalog may be older than the previous scan, so the times are compared.
   const isScanning = request !== undefined && (data?.scannedAt ?? '') <= (request.before ?? '')
   useQuery({ ...catalogQuery, ...(isScanning && { refetchInterval: pollEvery(1) }) })
   const isDone = request !== undefined && !isScanning
@@ -128,7 +128,7 @@ export function useScan(): { isScanning: boolean; scan: () => void } {
 
   useEffect(() => {
     if (isDone) showToast('The catalog is up to date', `${count} ${count === 1 ? 'module' : 'modules'}.`)
-    // Shows the toast once per scan, even if the count changes later.
+    // The toast is shown once per scan, even if the count changes later.
     // oxlint-disable-next-line react/exhaustive-deps
   }, [isDone])
 

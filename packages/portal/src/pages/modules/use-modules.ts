@@ -8,7 +8,7 @@ import { fetchInSession } from '../../api/session.ts'
 export type CatalogItem = Schemas['CatalogItem']
 export type Module = Schemas['Module']
 
-/** A module in the catalog, installed, or both. */
+/** A module that is in the catalog, installed, or both. */
 export interface ModuleEntry {
   id: string
   name: string
@@ -17,10 +17,10 @@ export interface ModuleEntry {
   installed?: Module | undefined
 }
 
-/** An operation on the module is running. */
+/** Whether an installation, upgrade or removal of the module is running. */
 export const hasOperation = ({ jobId }: Pick<Module, 'jobId'>): boolean => jobId !== undefined
 
-/** The module serves requests. */
+/** Whether the module serves requests. It does so during an upgrade. */
 export const isServing = ({ state }: Pick<Module, 'state'>): boolean => state === 'Running' || state === 'Upgrading'
 
 const [soonSeconds, listSeconds, catalogSeconds] = [2, 10, 30]
@@ -48,7 +48,7 @@ export const moduleQuery = (id: string) =>
     },
   })
 
-/** Catalog and installed modules in one list, by name. */
+/** The modules of the catalog and the installed modules in one list, sorted by name. */
 export function useModules() {
   const catalog = useQuery(catalogQuery)
   const installed = useQuery(installedQuery)
@@ -67,7 +67,7 @@ function entriesOf(releases: readonly CatalogItem[], modules: readonly Module[])
   return entries.toSorted((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id))
 }
 
-/** The page of a module's first navigation entry; undefined if it has none. */
+/** The page of a module's first navigation entry. Undefined if the module has none. */
 export function usePageOf({ id }: { id: string }): { moduleId: string; _splat: string } | undefined {
   const { data } = useQuery(navigationQuery)
   const route = data?.items.find(({ source }) => source === `module:${id}`)?.route
@@ -76,8 +76,8 @@ export function usePageOf({ id }: { id: string }): { moduleId: string; _splat: s
 }
 
 /**
- * Whether a page exists at a path, checked on every visit: a frame can neither report errors nor renew the session. The
- * frame shows responses of the module itself.
+ * Checks whether a module serves a page at a path. The check runs at every visit, because a frame can neither report
+ * errors nor renew the session. Other responses of the module are shown in the frame.
  */
 export const pageQuery = (path: string) =>
   queryOptions({
@@ -91,7 +91,7 @@ export const pageQuery = (path: string) =>
 
 async function checkPage(path: string): Promise<true> {
   if ((await request(path, 'HEAD')).ok) return true
-  // Only a GET has a body with the reason.
+  // Only a response to GET has a body with the reason.
   const response = await request(path, 'GET')
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
   if (response.ok || !isJson) return true

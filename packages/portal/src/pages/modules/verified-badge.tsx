@@ -8,7 +8,7 @@ interface Verification {
   unverifiedReason?: string | undefined
 }
 
-/** Whether a trusted key signed the image, and which one or why not. */
+/** Shows whether a trusted key has signed the image, with the name of the key or the reason. */
 export const VerifiedBadge = ({ verified, verifiedBy, unverifiedReason }: Verification) => (
   <span className={styles['verified']}>
     {verified ? (

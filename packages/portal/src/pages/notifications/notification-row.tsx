@@ -50,7 +50,7 @@ export function NotificationRow({ notification }: { notification: Notification }
   )
 }
 
-/** The button disappears when it is pressed, so the focus moves to the next one. */
+// A pressed button disappears, so the focus must move to the next one.
 function focusNext(button: HTMLElement): void {
   const list = button.closest('ul')
   const buttons = [...(list?.querySelectorAll('button') ?? [])]
@@ -64,7 +64,7 @@ interface Subject {
   permission?: Permission
 }
 
-/** The page of a notification's subject and the permission it needs. */
+// The page that a notification is about, with the permission that the page requires.
 function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): Subject | undefined {
   if (type.startsWith('Update')) {
     return { label: 'Go to updates', to: { to: '/settings/updates' }, permission: 'platform:admin' }
@@ -83,6 +83,6 @@ function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>):
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
   if (resource.startsWith('job_') && to) return { label: 'Show job', to, permission: 'jobs:read' }
-  // Other alerts concern the user's own sessions.
+  // All other alerts are about sessions of the user.
   return type === 'SecurityAlert' ? { label: 'Go to your account', to: { to: '/settings/account' } } : undefined
 }

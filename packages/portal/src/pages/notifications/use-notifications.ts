@@ -30,18 +30,18 @@ const listQuery = (filter: Filter) =>
 
 type Pages = InfiniteData<Awaited<ReturnType<typeof pageOf>>, number>
 
-/** Matching notifications, newest first, as far as loaded. The summary poll triggers a refetch. */
+/** The loaded notifications that match the filter, newest first. The summary poll triggers a refetch. */
 export function useNotifications(filter: Filter) {
   return useInfiniteQuery({ ...listQuery(filter), select: mergePages })
 }
 
-/** New notifications move rows to the next page; shows each once. */
+// New notifications move others to the next page, so a notification can be on two pages.
 function mergePages({ pages }: Pages): { items: Notification[]; totalCount: number } {
   const byId = new Map(pages.flatMap(({ items }) => items).map((item) => [item.id, item]))
   return { items: [...byId.values()], totalCount: pages[0]?.totalCount ?? 0 }
 }
 
-/** Marks as read: at once in every list and at the bell, reverted if the request fails. */
+/** Marks notifications as read. Lists and the unread count change immediately and are restored if the request fails. */
 export async function markRead(selection: 'all' | readonly string[]): Promise<void> {
   await Promise.all([queries.cancelQueries({ queryKey: listKey }), queries.cancelQueries(summaryQuery)])
   const lists = queries.getQueriesData<Pages>({ queryKey: listKey })

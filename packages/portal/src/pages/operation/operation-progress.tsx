@@ -17,7 +17,10 @@ interface OperationProgressProps {
   after?: (job: Operation) => ReactNode
 }
 
-/** The steps and result of a platform job. Failed polls are expected while functions are replaced. */
+/**
+ * The steps and the result of a platform operation. Polls may fail while an update replaces functions, so failures are
+ * not shown as errors.
+ */
 export function OperationProgress({ jobId, title, after }: OperationProgressProps) {
   const { data: job, error, failureCount, refetch } = useOperation(jobId)
   const headingId = useId()
@@ -55,7 +58,7 @@ function announcement({ status, steps = [] }: Operation): string {
   return running === undefined ? status : `${stepText(running.name)}: in progress`
 }
 
-/** The result as the platform describes it; for a failure also the code and the job id. */
+// For a failure, the code and the job id help to find the cause.
 function Outcome({ job: { id, status, result, statusReason } }: { job: Operation }) {
   const text = result?.output || statusReason || status
   const code = /PLAT-[A-Z]+-\d{4}/.exec(text)?.[0]
@@ -131,5 +134,5 @@ const stepTexts: Record<string, string> = {
   commit: 'Finish',
 }
 
-/** Unknown steps show their name. */
+// Later releases may have other steps, which are shown by name.
 const stepText = (name: string): string => (Object.hasOwn(stepTexts, name) ? (stepTexts[name] ?? name) : name)

@@ -4,10 +4,10 @@ import type { Schemas } from '../../api/client.ts'
 import { pollEvery, queries, refreshModules } from '../../api/query.ts'
 import { jobQuery } from '../jobs/job-queries.ts'
 
-/** Jobs of the platform: module installations and updates. */
+/** A job of the platform itself, such as a module installation or an update. */
 export type Operation = Schemas['Job']
 
-/** Polling interval of running jobs; failed polls back off like all queries. */
+// Only while the job runs.
 const pollSeconds = 1
 
 const isFinished = (job: Operation | undefined): boolean => job?.completedAt !== undefined
@@ -19,7 +19,7 @@ export const operationQuery = (jobId: string) =>
     staleTime: (query) => (isFinished(query.state.data) ? Infinity : 0),
   })
 
-/** Follows a job to its end, then refetches the data that it may have changed. */
+/** Follows a job until it has ended, then refetches the data that it may have changed. */
 export function useOperation(jobId: string) {
   const query = useQuery(operationQuery(jobId))
   const isDone = isFinished(query.data)

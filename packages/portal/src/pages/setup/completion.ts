@@ -2,7 +2,7 @@ import { api, unwrap, expectNoBody } from '../../api/client.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { type SetupForm, toRequest } from './setup-form.ts'
 
-/** A rejected request changes nothing and does not consume the token. */
+// A rejected request changes nothing and does not consume the token.
 
 const send = (body: SetupForm) => api.POST('/api/v1/setup/complete', { body })
 
@@ -12,7 +12,7 @@ const expiredToken =
 const noResponse =
   'The platform did not respond. Try again: nothing is done twice. If setup is already complete, the sign-in page opens.'
 
-/** The command that prints the token, which the API returns for a request without one. Throws other errors. */
+/** Returns the command that prints the token. The API returns it when the token is missing. Throws any other error. */
 export async function howToRetrieve(): Promise<string> {
   const emptyForm = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
   try {
@@ -21,13 +21,13 @@ export async function howToRetrieve(): Promise<string> {
     if (error instanceof ApiError && typeof error.body['howToRetrieve'] === 'string') return error.body['howToRetrieve']
     throw error
   }
-  // A token is never empty.
+  // An empty token cannot be accepted.
   throw new ApiError(200, {})
 }
 
 /**
- * Validates token and fields before the last step with a request that lacks the password: the platform checks the token
- * first. Throws the error.
+ * Checks the token and the other fields before the last step. The request has no password, so it never completes setup.
+ * Throws the error of the platform.
  */
 export async function checkToken(form: SetupForm): Promise<void> {
   try {
@@ -39,7 +39,7 @@ export async function checkToken(form: SetupForm): Promise<void> {
   }
 }
 
-/** Completes setup; returns the refresh token of the administrator's first session. */
+/** Completes setup and returns the refresh token of the administrator's first session. */
 export async function complete(form: SetupForm): Promise<string> {
   try {
     const { refreshToken } = await unwrap(send(toRequest(form)))

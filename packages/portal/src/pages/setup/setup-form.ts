@@ -1,12 +1,12 @@
 import type { Schemas } from '../../api/client.ts'
 
-/** The request that completes setup. */
+/** Values of the wizard, which are the body of the completion request. */
 export type SetupForm = Schemas['SetupCompletion']
 
 const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
 const emailPattern = /^[^\s@]+@[^\s@]+\.[^\s@]+$/
 
-/** Whether a name is a time zone; offsets such as +01:00 are not. */
+/** Whether a name is a time zone. `Intl` also accepts offsets such as +01:00, which are rejected. */
 export function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
@@ -25,7 +25,7 @@ function publicUrlError(text: string): string | undefined {
 
 const errorUnless = (isValid: boolean, message: string): string | undefined => (isValid ? undefined : message)
 
-/** Validation before the request; the platform decides. */
+/** Checks values before the request is sent. The platform validates them again. */
 export const errorOf: Record<keyof SetupForm, (value: string) => string | undefined> = {
   platformName: (name) => errorUnless(name.trim() !== '' && name.trim().length <= 100, 'Enter 1 to 100 characters.'),
   timezone: (name) => errorUnless(isTimezone(name), 'Select a time zone, such as Europe/Berlin.'),
@@ -42,13 +42,13 @@ export const errorOf: Record<keyof SetupForm, (value: string) => string | undefi
 
 const storedFields = ['platformName', 'timezone', 'publicUrl', 'adminUsername', 'adminEmail'] as const
 
-/** The values that may be stored: never secrets. */
+/** The values that may be stored in a cookie. Secrets are never stored. */
 export const withoutSecrets = (form: SetupForm): Record<(typeof storedFields)[number], string> => {
   const { platformName, timezone, publicUrl, adminUsername, adminEmail } = form
   return { platformName, timezone, publicUrl, adminUsername, adminEmail }
 }
 
-/** The initial values: stored ones, else those of the browser. */
+/** The initial values: stored values, or else values of the browser. */
 export function initialForm(getPreference: Record<string, unknown>): SetupForm {
   const { origin, protocol } = location
   const blank: SetupForm = {
@@ -68,7 +68,7 @@ export function mergeValues(form: SetupForm, values: Record<string, unknown>): S
   return { ...form, ...Object.fromEntries(Object.entries(values).filter(isAnswer)) }
 }
 
-/** Trims all values except the password. */
+/** Trims all values except the password, which may contain spaces. */
 export function toRequest(form: SetupForm): SetupForm {
   const trimmed = Object.entries(form).map(([name, value]) => [name, value.trim()])
   return { ...mergeValues(form, Object.fromEntries(trimmed)), adminPassword: form.adminPassword }

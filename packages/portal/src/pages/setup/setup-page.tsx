@@ -31,7 +31,7 @@ export function SetupPage() {
   )
 }
 
-/** One step with its fields. Enter continues. */
+// The fields are in a form, so that the Enter key continues.
 function Step({ setup }: { setup: Setup }) {
   const section = useFirstField<HTMLElement>()
   const { step, failure, next, back } = setup
@@ -52,7 +52,7 @@ function Step({ setup }: { setup: Setup }) {
   )
 }
 
-/** The steps; completed ones are links. */
+/** The list of steps. Completed steps are links. */
 export function Progress({ step }: { step: StepName }) {
   const currentIndex = indexOfStep(step)
   return (
@@ -77,7 +77,7 @@ export function Progress({ step }: { step: StepName }) {
   )
 }
 
-/** All values except secrets, with links to their steps. */
+/** All values except secrets, with links to the steps that change them. */
 export function Review({ setup: { form } }: { setup: Setup }) {
   const { platformName, timezone, publicUrl, adminUsername, adminEmail } = form
   return (

@@ -125,10 +125,10 @@ const TokenHint = ({ setup: { hint } }: StepProps) => (
   </Loaded>
 )
 
-/** Browsers omit UTC. */
+// Browsers do not include UTC.
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
-/** A time zone field with search. */
+// The list is searchable, because there are hundreds of time zones.
 function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | 'onChange'> & { value: string }) {
   const id = useId()
   const nowMs = useNow()
@@ -145,7 +145,7 @@ function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | '
         list={id}
         autoComplete="off"
         spellCheck={false}
-        // Selects the text, because the list shows matches of the whole text.
+        // Selected text is replaced by typing; otherwise the list would show only matches of the current value.
         onFocus={(event) => event.currentTarget.select()}
       />
       <datalist id={id}>

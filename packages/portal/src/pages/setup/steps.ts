@@ -1,7 +1,7 @@
 import type { ApiError } from '../../api/api-error.ts'
 import { type SetupForm, errorOf } from './setup-form.ts'
 
-/** The steps of the wizard in order, with their fields. */
+/** The steps of the wizard in order, with the fields of each. */
 export const steps = [
   { name: 'welcome', title: 'Welcome', fields: [] },
   { name: 'platform', title: 'Platform', fields: ['platformName', 'timezone'] },
@@ -24,7 +24,7 @@ export const stepFrom = (name: StepName, by: number): StepName => {
   return steps[place]?.name ?? 'welcome'
 }
 
-/** The requested step, or the first incomplete one before it. */
+/** The requested step, or an earlier one that is incomplete. */
 export function reachable(requested: string | undefined, form: SetupForm): StepName {
   const place = indexOfStep(requested)
   const isOpen = (fields: readonly (keyof SetupForm)[]) =>
@@ -33,7 +33,7 @@ export function reachable(requested: string | undefined, form: SetupForm): StepN
   return (open ?? steps[place] ?? steps[0]).name
 }
 
-/** The first step with a rejected field; undefined if none is rejected. */
+/** The first step with a field that the platform has rejected. Undefined if it has rejected none. */
 export function rejectedStep({ details }: ApiError): StepName | undefined {
   const rejected = new Set(details.map(({ path }) => path.split('/')[1]))
   return steps.find(({ fields }) => fields.some((name) => rejected.has(name)))?.name

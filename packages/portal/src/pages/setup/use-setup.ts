@@ -35,16 +35,16 @@ export interface Setup {
   form: SetupForm
   passwordConfirmation: string
   setPasswordConfirmation: (typed: string) => void
-  /** The platform's error for this step. */
+  /** Error of the platform for this step. */
   failure: unknown
   hint: UseQueryResult<string>
   update: (values: Partial<SetupForm>) => void
-  /** Continues with the values of the form. Throws the platform's error. */
+  /** Continues with the values of the form. Throws the error of the platform. */
   next: (values: FormValues) => Promise<void>
   back: () => void
 }
 
-/** Stores all values except secrets in a cookie until setup is complete. */
+/** State of the wizard. All values except secrets are stored in a cookie until setup is complete. */
 export function useSetup(): Setup {
   const [draft] = useState(readDraft)
   const [form, setForm] = useState(() => initialForm(draft))
@@ -74,7 +74,7 @@ export function useSetup(): Setup {
     try {
       await signIn({ refreshToken })
     } catch {
-      // Setup is complete, and the user can sign in with the password.
+      // Setup is complete, so the user can sign in with the password.
       return leave()
     }
     return navigate({ to: '/dashboard', replace: true })

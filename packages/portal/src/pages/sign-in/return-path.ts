@@ -1,8 +1,8 @@
 import { portalPath } from '@platform/contract/portal-paths'
 
-/** These pages redirect signed-in users. */
+// These pages redirect signed-in users.
 const beforeSignIn = /^\/(sign-in|setup)([/?#]|$)/
 
-/** The return path of an address, or undefined if it could lead to another site. The address may be forged. */
+/** Validates the return path of an address, which may be forged. Returns undefined if it could lead to another site. */
 export const safeReturnPath = (text: string | undefined): string | undefined =>
   text !== undefined && portalPath.test(text) && !beforeSignIn.test(text) ? text : undefined

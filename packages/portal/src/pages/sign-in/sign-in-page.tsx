@@ -68,10 +68,10 @@ const choicesQuery = {
   meta: publicQuery,
 }
 
-/** The longest return path that the platform stores. */
+// The maximum length that the platform stores.
 const maxReturnPath = 500
 
-/** Other ways to sign in. Directory users use the password form. */
+/** The identity providers. Users of directories sign in with the password form. */
 export function Providers({ returnTo }: { returnTo: string | undefined }) {
   const { data, error, refetch } = useQuery(choicesQuery)
   const { publicUrl } = useSuspenseQuery(configurationQuery).data
@@ -105,7 +105,7 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
   )
 }
 
-/** The start URL of a provider: only at this platform, by this or its public origin. */
+// Only URLs of this platform are accepted, at its current or its public origin.
 function startUrl(
   { authorizeUrl }: Schemas['SignInChoice'],
   returnTo: string | undefined,

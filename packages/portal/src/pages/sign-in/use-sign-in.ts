@@ -7,12 +7,12 @@ import { type SignInProof, signIn } from '../../api/sign-in.ts'
 import { defined } from '../../lib/search.ts'
 import { safeReturnPath } from './return-path.ts'
 
-/** Codes that this page has exchanged: each works once, and effects may run twice. */
+// A code works only once, and React may run an effect twice.
 const exchangedCodes = new Set<string>()
 
 export type SignInState = ReturnType<typeof useSignIn>
 
-/** Signs in by the address's code, an existing session or the form. */
+/** Signs in with the code of the address, an existing session, or the form. */
 export function useSignIn() {
   const search = useSearch({ from: '/sign-in' })
   const navigate = useNavigate()
@@ -44,7 +44,7 @@ export function useSignIn() {
     })
   }
   const continueIfSignedIn = async () => {
-    // A user who was just redirected here has no session.
+    // Cached state means that the user was just redirected here and has no session.
     if (queries.getQueryState(meQuery.queryKey) !== undefined) return
     const me = await queries.fetchQuery(meQuery).catch(() => undefined)
     if (me !== undefined) await continueToPage()
@@ -57,7 +57,7 @@ export function useSignIn() {
   return { signInWithPassword, failure, returnTo, isExchanging }
 }
 
-/** Messages for error codes of a provider sign-in. */
+// Error codes of a sign-in with an identity provider.
 const providerMessages: Readonly<Record<string, string>> = {
   sign_in_expired: 'The sign-in expired or was started in another browser. Start again.',
   provider_unavailable: 'This provider is disabled. Choose another one or contact an administrator.',
@@ -71,7 +71,7 @@ const providerMessages: Readonly<Record<string, string>> = {
 
 const unknownFailure = 'The sign-in with the identity provider failed. Try again.'
 
-/** The error of a failed provider sign-in. Unknown codes and trace ids of the address are not shown. */
+// The address may be forged, so unknown codes and malformed trace ids are not shown.
 function providerFailure(code: string, traceId: string | undefined): ApiError {
   const message = Object.hasOwn(providerMessages, code) ? providerMessages[code] : unknownFailure
   return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })
@@ -81,7 +81,7 @@ const isTraceId = (text: string | undefined): boolean => text !== undefined && /
 
 const timeFormat = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
-/** Adds the time of the next attempt to a rate limit error. */
+// A rate limit error should say when the next attempt is possible.
 function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)

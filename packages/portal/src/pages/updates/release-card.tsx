@@ -12,17 +12,17 @@ import { UpdateDialog, type UpdateRequest } from './update-dialog.tsx'
 import styles from './updates.module.css'
 import { checkQuery, type UpdateCheck } from './use-updates.ts'
 
-/** Older results are shown as outdated. */
+// Older results are marked as outdated.
 const freshMs = 120_000
 
 type ReleaseState = Omit<UpdateCheck, 'refused' | 'checkedAt'> & Partial<Pick<UpdateCheck, 'refused' | 'checkedAt'>>
 
-/** Current and available versions with their actions, disabled during an update. */
+/** The current and the available version with their actions, which are disabled during an update. */
 export function ReleaseCard({ isBusy, onStarted }: { isBusy: boolean; onStarted: (jobId: string) => void }) {
   const check = useQuery(checkQuery)
   const summary = useSummary()
   const [request, setRequest] = useState<UpdateRequest>()
-  // If releases cannot be read, the summary has the last result.
+  // If the releases cannot be read, the summary has the last result.
   const release: ReleaseState | undefined = check.data ?? summary.data?.update
   const isStale =
     release?.checkedAt !== undefined && check.isSuccess && check.dataUpdatedAt - Date.parse(release.checkedAt) > freshMs
@@ -113,7 +113,7 @@ const Versions = ({ release }: { release: ReleaseState }) => (
   </>
 )
 
-/** The release's author chose the URL: only https becomes a link. */
+// The author of the release chose the URL, so only https becomes a link.
 function Notes({ url }: { url: string }) {
   const href = secureLink(url)
   if (href === undefined) return <span>{url}</span>
@@ -125,6 +125,5 @@ function Notes({ url }: { url: string }) {
   )
 }
 
-/** The URL of a link; undefined if it is not https. */
 const secureLink = (url: string): string | undefined =>
   URL.canParse(url) && new URL(url).protocol === 'https:' ? new URL(url).href : undefined

@@ -34,7 +34,7 @@ const texts = {
   },
 } as const
 
-/** Confirms an update; requires a second confirmation while jobs run. */
+/** Confirms an update. A second confirmation is required while jobs are running. */
 export function UpdateDialog({ request, onClose, onStarted }: UpdateDialogProps) {
   const [hasJobs, setHasJobs] = useState(false)
   const [isForced, setIsForced] = useState(false)

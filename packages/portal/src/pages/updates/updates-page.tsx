@@ -26,7 +26,7 @@ export const UpdatesPage = () => (
 
 function Updates() {
   const { running } = useHistory()
-  // Keeps showing an update after its end.
+  // Stays set after the end of the update, so that the result remains visible.
   const [followed, setFollowed] = useState<string>()
   if (running !== undefined && running.id !== followed) setFollowed(running.id)
   return (
@@ -47,7 +47,7 @@ function titleOf({ type, payload: { targetVersion, previousVersion } }: Operatio
   return `${what} ${String(targetVersion)} from ${String(previousVersion)}`
 }
 
-/** The portal is part of the release. */
+// The portal is part of the release, so an open tab is outdated after an update.
 const ReloadNote = ({ status }: Operation) =>
   status === 'Completed' && (
     <p>
@@ -82,7 +82,7 @@ export function HistoryCard() {
   )
 }
 
-/** The list has no versions, so each finished job is read once. */
+// The list of jobs has no versions, so each job is read separately.
 function VersionLink({ id, type }: JobSummary) {
   const { data } = useQuery({ ...operationQuery(id), refetchInterval: false })
   const version = data?.payload['targetVersion']

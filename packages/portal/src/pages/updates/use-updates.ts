@@ -9,12 +9,12 @@ export type JobSummary = Schemas['JobSummary']
 const minuteMs = 60_000
 const shownJobs = 8
 
-/** Each check reads the release repository, so there is no polling. */
+/** The result of an update check. It is not polled, because each check reads the release repository. */
 export const checkQuery = queryOptions({
   queryKey: ['updates', 'check'],
   queryFn: () => unwrap(api.GET('/api/v1/platform/updates/check')),
   staleTime: minuteMs,
-  // The platform has already retried an unreachable repository.
+  // The platform has already retried if the repository is unreachable.
   retry: (failures, error) =>
     failures < 3 && error instanceof ApiError && error.isTransient && !isApiError(error, 'release_source_unreachable'),
 })
@@ -24,7 +24,7 @@ const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobS
 
 const runs = ({ completedAt }: JobSummary): boolean => completedAt === undefined
 
-/** Updates and rollbacks, newest first. Polls, because other administrators may start one. */
+// Other administrators may start an update, so the history is polled.
 const historyQuery = queryOptions({
   queryKey: ['updates', 'history'],
   queryFn: async () => {

@@ -18,7 +18,7 @@ interface RolesFieldProps {
   problem: string | undefined
 }
 
-/** The roles with their permissions. Roles that the user may not grant cannot be changed. */
+/** Selects roles and shows their permissions. Roles that the user may not grant are disabled. */
 export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
   const query = useQuery(rolesQuery)
   return (

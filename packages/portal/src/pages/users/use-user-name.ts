@@ -2,10 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 
-/** Other users are shown by id. */
+// Users beyond the first page are shown by id.
 const pageSize = 100
 
-/** The name of a user; undefined if the caller may not read users. One request for all names. */
+/** The name of a user, or undefined if the caller may not read users. All names are loaded by one request. */
 export function useUserName(userId: string): string | undefined {
   const me = useMe()
   const mayReadUsers = useHasPermission('users:admin')

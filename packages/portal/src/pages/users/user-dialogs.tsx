@@ -12,7 +12,7 @@ import { type Role, RolesField } from './roles.tsx'
 
 interface CreateUserProps {
   onClose: () => void
-  /** Creates the first administrator of an organisation without users. */
+  /** If set, the user becomes the first administrator of this organisation. */
   organisation?: Schemas['Organisation']
 }
 
@@ -59,7 +59,7 @@ export function EditUser({ id, onClose }: { id: string; onClose: () => void }) {
   const query = useQuery({
     queryKey: ['users', 'one', id],
     queryFn: () => unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
-    // Never refetches during an edit and never shows outdated values.
+    // A refetch would reset the form during an edit, and cached values could be outdated.
     refetchOnWindowFocus: false,
     gcTime: 0,
   })
@@ -83,7 +83,7 @@ const isRole = (name: string): name is Role =>
 
 function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
-  // The values when the form was opened.
+  // The values when the form was opened. Later changes of other users are not edits of this form.
   const [before] = useState(user)
   const [roles, setRoles] = useState<Role[]>(before.roles.filter(isRole))
   const me = useMe()
@@ -91,7 +91,7 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const hasNoRoles = roles.length === 0
   const save = async ({ email = '', password = '' }: FormValues) => {
     if (hasNoRoles) return
-    // Sends changed fields only, because other users may change the rest.
+    // Only changed fields are sent, because other users may have changed the others.
     const body = {
       ...(email.trim() !== before.email && { email: email.trim() }),
       ...(roles.toSorted().join() !== before.roles.toSorted().join() && { roles }),

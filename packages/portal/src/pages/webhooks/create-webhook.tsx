@@ -9,7 +9,7 @@ import { webhooksKey } from './deliveries.tsx'
 import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
 
-/** Adds a webhook and shows its secret once. */
+/** Adds a webhook and shows its secret, which the platform returns only once. */
 export function CreateWebhook({ onClose }: { onClose: () => void }) {
   const [secret, setSecret] = useState<string>()
   return (

@@ -30,10 +30,10 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const params = { path: { id: webhook.id } }
-  // The values when the form was opened or saved: later changes of other users are not edits of this form.
+  // The values when the form was opened or saved. Later changes of other users are not edits of this form.
   const [before, setBefore] = useState(webhook)
   const [events, setEvents] = useState(before.events)
-  // Follows the stored state until the user changes it: the platform may disable the webhook.
+  // Undefined until the user changes it, because the platform may disable the webhook while the form is open.
   const [chosen, setChosen] = useState<boolean>()
   const [isRemoving, setIsRemoving] = useState(false)
   const [isTesting, setIsTesting] = useState(false)
@@ -56,7 +56,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
     await expectNoBody(api.DELETE('/api/v1/webhooks/{id}', { params }))
     showToast('Webhook removed')
     onClose()
-    // Without the deliveries of the removed webhook.
+    // The deliveries of the removed webhook must not be fetched again.
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
   }
   const test = async () => {
@@ -111,7 +111,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
 const DisabledReason = ({ at }: { at: string }) => (
   <span>
     Disabled by the platform (<Time at={at} />
-    ): 20 consecutive attempts failed, or the receiver returned 410 Gone. Enable it onRedeliver once it responds.
+    ): 20 consecutive attempts failed, or the receiver returned 410 Gone. Enable it again once it responds.
   </span>
 )
 

@@ -26,11 +26,12 @@ export function subscriptionText(name: string): string {
 
 type Subscription = Schemas['WebhookCreation']['events'][number]
 
-/** Names come from the platform's catalog, and the API rejects unknown ones. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see above
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the API rejects unknown names
 export const subscriptionsOf = (names: readonly string[]): Subscription[] => names as Subscription[]
 
-/** Selects all events, areas or single events. A selected area disables its events. */
+/**
+ * Selects all events, areas of events, or single events. A selected area includes its events, which are then disabled.
+ */
 export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   const id = useId()
   const query = useQuery({
@@ -79,7 +80,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   )
 }
 
-/** Removes choices that the new one includes. */
+// A selected area replaces its single events.
 function withChoice(chosen: readonly string[], name: string, isChosen: boolean): string[] {
   const others = chosen.filter((each) => each !== name)
   if (!isChosen) return others
@@ -88,7 +89,7 @@ function withChoice(chosen: readonly string[], name: string, isChosen: boolean):
   return [...others.filter((each) => area === undefined || !each.startsWith(area)), name]
 }
 
-/** `platform.job.started` belongs to `job`. */
+// For example, `platform.job.started` belongs to the area `job`.
 function areasOf(types: readonly string[]): Map<string, string[]> {
   const areas = new Map<string, string[]>()
   for (const type of types) {

@@ -13,7 +13,7 @@ type Point = Schemas['HistoryPoint']
 const seriesOf = (names: readonly string[]): ChartData['series'] =>
   names.map((name) => ({ name, variant: variantOf(name) }))
 
-/** In stacking order, from the bottom. */
+// Stacking order, from the bottom.
 const clusterStatuses = ['Healthy', 'Pending', 'Degraded', 'Offline'] as const
 const finalStatuses = ['Completed', 'Cancelled', 'Failed'] as const
 const clusterSeries = seriesOf(clusterStatuses)

@@ -14,7 +14,7 @@ import styles from './widgets.module.css'
 const statuses = ['Offline', 'Degraded'] as const
 const pageSize = 8
 
-/** Offline and degraded clusters, worst first. Requests nothing while the summary counts none. */
+/** Offline and degraded clusters, worst first. The list is requested only if the summary counts any. */
 export const Attention = () => (
   <Loaded query={useSummary()} what="the numbers">
     {({ clusters }) => <AttentionList counts={statuses.map((status) => clusters?.byStatus[status] ?? 0)} />}
@@ -34,7 +34,7 @@ function AttentionList({ counts }: { counts: readonly number[] }) {
       return (await Promise.all(pages)).flatMap(({ items }) => items).slice(0, pageSize)
     },
     placeholderData: keepPreviousData,
-    // The summary triggers a refetch; this covers changes that cancel each other out.
+    // Changed counts trigger a refetch. The poll covers changes that leave the counts the same.
     refetchInterval: pollEvery(60),
   })
   if (!hasAny) {
@@ -92,7 +92,7 @@ export function RecentJobs() {
   )
 }
 
-/** Refetches when the unread count changes; does not poll. */
+/** The newest unread notifications. They are refetched when the unread count of the summary changes. */
 export function Unread() {
   const query = useQuery({
     queryKey: ['notifications', 'newest unread'],

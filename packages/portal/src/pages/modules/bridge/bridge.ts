@@ -8,27 +8,27 @@ import {
 } from './messages.ts'
 import { isModulePath } from './module-path.ts'
 
-/** Concurrent calls of a page. A page that calls in a loop must not block the portal. */
+// A page that sends requests in a loop must not block the portal.
 const maxConcurrentCalls = 10
 
 interface BridgeOptions extends Omit<CallOptions, 'signal'> {
   moduleId: string
   context: () => FrameContext
   send: (message: PortalMessage) => void
-  /** Opens another page of the module; the path is already validated. */
+  /** Opens another page of the module. The path is already validated. */
   open: (path: string) => void
 }
 
-/** The portal's side of the bridge to a module's page. */
+/** The portal's side of the message channel to a module's page. */
 export interface Bridge {
-  /** Handles a message whose origin is verified. */
+  /** Handles a message whose source is already verified. */
   receive: (data: unknown) => void
-  /** Sends the context again, if the page requested it before. */
+  /** Sends the context if the page has requested it before. */
   sendContext: () => void
   end: () => void
 }
 
-/** Serves a module's page. Ignores invalid messages. */
+/** Connects a module's page to the portal. Invalid messages are ignored. */
 export function openBridge({ moduleId, context, send, open, ...options }: BridgeOptions): Bridge {
   const controller = new AbortController()
   let activeCalls = 0
@@ -58,7 +58,7 @@ export function openBridge({ moduleId, context, send, open, ...options }: Bridge
   return { receive, sendContext, end: () => controller.abort() }
 }
 
-/** Allowed methods, headers and sizes of calls. */
+// Requests of a page are limited to these methods, headers and sizes.
 const allowedMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
 const allowedHeaders = new Set([
   'accept',
@@ -72,7 +72,7 @@ const allowedHeaders = new Set([
   'if-unmodified-since',
 ])
 const maxRequestBytes = 4 * 1024 * 1024
-/** The limit after decompression: 4.5 MB on the wire may be a thousand times that. */
+// Applies after decompression, because a compressed response of 4.5 MB can be a thousand times as large.
 const maxResponseBytes = 8 * 1024 * 1024
 
 export interface CallOptions {
@@ -82,7 +82,7 @@ export interface CallOptions {
   signal: AbortSignal
 }
 
-/** Makes a call for a page. Returns a response for every outcome. */
+// Never rejects: the page receives a response for every request.
 async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
   const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
@@ -106,18 +106,18 @@ function requestOf({ method, path, headers, body }: CallMessage, options: CallOp
     return new Request(`${origin}${path}`, {
       method,
       headers: Object.entries(headers).filter(([name]) => allowedHeaders.has(name.toLowerCase())),
-      // A redirect may leave the module's paths.
+      // A redirect could lead outside of the module's paths.
       redirect: 'error',
       signal,
       ...(body !== undefined && { body }),
     })
   } catch {
-    // A GET with a body, or an invalid header.
+    // `Request` rejects a GET with a body and invalid headers.
     return 'not_allowed'
   }
 }
 
-/** The text of a response; undefined if it exceeds the limit. */
+// Returns undefined if the body exceeds the limit.
 async function textOf({ body }: Response): Promise<string | undefined> {
   if (body === null) return ''
   const decoder = new TextDecoder()

@@ -1,12 +1,10 @@
-/**
- * Messages between a module's page and the portal. The page runs in a sandbox with an opaque origin, without cookies,
- * so it calls its API through the portal. docs/modules.md is the reference.
- */
+// Messages between a module's page and the portal. The page runs in a sandbox with an opaque origin and without
+// cookies, so it sends its API requests through the portal. docs/modules.md is the reference.
 
-/** From the page: a call of the module's API. */
+/** Message from the page: an API request. */
 export interface CallMessage {
   platform: 'request'
-  /** Returned with the response. */
+  /** Chosen by the page and returned with the response. */
   id: string | number
   method: string
   path: string
@@ -14,13 +12,13 @@ export interface CallMessage {
   body: string | undefined
 }
 
-/** From the page: `hello` requests the context, `open` shows another page. */
+/** Message from the page. `hello` requests the context; `open` shows another page. */
 export type PageMessage = CallMessage | { platform: 'hello' } | { platform: 'open'; path: string }
 
-/** Why a call failed. */
+/** Why a request failed. */
 export type CallError = 'not_allowed' | 'too_large' | 'too_many' | 'unreachable'
 
-/** To the page: the response to a call. With `error`, the status is 0. */
+/** Message to the page: the response to a request. If `error` is set, `status` is 0. */
 export interface ResponseMessage {
   platform: 'response'
   id: string | number
@@ -32,9 +30,9 @@ export interface ResponseMessage {
 
 export interface FrameContext {
   theme: 'light' | 'dark'
-  /** A BCP 47 tag. */
+  /** BCP 47 language tag. */
   locale: string
-  /** An IANA time zone. */
+  /** IANA time zone name. */
   timeZone: string
 }
 
@@ -48,7 +46,7 @@ const isId = (id: unknown): id is string | number =>
 const isStringRecord = (value: unknown): value is Record<string, string> =>
   isObject(value) && Object.values(value).every((text) => typeof text === 'string')
 
-/** Parses a message; undefined if it is invalid. */
+/** Validates a message. Returns undefined if it is invalid. */
 export function parseMessage(data: unknown): PageMessage | undefined {
   if (!isObject(data)) return undefined
   const { platform, id, method = 'GET', path, headers = {}, body } = data

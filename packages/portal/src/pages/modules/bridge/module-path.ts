@@ -1,11 +1,11 @@
 const maxLength = 2000
 
-/** Allowed characters; others must be percent-encoded. The query is visible ASCII. */
+// Other characters must be percent-encoded. The query consists of visible ASCII.
 const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})+)+\/?)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
 
 /**
- * Whether a path, with or without a query, is at or below a base for every parser. Rejects ambiguous paths: dot
- * segments, encoded slashes, double escapes.
+ * Whether a path, with or without a query, is at or below a base path for every parser. Ambiguous paths are rejected:
+ * dot segments, encoded slashes and double escapes.
  */
 export function isModulePath(path: unknown, basePaths: readonly string[]): path is string {
   if (typeof path !== 'string' || path.length > maxLength) return false
@@ -20,7 +20,7 @@ export function isModulePath(path: unknown, basePaths: readonly string[]): path 
   return isUnambiguous && basePaths.some((base) => decodedPath === base || decodedPath.startsWith(`${base}/`))
 }
 
-/** Undefined for escapes that are not UTF-8. */
+// Escapes that are not UTF-8 make the path invalid.
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
