@@ -1,8 +1,8 @@
-/** Allowed imports between the parts of the repository: `npm run check` fails on any other import and on every cycle. */
+/** Allowed imports between packages. `npm run check` fails on any other import and on every cycle. */
 
 const packageOf = (name) => `^packages/${name}/`
 
-/** Part of the repository → the parts it may import. Tests and scripts may import anything. */
+/** Package → packages that it may import. Tests and scripts may import any package. */
 const layers = {
   contract: [],
   oci: [],
@@ -16,18 +16,18 @@ const layers = {
   cli: ['oci', 'sdk'],
 }
 
-/** Imports that a layer may make beyond that, each for one reason. */
+/** Additional files that a package may import. */
 const exceptions = {
-  // Authors build and check manifests with the platform's own rules.
+  // `plat module` validates manifests with the rules of the platform.
   cli: '^packages/(contract/src/manifest|core/src/modules/check-manifest)\\.ts$',
-  // The portal and the function that serves it agree on the list of pages.
+  // The portal and the function that serves it use the same list of pages.
   portal: '^packages/contract/src/portal-paths\\.ts$',
 }
 
-/** Packages that bundle only types of the API: they run on other machines, and versions may differ. */
+/** These packages run on other machines, with possibly different versions, so they import only types of the API. */
 const typesOnly = ['relay', 'sdk', 'portal', 'cli']
 
-/** npm packages and Node modules that a package may load at run time; the others are not restricted. */
+/** Package → npm packages that it may load at run time. Other packages are not restricted. */
 const libraries = {
   contract: '/(zod|@hono/zod-openapi)/',
   oci: '/(tar-stream|zod)/',

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
 
-/** Tests that call the platform's code use emulators, with a table for each file. */
+/** These tests call use cases directly. They use emulators, with a table for each file. */
 const storeTests = [
   'test/core/**/*.test.ts',
   'test/functions/**/*.test.ts',
@@ -13,10 +13,10 @@ const portalTests = ['test/portal/**/*.test.ts']
 const conformanceTests = ['test/conformance/**/*.test.ts']
 const longTests = isLong ? [] : ['test/**/*.long.test.ts']
 
-/** Files share processes, which saves the start of each (test/support/reset-modules.ts); long runs isolate them. */
+/** Files share processes to save start time (see test/support/reset-modules.ts). Long runs isolate them. */
 const isolate = isLong
 
-/** Ends tests that hang. Generous, because machines may be slow. */
+/** Ends tests that hang. The limits are generous, because machines may be slow. */
 const timeoutMs = isLong ? 900_000 : 180_000
 
 /** `npm run verify` sets PLAT_VERIFY. */
@@ -40,12 +40,12 @@ export default defineConfig({
     hookTimeout: timeoutMs,
     expect: { poll: { timeout: 30_000 } },
     reporters: ['./test/support/summary-reporter.ts'],
-    // Successful tests print nothing. The claims of verifications are their result.
+    // Verifications print their figures. Other tests print only when they fail.
     silent: isVerification ? false : 'passed-only',
-    // Twice the cores, because tests wait for much of their time.
+    // More workers than cores, because tests spend much of their time waiting.
     maxWorkers: 4,
     maxConcurrency: 3,
-    // The platforms under test share compiled code.
+    // Platforms under test share the compile cache.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
     projects: [
       ...(isVerification ? [verification] : []),

@@ -4,7 +4,7 @@ import { scheduled } from '@platform/http/schedule'
 
 const start = scheduled('bootstrap', bootstrap)
 
-/** Deployments start the platform; operators may instead request a key rotation. */
+/** A deployment runs bootstrap; an operator's event may request a key rotation instead. */
 export const handler = (event?: unknown) => {
   const rotation = rotationIn(event)
   return rotation === undefined ? start(event) : scheduled('key rotation', () => ensureKeys(rotation))()

@@ -14,7 +14,7 @@ import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-/** The image reader is loaded by the first installation only. */
+/** Imported on demand, because the other requests do not need the image reader. */
 const installation = () => import('@platform/core/modules/install')
 
 export const handler = serve(

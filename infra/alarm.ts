@@ -4,43 +4,42 @@ import { prefix } from './stage.ts'
 export interface AlarmSpec {
   /** Number of the row in docs/operations.md#alarms. */
   number: number
-  /** Description for the operator. */
   description: string
   /** The metrics; `formula` combines several into one number and refers to them as m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** Threshold: alarms above this, or below that. */
+  /** The threshold is one of `above` and `below`. */
   above?: number
   below?: number
-  /** Evaluation period in minutes (default 5) and how many periods in a row. */
-  minutes?: number
-  times?: number
-  /** How missing data is treated. */
-  missing?: 'breaching' | 'notBreaching'
+  /** Length of an evaluation period (default 5), and the consecutive periods beyond the threshold (default 1). */
+  periodMinutes?: number
+  periods?: number
+  /** Whether a period without data counts as beyond the threshold; `notBreaching` by default. */
+  missingData?: 'breaching' | 'notBreaching'
 }
 
 export const sumOf = (metrics: readonly Metric[]): string =>
   `SUM([${metrics.map((_, index) => `m${index}`).join(', ')}])`
 
-/** Creates the alarm; it publishes to the topic when it starts and when it ends. */
+/** The alarm notifies the topic when it starts and when it ends. */
 export function alarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
-  const { number, description, above, below, times = 1, missing = 'notBreaching' } = spec
+  const { number, description, above, below, periods = 1, missingData = 'notBreaching' } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
     alarmDescription: `${description} See docs/operations.md, "Alarms", ${number}.`,
     ...metricQueries(spec),
-    evaluationPeriods: times,
+    evaluationPeriods: periods,
     threshold: above ?? below ?? 0,
     comparisonOperator: above === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
-    treatMissingData: missing,
+    treatMissingData: missingData,
     alarmActions: [topic.arn],
     okActions: [topic.arn],
   })
 }
 
-function metricQueries({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) {
-  const period = 60 * minutes
+function metricQueries({ metrics, formula, statistic, periodMinutes = 5 }: AlarmSpec) {
+  const period = 60 * periodMinutes
   if (formula !== undefined) {
     const terms = metrics.map((metric, index) => ({ id: `m${index}`, metric: { ...metric, period, stat: statistic } }))
     return { metricQueries: [{ id: 'result', expression: formula, returnData: true }, ...terms] }
@@ -50,7 +49,7 @@ function metricQueries({ metrics, formula, statistic, minutes = 5 }: AlarmSpec) 
   return { ...metric, period, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
 }
 
-/** The topic that alarms publish to. Only alarms of this account may publish. */
+/** Only alarms of this account may publish to the topic. */
 export function alarmTopic(): sst.aws.SnsTopic {
   const topic = new sst.aws.SnsTopic('Alarms', { transform: { topic: { name: `${prefix}-alarms` } } })
   const account = aws.getCallerIdentityOutput().accountId

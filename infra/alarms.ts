@@ -1,15 +1,15 @@
 import { alarm, alarmTopic, sumOf, type AlarmSpec } from './alarm.ts'
-import { hasConsumer, schedules, consumers, tableThrottles } from './metrics.ts'
+import { hasDeadLetterConsumer, schedules, consumers, tableThrottles } from './metrics.ts'
 import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric } from './metrics.ts'
 import { options } from './options.ts'
 import { queues } from './queues.ts'
 import { hasAlarms } from './stage.ts'
 
-/** The alarms of docs/operations.md#alarms, with instructions. */
+/** docs/operations.md#alarms has the instructions for each alarm. */
 
 const consumerErrors = consumers.map((name) => functionMetric('Errors', name))
 const scheduleErrors = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
-/** A password change verifies the old password first. */
+/** The function `users` verifies the old password on a password change. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
 const metricAlarms: Record<string, AlarmSpec> = {
@@ -27,7 +27,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     metrics: [gatewayMetric('Latency')],
     statistic: 'p95',
     above: 3000,
-    times: 3,
+    periods: 3,
   },
   'sweep-missing': {
     number: 3,
@@ -36,7 +36,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     metrics: [platformMetric('ScheduledRunDuration', 'schedule/sweep')],
     statistic: 'SampleCount',
     below: 1,
-    missing: 'breaching',
+    missingData: 'breaching',
   },
   'sweep-delayed': {
     number: 4,
@@ -44,7 +44,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     metrics: [platformMetric('SweepDelay', 'schedule/sweep')],
     statistic: 'Maximum',
     above: 180,
-    times: 3,
+    periods: 3,
   },
   'sweep-failures': {
     number: 4,
@@ -81,7 +81,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     metrics: [platformMetric('DeliveryFailures', 'queue/webhooks')],
     statistic: 'Sum',
     above: 100,
-    minutes: 15,
+    periodMinutes: 15,
   },
   'queue-consumer-errors': {
     number: 8,
@@ -124,13 +124,12 @@ const timeoutAlarms = schedules.map(({ name, timeoutSeconds }): [string, AlarmSp
     metrics: [functionMetric('Duration', name)],
     statistic: 'Maximum',
     above: 800 * timeoutSeconds,
-    times: 2,
+    periods: 2,
   },
 ])
 
-/**
- * Queue → seconds that a message may wait where 300 are too few: updates take long, and messages for webhooks and
- * modules that back off are delayed by up to 900 seconds.
+/** Queues whose messages may wait for more than 300 seconds: updates run for minutes, and retries of webhooks and
+ * modules are delayed by up to 900 seconds.
  */
 const longestWaitSeconds: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
 
@@ -143,15 +142,18 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
     statistic: 'Maximum',
     above,
   }
-  // Messages that SQS moves to a dead-letter queue do not count as sent. Where a function consumes the queue, its
-  // receives count.
+  // SQS does not count messages that it moves to a dead-letter queue as sent. If a function consumes that queue, the
+  // alarm counts receives.
   const deadLetters: AlarmSpec = {
     number: 6,
     description: `A message of the queue ${name} failed five times.`,
     metrics: [
-      queueMetric(hasConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible', deadLetter),
+      queueMetric(
+        hasDeadLetterConsumer(name) ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible',
+        deadLetter,
+      ),
     ],
-    statistic: hasConsumer(name) ? 'Sum' : 'Maximum',
+    statistic: hasDeadLetterConsumer(name) ? 'Sum' : 'Maximum',
     above: 0,
   }
   return [
@@ -160,7 +162,6 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
   ]
 })
 
-/** Undefined for stages without alarms. */
 export const topic = hasAlarms ? alarmTopic() : undefined
 
 if (topic) {

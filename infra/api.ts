@@ -5,8 +5,6 @@ import { defaultFunctionTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
 
-/** One function and one integration for each group of the route table, a route for each row, and the default route. */
-
 function integrate(name: string, target: ReturnType<typeof platformFunction>) {
   const { id, alias, function: lambda } = target
   const integration = new aws.apigatewayv2.Integration(`${id}Integration`, {
@@ -26,12 +24,11 @@ function integrate(name: string, target: ReturnType<typeof platformFunction>) {
   return { name, target: $interpolate`integrations/${integration.id}` }
 }
 
-const names = [...new Set(routes.map((route) => route.function))]
+const functionNames = [...new Set(routes.map((route) => route.function))]
 
-/** Functions that handle HTTP requests. */
-export const apiFunctionNames: readonly string[] = [...names, modulePaths.function, fallback.function]
+export const apiFunctionNames: readonly string[] = [...functionNames, modulePaths.function, fallback.function]
 
-const integrations = names.map((name) => {
+const integrations = functionNames.map((name) => {
   const ownRoutes = routes.filter((route) => route.function === name)
   const capabilities = [...new Set(ownRoutes.flatMap(({ endpoint }) => capabilitiesOf(endpoint)))]
   return integrate(name, platformFunction(name, { capabilities, timeoutSeconds: defaultFunctionTimeoutSeconds }))

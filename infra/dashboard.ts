@@ -107,7 +107,6 @@ const charts: readonly Chart[] = [
 const region = aws.getRegionOutput().region
 const [width, height, columns] = [8, 6, 3]
 
-/** Charts in reading order, three in a row. */
 const widgets = charts.map(({ title, statistic, metrics }, index) => ({
   type: 'metric',
   x: (index % columns) * width,

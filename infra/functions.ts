@@ -10,16 +10,14 @@ import { table } from './storage.ts'
 
 const functionPrefix = `${prefix}-fn`
 
-/** Name of the Lambda function. */
 export const functionNameOf = (name: string): string => `${functionPrefix}-${name.replaceAll('/', '-')}`
 
 /** The alias that every caller invokes; deployments and updates move it. */
 const liveAlias = 'live'
 
-/** A command that prints only the initial admin token. */
 export const adminTokenCommand = $interpolate`aws secretsmanager get-secret-value --secret-id ${initialAdminToken.name} --query SecretString --output text`
 
-/** Environment of all functions: names and addresses only. Functions fetch secrets when they need them. */
+/** Contains no secrets: functions fetch them when they need them. */
 const environment = {
   PLAT_TABLE: table.name,
   PLAT_API_URL: api.url,
@@ -55,10 +53,9 @@ const memory: Record<string, `${number} MB`> = {
   'queue/updates': '1024 MB',
 }
 
-/** Functions created so far → the version that their alias refers to. */
+/** Function → the version that its alias refers to. */
 export const versions: Record<string, $util.Output<string>> = {}
 
-/** A function with the alias that refers to its serving version. */
 export function platformFunction(
   name: string,
   {

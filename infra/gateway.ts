@@ -1,7 +1,7 @@
 import { options } from './options.ts'
 import { logRetention } from './stage.ts'
 
-/** Fields of the access log: only the route, never the query string. */
+/** Omits the path and the query string, because a sign-in callback carries its code there. */
 const accessLogFields = {
   time: '$context.requestTime',
   requestId: '$context.requestId',
@@ -16,7 +16,7 @@ const accessLogFields = {
 
 const { domain, domainCertificate } = options
 
-/** The gateway. The functions decide access and rate limits; the gateway's own throttling is a distant backstop. */
+/** The functions enforce access and rate limits; the gateway's throttling only stops floods. */
 export const api = new sst.aws.ApiGatewayV2('Api', {
   cors: false,
   accessLog: { retention: logRetention },

@@ -18,10 +18,10 @@ const arn = (service: string, name: $util.Input<string>) =>
 
 const sendGrant = (name: string): Grant[] => [{ actions: ['sqs:SendMessage'], resources: [queues[name].queue.arn] }]
 
-const read = (secret: aws.secretsmanager.Secret): Grant[] => [
+const readGrant = (secret: aws.secretsmanager.Secret): Grant[] => [
   { actions: ['secretsmanager:GetSecretValue'], resources: [secret.arn] },
 ]
-const write = (secret: aws.secretsmanager.Secret): Grant[] => [
+const writeGrant = (secret: aws.secretsmanager.Secret): Grant[] => [
   { actions: ['secretsmanager:PutSecretValue'], resources: [secret.arn] },
 ]
 
@@ -31,7 +31,6 @@ const moduleFunctions = arn('lambda', `function:${modulePrefix}-*`)
 const moduleRepositories = arn('ecr', `repository/${moduleRepository}/*`)
 const platformFunctions = arn('lambda', `function:${prefix}-fn-*`)
 
-/** Capability of the contract → IAM actions and resources. */
 const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'table:read': [
     {
@@ -57,11 +56,11 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'queue:webhooks': sendGrant('webhooks'),
   'queue:updates': sendGrant('updates'),
   'queue:modules': sendGrant('modules'),
-  'secret:signing-keys': read(signingKeys),
-  'secret:signing-keys-write': write(signingKeys),
-  'secret:initial-admin-token': read(initialAdminToken),
-  'secret:initial-admin-token-write': write(initialAdminToken),
-  'secret:registries': read(registries),
+  'secret:signing-keys': readGrant(signingKeys),
+  'secret:signing-keys-write': writeGrant(signingKeys),
+  'secret:initial-admin-token': readGrant(initialAdminToken),
+  'secret:initial-admin-token-write': writeGrant(initialAdminToken),
+  'secret:registries': readGrant(registries),
   'secret:identity': [{ actions: ['secretsmanager:GetSecretValue'], resources: [identitySecrets] }],
   'secret:identity-write': [{ actions: ['secretsmanager:CreateSecret'], resources: [identitySecrets] }],
   'secret:identity-remove': [{ actions: ['secretsmanager:DeleteSecret'], resources: [identitySecrets] }],
@@ -123,6 +122,5 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   ],
 }
 
-/** The statements for these capabilities. */
 export const grantsOf = (capabilities: readonly Capability[]): Grant[] =>
   capabilities.flatMap((capability) => (capability === 'asset:relay' ? [] : grants[capability]))

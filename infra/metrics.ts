@@ -5,14 +5,13 @@ import { functionNameOf } from './functions.ts'
 import { api } from './gateway.ts'
 import { table } from './storage.ts'
 
-/** A metric of CloudWatch: written by AWS, or by the functions. */
 export interface Metric {
   namespace: string
   metricName: string
   dimensions: Record<string, $util.Input<string>>
 }
 
-/** A metric that functions write. The Lambda function name in it distinguishes stages. */
+/** The Lambda function name contains the stage, so metrics of stages stay separate. */
 export const platformMetric = (metricName: MetricName, name: string): Metric => ({
   namespace: 'Platform',
   metricName,
@@ -49,7 +48,7 @@ export const tableMetric = (
   metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
-/** Writes throttled by an index: DynamoDB counts them for the index only. */
+/** DynamoDB counts writes that an index throttles only for the index. */
 const indexThrottles = (index: string): Metric => ({
   namespace: 'AWS/DynamoDB',
   metricName: 'WriteThrottleEvents',
@@ -69,13 +68,12 @@ export const tableThrottles: readonly Metric[] = [
 const queueOf = ({ trigger }: Task): string | undefined =>
   typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
 
-/** Queue consumers, including those of dead-letter queues. */
+/** Includes the consumers of dead-letter queues. */
 export const consumers = Object.entries<Task>(tasks).flatMap(([name, task]) => (queueOf(task) ? [name] : []))
 
 export const schedules = Object.entries<Task>(tasks).flatMap(([name, { trigger, timeoutSeconds }]) =>
   typeof trigger === 'object' && 'everySeconds' in trigger ? [{ name, timeoutSeconds }] : [],
 )
 
-/** Whether a function consumes the dead-letter queue. */
-export const hasConsumer = (queue: string): boolean =>
+export const hasDeadLetterConsumer = (queue: string): boolean =>
   Object.values<Task>(tasks).some((task) => queueOf(task) === `${queue}-dead-letter`)

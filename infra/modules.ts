@@ -1,6 +1,6 @@
 import { logRetentionDays, prefix } from './stage.ts'
 
-/** Name prefixes of the functions and image repositories that the platform creates for modules. */
+/** The platform creates a function and an image repository with these prefixes for each module. */
 
 export const modulePrefix = `${prefix}-mod`
 export const moduleRepository = `${prefix}/modules`
@@ -9,16 +9,16 @@ const account = aws.getCallerIdentityOutput().accountId
 const region = aws.getRegionOutput().region
 const { dnsSuffix } = aws.getPartitionOutput()
 
-/** The same in the account's registry, from which Lambda pulls images. */
+/** The repository prefix in the account's registry, from which Lambda pulls images. */
 export const moduleImages = $interpolate`${account}.dkr.ecr.${region}.${dnsSuffix}/${moduleRepository}`
 
-/** One log group for all modules, so that retention applies; Lambda's own groups never expire. */
+/** All modules share one log group, so that retention applies: the groups that Lambda creates never expire. */
 export const moduleLogGroup = new aws.cloudwatch.LogGroup('ModuleLog', {
   name: `/aws/lambda/${modulePrefix}`,
   retentionInDays: logRetentionDays,
 })
 
-/** A module's role: it may only write its log. */
+/** A module may only write its log. */
 export const moduleRole = new aws.iam.Role('ModuleRole', {
   name: `${prefix}-module`,
   assumeRolePolicy: aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' }),

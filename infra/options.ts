@@ -1,6 +1,6 @@
 /** Settings of the deployment itself; functions do not receive them. */
 
-/** Setting → pattern, and its description for the error message. */
+/** Setting → pattern, and a description of valid values for the error message. */
 const patterns = {
   PLAT_ALARM_EMAIL: [/^[^\s@,]+@[^\s@,]+\.[^\s@,]+$/, 'an e-mail address'],
   PLAT_DOMAIN: [/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'a domain name in lower case'],
@@ -13,7 +13,7 @@ const patterns = {
 
 export const optionNames: readonly string[] = Object.keys(patterns)
 
-/** Parses the settings. An empty value counts as unset. Throws one error that names every invalid value. */
+/** An empty value counts as unset. Throws one error that names all invalid settings. */
 export function optionsOf(environment: Record<string, string | undefined>) {
   const errors = Object.entries(patterns).flatMap(([name, [pattern, description]]) => {
     const value = environment[name]

@@ -1,7 +1,7 @@
 import { deadLetterRetentionSeconds, workQueues } from '../packages/contract/src/task.ts'
 import { prefix } from './stage.ts'
 
-/** A queue with its dead-letter queue. The visibility timeout is six times the consumer's timeout. */
+/** AWS recommends a visibility timeout of six times the consumer's timeout. */
 function createQueue(name: string, timeoutSeconds: number) {
   const id = `${name[0].toUpperCase()}${name.slice(1)}`
   const visibilityTimeout = `${timeoutSeconds * 6} seconds` as const

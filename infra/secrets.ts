@@ -1,6 +1,6 @@
 import { isProduction, prefix } from './stage.ts'
 
-/** Secrets. The platform writes their values itself, so that no secret passes through a deployment or its state. */
+/** The platform writes the values itself, so that no secret passes through a deployment or its state. */
 const secret = (id: string, name: string, description: string) =>
   new aws.secretsmanager.Secret(
     id,

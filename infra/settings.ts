@@ -29,14 +29,14 @@ export const settingNames = [
 /** Settings that name key files; functions receive the keys. */
 export const keyFileNames = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS'] as const
 
-/** Lambda limits the environment to 4 KiB; the rest holds names and addresses. */
+/** Lambda limits the environment to 4 KiB; names and addresses take the rest. */
 export const settingBytesMax = 1900
 
 type Environment = Record<string, string | undefined>
 
 /**
- * Settings of a deployment by the names that functions read. Key files are read here. An empty value counts as unset.
- * Throws one error that names every invalid setting, or the excess size.
+ * Returns the settings under the names that functions read, with keys in place of key files. An empty value counts as
+ * unset. Throws one error that names all invalid settings, or the excess size.
  */
 export function settingsOf(environment: Environment): Record<string, string> {
   const values = Object.fromEntries(settingNames.map((name) => [name, environment[name] || undefined]))
@@ -61,7 +61,6 @@ function sizeError(settings: [string, string][], bytes: number): Error {
   )
 }
 
-/** Keys from files and literal keys, as JSON; undefined if there are none. */
 function keysOf(owner: 'MODULE' | 'RELEASE', environment: Environment): string | undefined {
   const name = `PLAT_${owner}_TRUSTED_KEYS`
   const files = TrustedKeyFiles.safeParse(environment[name] ?? '')
@@ -70,7 +69,7 @@ function keysOf(owner: 'MODULE' | 'RELEASE', environment: Environment): string |
       `Invalid settings in the environment:\n  ${name}: ${files.error.issues.map(({ message }) => message).join(', ')}`,
     )
   }
-  const others: TrustedKey[] = JSON.parse(environment[`PLAT_${owner}_KEYS`] || '[]')
-  const keys = [...files.data, ...others]
+  const literalKeys: TrustedKey[] = JSON.parse(environment[`PLAT_${owner}_KEYS`] || '[]')
+  const keys = [...files.data, ...literalKeys]
   return keys.length === 0 ? undefined : JSON.stringify(keys)
 }

@@ -5,8 +5,8 @@ export const protectedStage = 'production'
 export const stageLengthMax = 20
 
 /**
- * What is wrong with a stage name, or undefined. Hyphens separate the parts of resource names, and roles match
- * prefixes: a hyphen in a stage name could match another stage.
+ * Returns the requirement that a name violates, or undefined. Roles match prefixes of resource names, so a hyphen in a
+ * stage name could match another stage.
  */
 export const stageNameError = (stage: string): string | undefined =>
   new RegExp(`^[a-z][a-z0-9]{0,${stageLengthMax - 1}}$`).test(stage)

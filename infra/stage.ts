@@ -5,7 +5,6 @@ const { stage } = $app
 const error = stageNameError(stage)
 if (error !== undefined) throw new Error(`The name of the stage "${stage}" ${error}.`)
 
-/** Production is protected from removal and retained. */
 export const isProduction = stage === protectedStage
 
 /**

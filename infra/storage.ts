@@ -2,13 +2,13 @@ import { tableIndexes, ttlAttribute } from '../packages/core/src/db/schema.ts'
 import { options } from './options.ts'
 import { isProduction } from './stage.ts'
 
-const names = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
+const fieldNames = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
 
 const { restoredTable } = options
 
-/** The table: on-demand capacity, point-in-time recovery of 35 days. */
+/** The component's defaults are on-demand capacity and point-in-time recovery of 35 days. */
 export const table = new sst.aws.Dynamo('Table', {
-  fields: Object.fromEntries(names.map((name) => [name, 'string' as const])),
+  fields: Object.fromEntries(fieldNames.map((name) => [name, 'string' as const])),
   primaryIndex: { hashKey: 'pk', rangeKey: 'sk' },
   globalIndexes: Object.fromEntries(
     Object.entries(tableIndexes).map(([name, [hashKey, rangeKey]]) => [
@@ -19,8 +19,8 @@ export const table = new sst.aws.Dynamo('Table', {
   ttl: ttlAttribute,
   deletionProtection: isProduction,
   transform: {
-    // A restored table replaces this one permanently: one deployment names it. Any other change that would replace the
-    // table, and so lose its data, fails.
+    // A deployment that names a restored table replaces this table with it permanently. Any other replacement would lose
+    // the data, so it fails.
     table: (args, resourceOptions) => {
       resourceOptions.protect = isProduction && restoredTable === undefined
       if (restoredTable === undefined) return

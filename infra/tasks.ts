@@ -4,11 +4,9 @@ import { canLoop } from './recursion.ts'
 import { queues } from './queues.ts'
 import { prefix } from './stage.ts'
 
-/** Functions without HTTP routes: queue consumers, schedules, and bootstrap. */
-
 type Target = ReturnType<typeof platformFunction>
 
-/** A failed message is redelivered alone; after five failures it goes to the dead-letter queue. */
+/** Lambda redelivers only the failed messages of a batch. */
 function consume({ id, alias }: Target, trigger: { queue: string; batchSize: number; maximumConcurrency: number }) {
   const { queue, deadLetter } = queues[trigger.queue.replace(/-dead-letter$/, '')]
   new aws.lambda.EventSourceMapping(`${id}Messages`, {
@@ -16,20 +14,20 @@ function consume({ id, alias }: Target, trigger: { queue: string; batchSize: num
     functionName: alias.arn,
     batchSize: trigger.batchSize,
     functionResponseTypes: ['ReportBatchItemFailures'],
-    // Two is Lambda's minimum. A limit of one protects the store; correctness does not depend on it.
+    // Lambda requires at least two. A limit of one only reduces the load on the table.
     scalingConfig: { maximumConcurrency: Math.max(2, trigger.maximumConcurrency) },
   })
 }
 
 /**
- * Functions that send messages which lead back to them on purpose: a batch continues with the next message. Lambda
- * would drop the sixteenth message as a loop.
+ * For functions whose messages lead back to them on purpose, such as a batch that continues with its next message.
+ * Lambda would drop the sixteenth message as a loop.
  */
 function allowLoop({ id, function: lambda }: Target) {
   new aws.lambda.FunctionRecursionConfig(`${id}Loop`, { functionName: lambda.name, recursiveLoop: 'Allow' })
 }
 
-/** The role of all schedules of this stage; it may only invoke their functions. */
+/** May only invoke the scheduled functions of this stage. */
 const scheduleRole = new aws.iam.Role('ClockRole', {
   name: `${prefix}-clock`,
   assumeRolePolicy: $jsonStringify({
@@ -53,7 +51,7 @@ function schedule({ id, alias, function: lambda }: Target, everySeconds: number,
       statements: [{ actions: ['lambda:InvokeFunction'], resources: [alias.arn] }],
     }).json,
   })
-  // The next run makes up for a missed or failed one; Lambda would retry twice.
+  // The next run makes up for a failed one, so Lambda's two default retries are disabled.
   new aws.lambda.FunctionEventInvokeConfig(`${id}Retries`, {
     functionName: lambda.name,
     qualifier: alias.name,

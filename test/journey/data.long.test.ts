@@ -39,7 +39,7 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 
   await expect(platform.command(`npm run -s restore -- '${file}'`)).rejects.toMatchObject({
-    stderr: expect.stringMatching(/^The folder .* contains data\. Move them/),
+    stderr: expect.stringMatching(/^The folder .* contains data\. Move it/),
   })
   const elsewhere = join(folder.path, 'elsewhere', 'data')
   await platform.command(`PLAT_DATA_DIR='${elsewhere}' npm run -s restore -- '${file}'`)

@@ -1,6 +1,6 @@
 import type { RegistryClient } from '@platform/oci/client'
 import { maxLayerBytes } from '@platform/oci/layer'
-import { broken, readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-folder'
+import { layoutError, readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-folder'
 import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 
 export async function importLayout(
@@ -11,7 +11,7 @@ export async function importLayout(
   const images: (Descriptor & { tag?: string })[] = []
   const signatures: (Manifest & { subject: Descriptor })[] = []
   const entries = await readIndex(folder)
-  if (entries === undefined) throw broken(folder, 'index.json')
+  if (entries === undefined) throw layoutError(folder, 'index.json')
   for (const entry of entries) {
     const tag = tagOf(entry)
     const { content, bytes } = await readManifest(folder, entry.digest)

@@ -7,7 +7,6 @@ import { projectDir } from './settings.ts'
 
 const run = promisify(execFile)
 
-/** A built file that functions serve, and its sources. */
 interface Asset {
   file: string
   /** Files, and folders with all files below them. */
@@ -84,7 +83,7 @@ interface AssetOptions {
   onOutdated?: (file: string, error: unknown) => void
 }
 
-/** Builds files that are missing or older than their sources. */
+/** Skips files that are newer than their sources. */
 export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
   await mkdir(assetsDir, { recursive: true })
   const selected = assets.filter(({ file }) => names?.includes(file) ?? true)
@@ -103,8 +102,8 @@ export async function buildAssets(assetsDir: string, { names, onOutdated }: Asse
 }
 
 /**
- * Replaces the file atomically, for platforms that start at the same time. Changes during a build are built at the next
- * start.
+ * Replaces the file atomically, because platforms may start at the same time. The file gets the start time of the build,
+ * so that the next start rebuilds it if a source has changed during the build.
  */
 async function replace(target: string, build: Asset['build']): Promise<void> {
   const draft = `${target}.${randomUUID()}`
@@ -118,16 +117,13 @@ async function replace(target: string, build: Asset['build']): Promise<void> {
   }
 }
 
-/**
- * Copies the built files to the data folder, where the functions of this platform read them: later builds must not
- * affect a running platform.
- */
+/** Copies the built files to the data folder, so that later builds do not affect a running platform. */
 export async function pinAssets(assetsDir: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await Promise.all(assets.map(({ file }) => copyFile(join(assetsDir, file), join(folder, file))))
 }
 
-/** The time of the newest change in milliseconds; 0 without files. */
+/** Newest modification time; 0 without files. */
 async function lastModifiedMs(paths: readonly string[]): Promise<number> {
   const times = paths.map(async (path) => {
     const entry = await stat(path).catch(() => undefined)

@@ -9,7 +9,7 @@ const exampleSetup = {
   adminPassword: 'choose-a-password',
 }
 
-/** The address of the portal, and the next steps for a platform without completed setup. */
+/** Returns the lines to print after the start. */
 export async function banner(apiUrl: string): Promise<string[]> {
   const response = await fetch(`${apiUrl}/api/v1/setup/status`)
   const status = SetupStatus.safeParse(await response.json())

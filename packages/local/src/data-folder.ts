@@ -8,23 +8,22 @@ import { StartError } from './start-error.ts'
 
 const layoutFile = 'layout-version'
 
-/** The layout of the data in a folder: 0 for data without a version, undefined without data. */
+/** Returns 0 for data without a layout version, undefined without data. */
 export async function layoutOf(dataDir: string): Promise<number | undefined> {
   const text = await readFile(join(dataDir, layoutFile), 'utf8').catch(() => undefined)
   if (text !== undefined) return Number(text)
   return (await readdir(join(dataDir, 'dynamodb')).catch(() => [])).length > 0 ? 0 : undefined
 }
 
-/** The error message for a data folder with another layout version. */
 export const layoutAdvice = (layout: number | undefined): string =>
-  `They have layout ${layout ?? 0}, and this version of the platform requires layout ${layoutVersion}. ` +
-  'Use the version that wrote them, or start with an empty folder (PLAT_DATA_DIR).'
+  `It has layout ${layout ?? 0}, and this version of the platform requires layout ${layoutVersion}. ` +
+  'Use the version that wrote it, or start with an empty folder (PLAT_DATA_DIR).'
 
-/** Claims the data folder for this process until disposed; fails while another platform uses it, or for another layout. */
+/** Claims the data folder for this process until disposed. Throws `StartError` if it is in use or has another layout. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  for (const part of ['dynamodb', 'sqs', 'secrets', 'registry']) {
-    await mkdir(join(dataDir, part), { recursive: true, mode: 0o700 })
+  for (const name of ['dynamodb', 'sqs', 'secrets', 'registry']) {
+    await mkdir(join(dataDir, name), { recursive: true, mode: 0o700 })
   }
   const lock = lockFile(join(dataDir, 'lock.sqlite'))
   if (lock === undefined) {

@@ -5,7 +5,6 @@ import { type EmbeddedRegistry, startEmbeddedRegistry } from './registry/embedde
 import { seedHello } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
-/** The modules that the platform provides: the embedded registry with the reference module. */
 export interface EmbeddedModules {
   registry: EmbeddedRegistry
   /** Public key (PEM) that verifies the platform's own modules. */
@@ -15,12 +14,10 @@ export interface EmbeddedModules {
   close: () => Promise<void>
 }
 
-/** Time limit for running downloads at a stop. */
+/** Time limit for downloads in progress when the platform stops. */
 const drainLimitMs = 1000
 
-/**
- * Starts the registry and then adds the reference module in the background. `assets` resolves when its file is built.
- */
+/** Adds the reference module in the background, once `assets` resolves. */
 export async function startEmbeddedModules(
   { dataDir, registryPort, assetsDir }: Pick<Settings, 'dataDir' | 'registryPort' | 'assetsDir'>,
   assets: Promise<void>,

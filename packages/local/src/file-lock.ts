@@ -1,11 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 
-/** SQLite's error code for a locked file. */
-const busy = 5
+const lockedErrorCode = 5
 
 /**
- * Takes a lock of the operating system through SQLite, which ends with the process. Blocks the process for up to
- * `waitMs`. Returns undefined if the lock is taken; dispose to release it.
+ * Takes an operating system lock through SQLite; the lock ends with the process. Blocks the thread for up to `waitMs`.
+ * Returns undefined if another process has the lock. Dispose the result to release it.
  */
 export function lockFile(path: string, waitMs = 0): Disposable | undefined {
   const lock = new DatabaseSync(path, { timeout: waitMs })
@@ -13,7 +12,7 @@ export function lockFile(path: string, waitMs = 0): Disposable | undefined {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
-    if (error instanceof Error && 'errcode' in error && error.errcode === busy) return undefined
+    if (error instanceof Error && 'errcode' in error && error.errcode === lockedErrorCode) return undefined
     throw error
   }
   return { [Symbol.dispose]: () => lock.close() }

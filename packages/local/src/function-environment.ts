@@ -3,43 +3,38 @@ import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
-/** The registry and the key of the platform's own modules. */
 export interface ModuleOrigin {
   /** `host:port` of the embedded registry. */
   registryHost: string
-  /** Public key (PEM) that verifies these modules. */
+  /** Public key (PEM) that verifies the platform's own modules. */
   ownKey: string
 }
 
-interface Host {
+interface Endpoint {
   url: string
   token: string
 }
 
-/** The addresses and settings known when functions start. */
 export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
   notifyUrl: string
-  /** Folder of the files that functions serve. */
+  /** Folder of the built files that functions serve. */
   assetsDir: string
   emulators: EmulatorAddresses
   queues: Queues
-  /** The settings of `releaseEnvironment`. */
+  /** Result of `releaseEnvironment`. */
   releases: Record<string, string>
-  /** The module host. */
-  host: Host
+  /** Address of the module host. */
+  host: Endpoint
 }
 
-/**
- * The complete environment of the functions: the platform's settings and addresses, nothing else of this machine.
- * `updateSupervisor` replaces the functions.
- */
+/** The complete environment of the functions: they get no other variables of this machine. */
 export function functionEnvironment(
   settings: Settings,
   context: EnvironmentContext,
-  updateSupervisor: Host,
+  updateSupervisor: Endpoint,
 ): Record<string, string> {
-  // Only the queue itself sends to a dead-letter queue.
+  // Functions never send to a dead-letter queue.
   const queues = [...context.queues].filter(([name]) => !name.endsWith('-dead-letter'))
   const queueUrls = queues.map(([name, { url }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, url])
   return {
@@ -61,7 +56,6 @@ export function functionEnvironment(
 
 const joinList = (...entries: (string | undefined)[]): string => entries.filter(Boolean).join(',')
 
-/** The sources of modules, and the keys that verify them. */
 export function moduleEnvironment(
   settings: Pick<Settings, 'functionEnvironment' | 'trustedKeys'>,
   origin: ModuleOrigin,

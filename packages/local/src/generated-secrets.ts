@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeDurably } from './emulators/secrets/durable-file.ts'
 
-/** A secret of this data folder that only its owner may read, generated at the first start. */
+/** Generates the secret at the first start. Only the owner of the data folder may read it. */
 async function loadOrCreateSecret(
   dataDir: string,
   name: string,
@@ -22,26 +22,28 @@ async function loadOrCreateSecret(
 
 const passwordFile = 'registry-password'
 
-/** The password for writing to the embedded registry. */
+/** The password of the only user who may write to the embedded registry. */
 export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
   loadOrCreateSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
-/** The generated password of this folder; rejects if no platform has run on it. */
+/** Rejects if no platform has run on the data folder. */
 export const readRegistryPassword = async (dataDir: string): Promise<string> =>
   (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
 
-const signingKey = (dataDir: string, name: string): Promise<string> =>
+const loadOrCreateSigningKey = (dataDir: string, name: string): Promise<string> =>
   loadOrCreateSecret(dataDir, name, async () => {
     const { generateKeyPair } = await import('@platform/oci/signature/key')
     return generateKeyPair().privateKeyPem
   })
 
-/** The private key (PEM) that signs the platform's own modules. */
-export const moduleSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'module-signing-key.pem')
+/** Private key (PEM) that signs the platform's own modules. */
+export const moduleSigningKey = (dataDir: string): Promise<string> =>
+  loadOrCreateSigningKey(dataDir, 'module-signing-key.pem')
 
-/** The private key (PEM) that signs releases in the platform's own registry. */
-export const releaseSigningKey = (dataDir: string): Promise<string> => signingKey(dataDir, 'release-signing-key.pem')
+/** Private key (PEM) that signs releases in the embedded registry. */
+export const releaseSigningKey = (dataDir: string): Promise<string> =>
+  loadOrCreateSigningKey(dataDir, 'release-signing-key.pem')
 
-/** The generated release key of this folder; rejects if no platform has run on it. */
+/** Rejects if no platform has run on the data folder. */
 export const readReleaseSigningKey = (dataDir: string): Promise<string> =>
   readFile(join(dataDir, 'release-signing-key.pem'), 'utf8')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Binds a server; port 0 picks a free one. Rejects if the address cannot be bound. */
+/** Port 0 selects a free port. Rejects if the address cannot be bound. */
 export async function listenAt(server: Server, host: string, port: number): Promise<AddressInfo> {
   server.listen(port, host)
   await once(server, 'listening')

@@ -26,29 +26,27 @@ import { explainListenError, StartError } from './start-error.ts'
 import { type Functions, startWork } from './events/start.ts'
 
 export interface Platform {
-  /** The address of the API. */
   url: string
-  /** The address for notifications of long polls. */
+  /** Address that functions call to end long polls. */
   notifyUrl: string
-  /** The address for updates of the functions. */
+  /** Address that functions call to update the platform. */
   updateSupervisor: UpdateSupervisor
   emulators: EmulatorAddresses
-  /** Stops the platform: running requests complete, and acknowledged changes are kept. */
+  /** Completes running requests and keeps all acknowledged changes. */
   stop: () => Promise<void>
 }
 
-/** Callbacks of a platform. */
 export interface PlatformOptions {
   log?: Log
   /** Called after each step of the start. */
   onProgress?: (step: string) => void
-  /** Called when the store has died; the platform cannot serve after that. */
+  /** Called when the store has failed; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
-  /** URL of a module of `EmulatorHooks`, for tests. */
+  /** URL of a module that exports `EmulatorHooks`, for tests. */
   emulatorHooks?: string
 }
 
-/** Less than the 28 seconds that a stop may take. */
+/** Must be less than the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
 /** Modules then have ten more seconds. */
 const moduleGraceMs = 5000
@@ -60,31 +58,31 @@ const gatewayRoutes: GatewayRoute[] = [
   ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 
-/** Starts the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
+/** Runs the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
 export async function startPlatform(settings: Settings, options: PlatformOptions = {}): Promise<Platform> {
   const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = options
-  await using parts = new AsyncDisposableStack()
-  parts.use(await claimDataFolder(settings.dataDir))
+  await using resources = new AsyncDisposableStack()
+  resources.use(await claimDataFolder(settings.dataDir))
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
-  parts.defer(() => gateway.drain(0))
+  resources.defer(() => gateway.drain(0))
 
   const onOutdated = (file: string, error: unknown) =>
     log('failed to rebuild an asset; the older one is used', { file, error })
   const assetsDir = join(settings.dataDir, 'assets')
   const assets = buildAssets(settings.assetsDir, { onOutdated }).then(() => pinAssets(settings.assetsDir, assetsDir))
   const embedded = await startEmbeddedModules(settings, assets, log)
-  parts.defer(embedded.close)
+  resources.defer(embedded.close)
   const origin = { registryHost: embedded.registry.host, ownKey: embedded.publicKey }
   const startingHost = startHost(settings, moduleEnvironment(settings, origin), log)
-  parts.defer(async () => (await startingHost.catch(() => undefined))?.close())
+  resources.defer(async () => (await startingHost.catch(() => undefined))?.close())
   const emulators = await startEmulators(settings.dataDir, onDeath, options.emulatorHooks)
-  parts.defer(emulators.close)
+  resources.defer(emulators.close)
   const queues = await provision(emulators, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
 
   const longPolls = createLongPolls()
   const notifications = await listenForNotifications(longPolls.notify)
-  parts.defer(notifications.close)
+  resources.defer(notifications.close)
   const host = await startingHost
   host.addEnvironment(awsEnvironment(emulators))
   const releases = await releaseEnvironment(settings, origin.registryHost)
@@ -102,7 +100,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const environmentFor = (updateSupervisor: UpdateSupervisor) =>
     functionEnvironment(settings, context, updateSupervisor)
   const running = await startFunctions(settings, environmentFor, log)
-  parts.defer(running.close)
+  resources.defer(running.close)
   const functions = { ...running, invoke: metrics.withMetrics(running.invoke) }
   await assets
   onProgress('portal')
@@ -118,20 +116,19 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     metrics,
   })
   const stopWork = startWork(settings, { emulators, queues, isCatalogScanned }, functions, log)
-  parts.defer(async () => {
+  resources.defer(async () => {
     longPolls.releaseAll()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
-    // Modules stay available for running requests, with a time limit.
+    // Modules stay available to running requests until the requests end or the time limit passes.
     const closed = Promise.race([drained, pause(moduleGraceMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
   await publishAddresses(settings, context, embedded.registry)
-  parts.defer(() => removeRuntimeFile(settings.dataDir))
-  return toPlatform(parts.move(), context, running.host)
+  resources.defer(() => removeRuntimeFile(settings.dataDir))
+  return toPlatform(resources.move(), context, running.host)
 }
 
-/** Starts the module host, with the registry settings of the functions. */
 const startHost = (
   { dataDir, moduleIsolation: mode, functionEnvironment: settings }: Settings,
   modules: Record<string, string>,
@@ -141,7 +138,7 @@ const startHost = (
     throw new StartError(`Modules cannot be run: ${cause.message}`, { cause })
   })
 
-/** Scans the sources of modules, so the catalog has the platform's own modules from the start. */
+/** The catalog then lists the platform's own modules from the start. */
 async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<boolean> {
   if (!names.includes('schedule/catalog')) return false
   try {
@@ -153,7 +150,7 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
   }
 }
 
-/** Publishes the platform's addresses to programs of the same user. */
+/** Commands of the same user read these addresses. */
 const publishAddresses = (
   { dataDir, functionEnvironment: names }: Settings,
   { apiUrl, emulators }: EnvironmentContext,
@@ -172,10 +169,10 @@ const publishAddresses = (
   })
 
 function toPlatform(
-  parts: AsyncDisposableStack,
+  resources: AsyncDisposableStack,
   { apiUrl: url, notifyUrl, emulators }: EnvironmentContext,
   updateSupervisor: UpdateSupervisor,
 ): Platform {
   let stopped: Promise<void> | undefined
-  return { url, notifyUrl, updateSupervisor, emulators, stop: () => (stopped ??= parts.disposeAsync()) }
+  return { url, notifyUrl, updateSupervisor, emulators, stop: () => (stopped ??= resources.disposeAsync()) }
 }

@@ -26,13 +26,13 @@ export interface Queue {
 export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 
-/** Creates the table and the queues if they are missing. */
+/** Creates the table and the queues if they are missing. Updates the settings of existing queues. */
 export async function provision(emulators: EmulatorAddresses, tableName: string): Promise<Queues> {
   const [queues] = await Promise.all([provisionQueues(emulators), provisionTable(emulators, tableName)])
   return queues
 }
 
-/** Creates the table as in the deployment; an existing one is not changed. */
+/** The same table as on AWS. An existing table is not changed. */
 async function provisionTable(emulators: EmulatorAddresses, tableName: string): Promise<void> {
   const client = new DynamoDBClient(clientSettings(emulators.dynamoDbUrl, emulators.accessKeyId))
   try {
@@ -55,7 +55,6 @@ async function enableExpiry(client: DynamoDBClient, TableName: string): Promise<
   await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }))
 }
 
-/** Creates the queues and their dead-letter queues, and updates the settings of existing ones. */
 async function provisionQueues(emulators: EmulatorAddresses): Promise<Queues> {
   const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
   try {

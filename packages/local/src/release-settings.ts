@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { releaseSigningKey } from './generated-secrets.ts'
 
-/** The repository of releases in the embedded registry, the default of `PLAT_RELEASE_SOURCE`. */
+/** Repository of releases in the embedded registry; the default of `PLAT_RELEASE_SOURCE`. */
 export const releaseRepository = 'platform/releases'
 
 interface ReleaseSettings {
@@ -11,7 +11,7 @@ interface ReleaseSettings {
   releaseKeys: readonly TrustedKey[]
 }
 
-/** The source of releases, and the keys that verify them: the platform's own and the operator's. */
+/** The keys that verify releases are the platform's own and the operator's. */
 export async function releaseEnvironment(
   { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
   registryHost: string,

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import * as z from 'zod'
 import { listenAt } from './listening.ts'
 
-/** A server on loopback for the functions of the same platform. */
 export interface RpcServer {
   /** `http://127.0.0.1:<port>` */
   url: string
@@ -16,27 +15,25 @@ export interface RpcRequest {
   query: URLSearchParams
 }
 
-/** Returns the JSON of the response, or nothing. */
+/** Returns the JSON of the response; undefined for a response without a body. */
 export type RpcHandler = (received: RpcRequest) => Promise<object | undefined>
 
 export interface RpcServerOptions {
-  /** The token that authorises callers. */
   token: string
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   port: number
-  /** By method and path: `GET /list`. */
+  /** Handlers by method and path: `GET /list`. */
   calls: Readonly<Record<string, RpcHandler>>
-  /** The public form of an error, sent with status 422; undefined for an internal one. */
+  /** Public form of an error, sent with status 422; undefined for an internal error. */
   failureOf: (error: unknown) => object | undefined
-  /** Called for every internal error. */
   onError: (error: unknown) => void
-  /** Maximum body size; unlimited by default. */
+  /** Maximum size of a request body; unlimited by default. */
   maxBytes?: number
 }
 
-/** Serves calls: 401 without the token, 404 for an unknown call, 400 for an invalid body. */
+/** Responds 401 without the token, 404 to an unknown call, 400 to an invalid body and 413 to a large one. */
 export async function serveRpc(options: RpcServerOptions): Promise<RpcServer> {
-  // A call may take as long as its work.
+  // No timeout, because a call may take as long as its work.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())
   })
@@ -59,7 +56,7 @@ async function respond(options: RpcServerOptions, request: IncomingMessage, resp
   const call = Object.hasOwn(calls, name) ? calls[name] : undefined
   if (!isEqual(request.headers.authorization, `Bearer ${token}`)) return send(response, 401)
   if (call === undefined) return send(response, 404)
-  const body = await read(request, maxBytes)
+  const body = await readBody(request, maxBytes)
   if (body === undefined) return send(response, 413)
   try {
     const result = await call({ body, query: new URLSearchParams(query) })
@@ -77,7 +74,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 const isEqual = (received = '', expected: string): boolean => timingSafeEqual(digest(received), digest(expected))
 
-async function read(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of request as AsyncIterable<Buffer>) {
@@ -93,5 +90,5 @@ function send(response: ServerResponse, status: number, body?: object): void {
   response.end(content)
 }
 
-/** The JSON of a body. Throws `SyntaxError`. */
+/** Throws `SyntaxError`. */
 export const jsonOf = ({ body }: RpcRequest): unknown => JSON.parse(body.toString())

@@ -23,9 +23,9 @@ function readSettings(): Settings {
 async function start(options: PlatformOptions): Promise<void> {
   const settings = readSettings()
   for (const name of settings.ignored) console.warn(`${name} is unknown and has no effect.`)
-  // This import reads the settings.
+  // Imported after validation, because the module reads the settings on import.
   const { startPlatform } = await import('./platform.ts')
-  print(`Starting the platform. Its data are in ${settings.dataDir}`)
+  print(`Starting the platform. Its data is in ${settings.dataDir}`)
   const onProgress = (step: string) => print(`  ${step}: ready after ${Math.round(performance.now())} ms`)
   const starting = startPlatform(settings, { onProgress, onDeath: fail, ...options })
   stopOnSignals(async () => (await starting).stop())
@@ -34,7 +34,6 @@ async function start(options: PlatformOptions): Promise<void> {
   for (const line of await banner(platform.url)) print(line)
 }
 
-/** Runs the platform with the settings of the environment until a signal stops it. */
 export async function run(options: PlatformOptions = {}): Promise<void> {
   // A closed output must not end the platform.
   process.stdout.on('error', () => undefined)

@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 
-/** How other programs of the same user find the running platform. */
+/** Addresses by which other programs of the same user find the running platform. */
 const RuntimeFile = z.object({
   processId: z.number(),
   apiUrl: z.string(),
@@ -11,16 +11,16 @@ const RuntimeFile = z.object({
   accessKeyId: z.string(),
   table: z.string(),
   adminTokenSecret: z.string(),
-  /** Core's default name, if absent. */
+  /** If absent, core's default name applies. */
   signingKeysSecret: z.string().optional(),
-  /** The embedded registry, and the only user with write access. */
+  /** The embedded registry, with the only user who may write to it. */
   registry: z.object({ host: z.string(), username: z.string(), password: z.string() }),
 })
 export type RuntimeFile = z.infer<typeof RuntimeFile>
 
 const pathIn = (dataDir: string): string => join(dataDir, 'runtime.json')
 
-/** Writes the file atomically; only its owner can read it. */
+/** Replaces the file atomically. Only its owner may read it. */
 export async function writeRuntimeFile(dataDir: string, content: RuntimeFile): Promise<void> {
   const draft = `${pathIn(dataDir)}.draft`
   await rm(draft, { force: true })
@@ -28,7 +28,7 @@ export async function writeRuntimeFile(dataDir: string, content: RuntimeFile): P
   await rename(draft, pathIn(dataDir))
 }
 
-/** Rejects if there is no file; a killed platform leaves an outdated one. */
+/** Rejects if there is no file. A killed platform leaves an outdated file. */
 export async function readRuntimeFile(dataDir: string): Promise<RuntimeFile> {
   return RuntimeFile.parse(JSON.parse(await readFile(pathIn(dataDir), 'utf8')))
 }

@@ -8,49 +8,45 @@ import * as z from 'zod'
 
 export interface Settings {
   host: string
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   port: number
   /** Absolute path of the folder with all state. */
   dataDir: string
-  /** Of the embedded registry; 0 picks a free one. */
+  /** Port of the embedded registry; 0 selects a free port. */
   registryPort: number
   functionThreads: number
   sweepIntervalSeconds: number
-  /** Interval of module supervision. */
   moduleSupervisionSeconds: number
-  /** The isolation of modules; `auto` selects the strongest that works here. */
+  /** `auto` selects the strongest isolation that works on this machine. */
   moduleIsolation: 'auto' | 'process' | 'container'
-  /** Public keys that verify modules, beside the platform's own. */
+  /** Public keys that verify modules, in addition to the platform's own. */
   trustedKeys: readonly TrustedKey[]
-  /** `registry/repository` of the platform's releases; the embedded registry's if absent. */
+  /** `registry/repository` of releases; the embedded registry by default. */
   releaseSource: string | undefined
-  /** Public keys that verify releases, beside the platform's own. */
+  /** Public keys that verify releases, in addition to the platform's own. */
   releaseKeys: readonly TrustedKey[]
-  /** The token for the metrics; without one only this machine may read them. */
+  /** Token that reads the metrics; without one, only this machine may read them. */
   metricsToken: string | undefined
-  /** Absolute path of the folder of the functions. */
+  /** Absolute path. */
   functionsDir: string
   /** Absolute path of the folder of built files. */
   assetsDir: string
-  /** `PLAT_…` names that are passed to the functions unchanged. */
+  /** `PLAT_…` variables of the functions. */
   functionEnvironment: Record<string, string>
-  /** `PLAT_…` names that are set but unknown, such as a mistyped one. */
+  /** Unknown `PLAT_…` names in the environment, such as mistyped ones. */
   ignored: readonly string[]
 }
 
-/** Thrown with a line for every invalid setting. */
+/** The message has one line for each invalid setting. */
 export class InvalidSettings extends Error {
   override readonly name = 'InvalidSettings'
 }
 
-/** The folder of the project. */
 export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
-const limit = (fallback: number) => integer(fallback, 1, 1_000_000)
+const rateLimit = (fallback: number) => integer(fallback, 1, 1_000_000)
 
-/**
- * Environment variables of the one-machine platform. The default rate limits are high, because its clients are trusted.
- */
+/** The default rate limits are high, because clients of a one-machine platform are trusted. */
 const Environment = z.object({
   PLAT_HOST: z.string().default('127.0.0.1'),
   PLAT_PORT: integer(8080, 0, 65_535),
@@ -71,23 +67,23 @@ const Environment = z.object({
   PLAT_RELEASE_KEYS: TrustedKeys.default([]),
   PLAT_METRICS_TOKEN: z.string().min(24, 'must have 24 characters or more').optional(),
   PLAT_UPDATE_BAKE_SECONDS: integer(5, 1, 60),
-  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: limit(30),
-  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: limit(600),
-  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: limit(600),
-  PLAT_LIMIT_SETUP_PER_MINUTE: limit(600),
-  PLAT_LIMIT_REFRESH_PER_MINUTE: limit(600),
-  PLAT_LIMIT_ENROLL_PER_MINUTE: limit(600),
-  PLAT_LIMIT_BATCH_PER_MINUTE: limit(600),
-  PLAT_LIMIT_API_PER_MINUTE: limit(60_000),
-  PLAT_LIMIT_API_BURST: limit(5000),
+  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: rateLimit(30),
+  PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_SETUP_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_REFRESH_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_ENROLL_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_BATCH_PER_MINUTE: rateLimit(600),
+  PLAT_LIMIT_API_PER_MINUTE: rateLimit(60_000),
+  PLAT_LIMIT_API_BURST: rateLimit(5000),
 })
 
-/** Other settings of the functions, validated like there and passed on unchanged. */
+/** All other settings of the functions, passed on unchanged. */
 const FunctionSettings = z.object(
   Object.fromEntries(Object.entries(Config.shape).filter(([name]) => !(name in Environment.shape))),
 )
 
-/** Names that `plat` and relays read; they may be in the same environment. */
+/** Settings of `plat` and relays, which may be in the same environment. */
 const otherPrograms = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
@@ -105,16 +101,15 @@ const otherPrograms = new Set([
 const isKnown = (name: string): boolean =>
   name in Environment.shape || name in FunctionSettings.shape || otherPrograms.has(name)
 
-/** Not passed to functions. */
 const runnerOnly = 'PLAT_METRICS_TOKEN'
 
 const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
-/** The port after the API's; a free one if the API's is free to choose or the last port. */
+/** Returns 0, a free port, if the API's port is 0 or the last one. */
 const nextPort = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
-/** Reads the settings; throws one `InvalidSettings` that names every invalid one. An empty value counts as unset. */
+/** An empty value counts as unset. Throws one `InvalidSettings` for all invalid settings. */
 export function parseSettings(environment: Record<string, string | undefined>): Settings {
   const variables = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),
@@ -131,7 +126,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const { data } = parsed
   const trustedKeys = [...data.PLAT_MODULE_TRUSTED_KEYS, ...data.PLAT_MODULE_KEYS]
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
-  // The platform adds one key of its own to each.
+  // The platform adds its own key to each list.
   const maxKeys = maxTrustedKeys - 1
   const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
     .filter(([, keys]) => keys.length > maxKeys)

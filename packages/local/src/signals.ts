@@ -1,19 +1,19 @@
 const limitMs = 28_000
-/** npm repeats the signal that a terminal sends to the process group. */
-const echoMs = 1000
+/** npm repeats a signal that the terminal has sent to the whole process group. */
+const repeatedSignalMs = 1000
 
-/** Stops the process on SIGTERM and SIGINT: exit code 0 after `stop`, 1 if it fails or takes too long. */
+/** The exit code is 0 after `stop`, and 1 if it fails or takes too long. */
 export function stopOnSignals(stop: () => Promise<void>): void {
   let stoppingSinceMs: number | undefined
 
   const onSignal = (signal: NodeJS.Signals) => {
     if (stoppingSinceMs === undefined) {
       stoppingSinceMs = performance.now()
-      process.stdout.write(`${signal}: stopping. Another ${signal} stops at once.\n`)
+      process.stdout.write(`${signal}: stopping. Another ${signal} stops it immediately.\n`)
       setTimeout(() => exitWith(`The platform did not stop within ${limitMs / 1000} seconds.`), limitMs).unref()
       stop().then(() => process.exit(0), exitWith)
-    } else if (performance.now() - stoppingSinceMs > echoMs) {
-      exitWith('Stopped at once.')
+    } else if (performance.now() - stoppingSinceMs > repeatedSignalMs) {
+      exitWith('Stopped immediately.')
     }
   }
   process.on('SIGTERM', onSignal)

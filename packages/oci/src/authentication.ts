@@ -13,12 +13,12 @@ interface Challenge {
 }
 
 const word = /([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*)))?/g
-const longestChallenge = 4096
+const maxChallengeLength = 4096
 
-/** Parses the challenges of a `WWW-Authenticate` header. A word without a value starts a challenge. */
+/** In a `WWW-Authenticate` header, a word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
-  for (const [, name = '', quoted, plain] of header.slice(0, longestChallenge).matchAll(word)) {
+  for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(word)) {
     const value = quoted?.replaceAll(/\\(.)/g, '$1') ?? plain
     if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: {} })
     else Object.assign(challenges.at(-1)?.parameters ?? {}, { [name.toLowerCase()]: value })
@@ -26,7 +26,6 @@ export function challengesOf(header: string): Challenge[] {
   return challenges
 }
 
-/** The registry to authenticate with, and the means to do so. */
 export interface RegistryPrincipal {
   registry: string
   origin: URL

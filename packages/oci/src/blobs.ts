@@ -2,7 +2,7 @@ import { headerOf, isRedirect } from './response.ts'
 import { digestOf } from './digest.ts'
 import { RegistryError } from './error.ts'
 import { scopeOf } from './names.ts'
-import { isConfidential, linkTo } from './origin.ts'
+import { isConfidential, resolveLink } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
 import type { Descriptor } from './types.ts'
 import type { Call, RegistryConnection, RepositoryConnection } from './connection.ts'
@@ -12,26 +12,29 @@ const maxRedirects = 3
 const minLimitBytes = 64 * 1024
 
 const callOf = (target: RepositoryConnection, digest: string, actions: 'pull' | 'pull,push') => ({
-  what: `blob ${digest} of ${target.repository}`,
+  description: `blob ${digest} of ${target.repository}`,
   url: target.at(`${target.repository}/blobs/${digest}`),
   scopes: [scopeOf(target.repository, actions)],
 })
 
-/** Downloads a blob and verifies its digest. One request, plus one for each redirect to the registry's blob storage. */
+/** Verifies size and digest. Follows redirects to the registry's blob storage. */
 export async function fetchBlob(
   target: RepositoryConnection,
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
   maxBytes: number,
 ): Promise<Buffer> {
   const call = callOf(target, digest, 'pull')
-  const { what } = call
+  const { description } = call
   if (size > maxBytes) {
-    throw new RegistryError('too_large', `The ${what} has ${size} bytes; the limit is ${maxBytes}. Make it smaller.`)
+    throw new RegistryError(
+      'too_large',
+      `The ${description} has ${size} bytes; the limit is ${maxBytes}. Make it smaller.`,
+    )
   }
   const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, minLimitBytes), blobBytes: size }
   const { body, isCutShort } = await download(target, { ...call, ...limits, method: 'GET' })
   if (!isCutShort && body.length === size && digestOf(body) === digest) return body
-  const message = `Registry ${target.registry} returned other content for ${what}. Push it again.`
+  const message = `Registry ${target.registry} returned other content for ${description}. Push it again.`
   throw new RegistryError('invalid', message)
 }
 
@@ -41,20 +44,20 @@ async function download(connection: RegistryConnection, call: Call): Promise<Tra
   let { url } = call
   let isSameRegistry = true
   for (let count = 0; isRedirect(response); count += 1) {
-    const next = linkTo(headerOf(response, 'location'), url)
+    const next = resolveLink(headerOf(response, 'location'), url)
     const isAllowed = next !== undefined && count < maxRedirects && isConfidential(next, connection.origin)
     if (!isAllowed) {
-      const message = `Registry ${connection.registry} redirects ${call.what} to an invalid address, or too often.`
+      const message = `Registry ${connection.registry} redirects ${call.description} to an invalid address, or too often.`
       throw new RegistryError('refused', `${message} Check how it stores its blobs.`)
     }
     url = next
     isSameRegistry &&= connection.isOwn(url)
-    response = await (isSameRegistry ? connection.send : connection.sendBare)({ ...call, url })
+    response = await (isSameRegistry ? connection.send : connection.sendWithoutCredentials)({ ...call, url })
   }
   return response
 }
 
-/** Checks whether a registry has a blob. One request; a redirect means that the blob exists. */
+/** A redirect also means that the blob exists. */
 export async function hasBlob(
   target: RepositoryConnection,
   digest: string,
@@ -65,25 +68,25 @@ export async function hasBlob(
   return response.status !== 404
 }
 
-/** Uploads a blob. One request if the registry has it, two if the registry mounts it, otherwise three. */
+/** Uploads nothing if the registry has the blob or mounts it from the repository `mountFrom`. */
 export async function uploadBlob(
   target: RepositoryConnection,
   bytes: Uint8Array,
   mountFrom?: string,
 ): Promise<Pick<Descriptor, 'digest' | 'size'>> {
   const digest = digestOf(bytes)
-  const sent = { digest, size: bytes.length }
-  if (await hasBlob(target, digest, 'pull,push')) return sent
+  const descriptor = { digest, size: bytes.length }
+  if (await hasBlob(target, digest, 'pull,push')) return descriptor
   const location = await openUpload(target, digest, mountFrom)
-  if (location === undefined) return sent
+  if (location === undefined) return descriptor
   location.searchParams.set('digest', digest)
   const call = { ...callOf(target, digest, 'pull,push'), url: location }
   const headers = { 'content-type': 'application/octet-stream' }
   const content = { headers, body: bytes, blobBytes: bytes.length }
   const response = await target.send({ ...call, ...content, method: 'PUT', statuses: [201] })
   const reportedDigest = headerOf(response, 'docker-content-digest')
-  if (reportedDigest === undefined || reportedDigest === digest) return sent
-  const message = `Registry ${target.registry} stored ${call.what} under another digest. Push it again.`
+  if (reportedDigest === undefined || reportedDigest === digest) return descriptor
+  const message = `Registry ${target.registry} stored ${call.description} under another digest. Push it again.`
   throw new RegistryError('invalid', message)
 }
 
@@ -100,10 +103,10 @@ async function openUpload(
     url.searchParams.set('from', mountFrom)
     scopes.push(scopeOf(mountFrom, 'pull'))
   }
-  const call = { what: `an upload to ${target.repository}`, method: 'POST', url, scopes } as const
+  const call = { description: `an upload to ${target.repository}`, method: 'POST', url, scopes } as const
   const response = await target.send({ ...call, statuses: mountFrom === undefined ? [202] : [201, 202] })
   if (response.status === 201) return undefined
-  const location = linkTo(headerOf(response, 'location'), url)
+  const location = resolveLink(headerOf(response, 'location'), url)
   if (location !== undefined && target.isOwn(location)) return location
   const message = `Registry ${target.registry} requests uploads at another host. Nothing was sent.`
   throw new RegistryError('refused', message)

@@ -35,7 +35,7 @@ export interface BuiltImage {
   layers: readonly BuiltLayer[]
 }
 
-/** Builds an image without a daemon or requests. The same input gives the same digest (see `packLayer`). */
+/** Needs no daemon and sends no requests. The same input gives the same digest (see `packLayer`). */
 export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   const { files, base, created = '1970-01-01T00:00:00Z' } = input
   const top = files.length > 0 ? [await packLayer(files)] : []

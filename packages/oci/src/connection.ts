@@ -5,10 +5,9 @@ import { RegistryError } from './error.ts'
 import { originOf } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
 
-/** One request to a registry. */
 export interface Call {
   /** Name of the requested content in error messages. */
-  what: string
+  description: string
   method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   url: URL
   /** Scopes that a token must grant, such as `repository:team/hello:pull`. */
@@ -31,12 +30,11 @@ export interface RegistryConnection {
   /** Sends a request to the registry, with credentials if the registry requires them. */
   send: (call: Call) => Promise<TransportResponse>
   /** Sends a request to any URL, without credentials. */
-  sendBare: (call: Call) => Promise<TransportResponse>
+  sendWithoutCredentials: (call: Call) => Promise<TransportResponse>
   isOwn: (url: URL) => boolean
   origin: URL
 }
 
-/** A connection to a registry, for requests about one of its repositories. */
 export interface RepositoryConnection extends RegistryConnection {
   repository: string
 }
@@ -58,7 +56,7 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
     origin,
     trustedRealms,
     credentials,
-    send: (url, headers) => transfer({ what: 'a token', method: 'GET', url, headers, scopes: [], statuses: [] }),
+    send: (url, headers) => transfer({ description: 'a token', method: 'GET', url, headers, scopes: [], statuses: [] }),
   }
   return {
     registry,
@@ -75,23 +73,27 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
       if (retried.status !== 401) authorizations.set(key, authorization)
       return requireStatus(registry, call, retried)
     },
-    sendBare: async (call) => requireStatus(registry, call, await transfer(call)),
+    sendWithoutCredentials: async (call) => requireStatus(registry, call, await transfer(call)),
   }
 }
 
-function requireStatus(registry: string, { what, statuses }: Call, response: TransportResponse): TransportResponse {
+function requireStatus(
+  registry: string,
+  { description, statuses }: Call,
+  response: TransportResponse,
+): TransportResponse {
   if (statuses.includes(response.status)) return response
-  throw failureOf(registry, what, response)
+  throw failureOf(registry, description, response)
 }
 
 const transferBy =
   (registry: string, { transport, timeoutMs = 10_000 }: ClientOptions) =>
-  async ({ what, method, url, headers = {}, body, maxBytes = defaultMaxBytes, blobBytes = 0 }: Call) => {
+  async ({ description, method, url, headers = {}, body, maxBytes = defaultMaxBytes, blobBytes = 0 }: Call) => {
     const limits = { timeoutMs: timeoutMs + blobBytes / minBytesPerMs, maxBytes }
     try {
       return await transport(url.href, { method, headers, ...(body && { body }), ...limits })
     } catch (cause) {
-      const message = `Registry ${registry} did not respond completely to the request for ${what}. Check its name and that it is reachable.`
+      const message = `Registry ${registry} did not respond completely to the request for ${description}. Check its name and that it is reachable.`
       throw new RegistryError('unreachable', message, { cause })
     }
   }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
-/** Computes the digest of content: `sha256:` and 64 hexadecimal digits. */
+/** `sha256:` and 64 hexadecimal digits. */
 export const digestOf = (content: Uint8Array | string): string =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** Whether a text is a SHA-256 digest. Registries use no other algorithm. */
+/** Registries use no algorithm other than SHA-256. */
 export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text)
 
 /** The tag for a digest where only tags are available: `sha256-` and its hexadecimal digits (OCI referrers tag). */

@@ -64,11 +64,11 @@ function parseJson(text: string): unknown {
 export function parseDocument<Schema extends z.ZodType>(
   schema: Schema,
   { body, isCutShort }: { body: Buffer; isCutShort: boolean },
-  what: string,
+  description: string,
 ): z.output<Schema> {
-  if (isCutShort) throw new RegistryError('too_large', `${what} exceeds the size limit. ${advice}`)
+  if (isCutShort) throw new RegistryError('too_large', `${description} exceeds the size limit. ${advice}`)
   const value = parseJson(body.toString())
   const parsed = isDeeper(value, maxDepth) ? undefined : schema.safeParse(value)
   if (parsed?.success) return parsed.data
-  throw new RegistryError('invalid', `${what} does not match the specification. ${advice}`)
+  throw new RegistryError('invalid', `${description} does not match the specification. ${advice}`)
 }

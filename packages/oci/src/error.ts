@@ -1,4 +1,3 @@
-/** Kind of a registry error. */
 export type RegistryErrorKind =
   /** No response, or a server error. A retry may succeed. */
   | 'unreachable'

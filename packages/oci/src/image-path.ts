@@ -16,10 +16,9 @@ export function imagePath(name: string): string {
   return parts.join('/')
 }
 
-/** The parent directory of a path. */
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
 
-/** Whether a path is below a directory, at any depth. Every path is below the root. */
+/** At any depth. Every path is below the root. */
 export const isBelow = (path: string, directory: string): boolean =>
   directory === '' || path.startsWith(`${directory}/`)
 

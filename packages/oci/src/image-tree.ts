@@ -34,12 +34,12 @@ export class ImageTree {
     this.#limits = limits
   }
 
-  /** Starts a layer: its whiteouts remove only content of earlier layers. */
+  /** Whiteouts of a layer remove only content of earlier layers. */
   startLayer(): void {
     this.#written.clear()
   }
 
-  /** Writes an entry in place of existing content, or applies a whiteout. */
+  /** Replaces existing content, or applies a whiteout. */
   async apply(entry: LayerEntry): Promise<void> {
     const whiteout = whiteoutOf(entry.path)
     if (whiteout?.kind === 'nothing') return
@@ -148,14 +148,13 @@ export class ImageTree {
     return stats && (stats.isDirectory() ? 'directory' : 'file')
   }
 
-  /** Removes existing content at a path. */
   async #clear(path: string): Promise<void> {
     await rm(this.#hostPath(path), { recursive: true, force: true })
-    // Rare for a directory. Later calls of `#walk` find the remaining directories again.
+    // Cached paths may be inside the removed directory. `#walk` adds the remaining directories again.
     if (this.#directories.has(path)) this.#resetDirectories()
   }
 
-  /** Removes content of lower layers at a path, and keeps content of the current layer. */
+  /** Keeps content of the current layer. */
   async #erase(path: string): Promise<void> {
     if (!this.#written.has(path)) return this.#clear(path)
     if ((await this.#kindOf(path)) === 'directory') await this.#eraseBelow(path)

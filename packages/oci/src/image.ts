@@ -12,13 +12,13 @@ export interface Platform {
   architecture: string
 }
 
-/** The platform of this machine in OCI terms. */
+/** In OCI terms. */
 export const thisPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
 })
 
-const texts = z.array(z.string()).max(1000)
+const strings = z.array(z.string()).max(1000)
 
 /** Drops null members, which some builders write for absent values. */
 const withoutNulls = (value: unknown): unknown =>
@@ -27,9 +27,9 @@ const withoutNulls = (value: unknown): unknown =>
     : value
 
 const RuntimeConfig = z.object({
-  Env: texts.exactOptional(),
-  Entrypoint: texts.exactOptional(),
-  Cmd: texts.exactOptional(),
+  Env: strings.exactOptional(),
+  Entrypoint: strings.exactOptional(),
+  Cmd: strings.exactOptional(),
   WorkingDir: z.string().exactOptional(),
   User: z.string().exactOptional(),
   Labels: z.record(z.string(), z.string()).exactOptional(),
@@ -49,8 +49,8 @@ const maxLayers = 256
 
 /**
  * Reads the image of one platform; undefined if the reference does not exist. Accepts an image outside of an index for
- * any platform; its configuration contains the platform. Two or three requests. Throws `RegistryError` (`invalid`) for
- * other content and for an index without the platform.
+ * any platform; its configuration contains the platform. Throws `RegistryError` (`invalid`) for other content and for
+ * an index without the platform.
  */
 export async function readImage(
   client: RegistryClient,
@@ -76,7 +76,7 @@ export async function readImage(
 
 const isIndex = (content: Manifest | Index): content is Index => 'manifests' in content
 
-/** Reads the member of an index for a platform. Attestations are members with the platform `unknown`. */
+/** Attestations never match: their platform is `unknown`. */
 async function memberOf(
   client: RegistryClient,
   repository: string,
@@ -100,8 +100,8 @@ function parseConfig(bytes: Buffer): ImageConfig | undefined {
 
 /**
  * Reads the first existing file of several paths, from the topmost layer that contains any of them; undefined if there
- * is none. Does not unpack the image: reads layers from the top down, one request each, and stops when it finds a file.
- * Only regular files count; links do not. Throws `RegistryError`, `too_large` for a file of more than `maxBytes`.
+ * is none. Does not unpack the image: reads layers from the top down and stops when it finds a file. Only regular files
+ * count; links do not. Throws `RegistryError`, `too_large` for a file of more than `maxBytes`.
  */
 export async function readFile(
   client: RegistryClient,

@@ -11,20 +11,18 @@ export interface UnpackLimits {
   files: number
 }
 
-/** 2 GiB and 100,000 files. */
 export const defaultUnpackLimits = (): UnpackLimits => ({ bytes: 2 * 2 ** 30, files: 100_000 })
 
-/** Decreases a limit. Throws `RegistryError` (`too_large`) if it is exceeded. */
-export function consumeLimit(limits: UnpackLimits, of: keyof UnpackLimits, count: number): void {
-  limits[of] -= count
-  if (limits[of] < 0) throw new RegistryError('too_large', `The image has too many ${of}.`)
+/** Throws `RegistryError` (`too_large`) if the limit is exceeded. */
+export function consumeLimit(limits: UnpackLimits, kind: keyof UnpackLimits, count: number): void {
+  limits[kind] -= count
+  if (limits[kind] < 0) throw new RegistryError('too_large', `The image has too many ${kind}.`)
 }
 
 /** Bytes of metadata (attributes, long names) that a layer may contain: initially, and in addition per entry. */
 const [metadataBytes, metadataBytesPerEntry] = [512 * 1024, 4096]
 const blockBytes = 512
 
-/** Measures the stream of a layer and enforces its limits. */
 export interface LayerLimiter {
   /** Passes content through, computes its digest and counts it against the limits. */
   stream: Transform

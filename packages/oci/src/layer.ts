@@ -26,13 +26,13 @@ export interface LayerEntry {
   content: AsyncIterable<Buffer>
 }
 
-/** A layer and its DiffID, the digest of its uncompressed content. */
+/** The DiffID is the digest of the uncompressed content. */
 export interface Layer {
   descriptor: Descriptor
   diffId: string
 }
 
-/** The layers of an image, lowest first. */
+/** Lowest first. */
 export const layersOf = ({ manifest, config }: Image): Layer[] =>
   manifest.layers.map((descriptor, index) => ({ descriptor, diffId: config.rootfs.diff_ids[index] ?? '' }))
 
@@ -85,7 +85,7 @@ export async function* layerEntries(
   if (actual !== diffId) throw new RegistryError('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
 }
 
-/** Splits a layer into parts, so that errors are detected before all of it is in the pipeline. */
+/** Small chunks let the pipeline stop at an error before it has read the whole layer. */
 function* chunksOf(bytes: Buffer): Generator<Buffer, void, undefined> {
   for (let from = 0; from < bytes.length; from += chunkBytes) yield bytes.subarray(from, from + chunkBytes)
 }

@@ -6,16 +6,14 @@ import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
 
-/** Files of an OCI image layout (version 1.0). Digests of blobs are verified on reading. */
+/** Files of an OCI image layout (version 1.0). */
 
 const refName = 'org.opencontainers.image.ref.name'
 const maxManifestBytes = 4 * 2 ** 20
 
-/** The error for an incomplete or malformed layout. */
-export const broken = (folder: string, what: string): RegistryError =>
-  new RegistryError('invalid', `${what} in ${folder} is missing or broken.`)
+export const layoutError = (folder: string, description: string): RegistryError =>
+  new RegistryError('invalid', `${description} in ${folder} is missing or broken.`)
 
-/** A descriptor as listed in an index, with an optional tag. */
 export const withTag = ({ mediaType, digest, size }: Descriptor, tag: string | undefined): Descriptor => ({
   mediaType,
   digest,
@@ -29,37 +27,34 @@ export const tagOf = ({ annotations }: Descriptor): string | undefined =>
 
 const blobPath = (folder: string, digest: string): string => join(folder, 'blobs', ...digest.split(':'))
 
-/** Writes a file atomically. */
 async function writeAtomically(path: string, content: Uint8Array | string): Promise<void> {
   const draft = `${path}.${process.pid}.tmp`
   await writeFile(draft, content)
   await rename(draft, path)
 }
 
-/** Writes a blob under its digest. */
 export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void> {
   await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true })
   await writeAtomically(blobPath(folder, digestOf(bytes)), bytes)
 }
 
-/** Reads a blob of at most `maxBytes` and verifies its digest. Throws `RegistryError`. */
+/** Verifies the digest. Throws `RegistryError`. */
 export async function readBlob(folder: string, digest: string, maxBytes: number): Promise<Buffer> {
   const path = blobPath(folder, digest)
   const { size } = await stat(path).catch(() => ({ size: -1 }))
   if (size > maxBytes) throw new RegistryError('too_large', `${digest} in ${folder} has more than ${maxBytes} bytes.`)
   const bytes = size < 0 ? undefined : await readFile(path)
-  if (bytes === undefined || digestOf(bytes) !== digest) throw broken(folder, digest)
+  if (bytes === undefined || digestOf(bytes) !== digest) throw layoutError(folder, digest)
   return bytes
 }
 
-/** Reads a manifest or an index. Throws `RegistryError`. */
 export async function readManifest(
   folder: string,
   digest: string,
 ): Promise<{ content: Manifest | Index; bytes: Buffer }> {
   const bytes = await readBlob(folder, digest, maxManifestBytes)
   const content = documentOf(z.union([IndexDocument, ManifestDocument]), bytes)
-  if (content === undefined) throw broken(folder, digest)
+  if (content === undefined) throw layoutError(folder, digest)
   if ('manifests' in content)
     return { content: { ...content, mediaType: content.mediaType ?? mediaTypes.index }, bytes }
   return { content: { ...content, mediaType: content.mediaType ?? mediaTypes.manifest }, bytes }
@@ -82,7 +77,7 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
   )
   if (!exists) return undefined
   const document = documentOf(IndexDocument, await readFile(path))
-  if (document === undefined) throw broken(folder, 'index.json')
+  if (document === undefined) throw layoutError(folder, 'index.json')
   return document.manifests
 }
 

@@ -52,7 +52,7 @@ async function save(
   const signatures: Descriptor[] = []
   if ('manifests' in content) {
     for (const { digest } of content.manifests) {
-      // Skips the image, which the saved index lists.
+      // The first entry is the image itself, which the saved index already lists.
       signatures.push(...(await save(client, repository, digest, folder)).slice(1))
     }
   } else {

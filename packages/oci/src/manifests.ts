@@ -16,7 +16,7 @@ const accept = [...manifestTypes, ...indexTypes].join(', ')
 
 type Actions = Parameters<typeof scopeOf>[1]
 const callOf = (target: RepositoryConnection, reference: string, actions: Actions) => ({
-  what: `${target.repository} ${reference}`,
+  description: `${target.repository} ${reference}`,
   url: target.at(`${target.repository}/manifests/${reference}`),
   scopes: [scopeOf(target.repository, actions)],
 })
@@ -25,7 +25,7 @@ const pullCall = (target: RepositoryConnection, reference: string) => ({
   headers: { accept },
 })
 
-/** Resolves a reference. One request, or two if the response headers lack the digest or the size. */
+/** Downloads the manifest if the response headers lack the digest or the size. */
 export async function resolveReference(
   target: RepositoryConnection,
   reference: string,
@@ -36,13 +36,12 @@ export async function resolveReference(
   const digest = headerOf(response, 'docker-content-digest')
   const size = headerOf(response, 'content-length') ?? ''
   if (digest === undefined || !/^\d{1,15}$/.test(size)) return (await findManifest(target, reference))?.descriptor
-  const mediaType = typeOf(target, call.what, response)
-  checkDigestMatches(target, call.what, reference, digest)
-  if (Number(size) > maxManifestBytes) throw tooLarge(target, call.what)
+  const mediaType = mediaTypeOf(target, call.description, response)
+  checkDigestMatches(target, call.description, reference, digest)
+  if (Number(size) > maxManifestBytes) throw tooLarge(target, call.description)
   return { mediaType, digest, size: Number(size) }
 }
 
-/** Downloads a manifest or an index. One request. */
 export async function findManifest(
   target: RepositoryConnection,
   reference: string,
@@ -50,20 +49,20 @@ export async function findManifest(
   const call = pullCall(target, reference)
   const response = await target.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
   if (response.status === 404) return undefined
-  if (response.isCutShort) throw tooLarge(target, call.what)
-  const mediaType = typeOf(target, call.what, response)
+  if (response.isCutShort) throw tooLarge(target, call.description)
+  const mediaType = mediaTypeOf(target, call.description, response)
   const { body: bytes } = response
   const digest = digestOf(bytes)
-  checkDigestMatches(target, call.what, reference, digest)
-  checkReportedDigest(target, call.what, response, digest)
+  checkDigestMatches(target, call.description, reference, digest)
+  checkReportedDigest(target, call.description, response, digest)
   const schema = indexTypes.includes(mediaType) ? IndexDocument : ManifestDocument
-  const content = parseDocument(schema, response, `The response of registry ${target.registry} for ${call.what}`)
+  const content = parseDocument(schema, response, `The response of registry ${target.registry} for ${call.description}`)
   if ((content.mediaType ?? mediaType) !== mediaType)
-    throw invalidResponse(target, call.what, 'reports two media types')
+    throw invalidResponse(target, call.description, 'reports two media types')
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
-/** Uploads a manifest. One request. `isReferrerListed`: the registry lists it as a referrer of its subject. */
+/** `isReferrerListed`: the registry lists the manifest as a referrer of its subject. */
 export async function uploadManifest(
   target: RepositoryConnection,
   reference: string,
@@ -72,54 +71,62 @@ export async function uploadManifest(
 ): Promise<{ descriptor: Descriptor; isReferrerListed: boolean }> {
   const call = callOf(target, reference, 'pull,push')
   const digest = digestOf(bytes)
-  if (bytes.length > maxManifestBytes) throw tooLarge(target, call.what)
+  if (bytes.length > maxManifestBytes) throw tooLarge(target, call.description)
   if (isDigest(reference) && reference !== digest) {
-    const message = `The manifest for ${call.what} has the digest ${digest}. Push it under that digest.`
+    const message = `The manifest for ${call.description} has the digest ${digest}. Push it under that digest.`
     throw new RegistryError('invalid', message)
   }
   const content = { headers: { 'content-type': mediaType }, body: bytes, blobBytes: bytes.length }
   const response = await target.send({ ...call, ...content, method: 'PUT', statuses: [201] })
-  checkReportedDigest(target, call.what, response, digest)
+  checkReportedDigest(target, call.description, response, digest)
   const isReferrerListed = headerOf(response, 'oci-subject') !== undefined
   return { descriptor: { mediaType, digest, size: bytes.length }, isReferrerListed }
 }
 
-/** Deletes a manifest; succeeds if it does not exist. One request. */
+/** Succeeds if the manifest does not exist. */
 export async function removeManifest(target: RepositoryConnection, reference: string): Promise<void> {
   const call = callOf(target, reference, 'delete')
   await target.send({ ...call, method: 'DELETE', statuses: [200, 202, 404] })
 }
 
-/** Returns the media type of a response. Throws `RegistryError` if the request did not accept it. */
-function typeOf(connection: RegistryConnection, what: string, response: TransportResponse): string {
+/** Throws `RegistryError` for a media type that the request did not accept. */
+function mediaTypeOf(connection: RegistryConnection, description: string, response: TransportResponse): string {
   const mediaType = headerOf(response, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
-  throw invalidResponse(connection, what, 'uses a media type that is neither OCI nor Docker version 2')
+  throw invalidResponse(connection, description, 'uses a media type that is neither OCI nor Docker version 2')
 }
 
-function checkDigestMatches(connection: RegistryConnection, what: string, reference: string, digest: string): void {
-  if (!isDigest(digest)) throw invalidResponse(connection, what, 'reports no SHA-256 digest')
-  if (isDigest(reference) && reference !== digest) throw invalidResponse(connection, what, 'returns other content')
+function checkDigestMatches(
+  connection: RegistryConnection,
+  description: string,
+  reference: string,
+  digest: string,
+): void {
+  if (!isDigest(digest)) throw invalidResponse(connection, description, 'reports no SHA-256 digest')
+  if (isDigest(reference) && reference !== digest)
+    throw invalidResponse(connection, description, 'returns other content')
 }
 
-/** Throws `RegistryError` if the registry reports another digest than the computed one. */
 function checkReportedDigest(
   connection: RegistryConnection,
-  what: string,
+  description: string,
   response: TransportResponse,
   digest: string,
 ): void {
   const reported = headerOf(response, 'docker-content-digest')
   if (reported !== undefined && reported !== digest)
-    throw invalidResponse(connection, what, 'reports a digest that does not match the content')
+    throw invalidResponse(connection, description, 'reports a digest that does not match the content')
 }
 
-function invalidResponse({ registry }: RegistryConnection, what: string, reason: string): RegistryError {
-  const message = `Registry ${registry} returned an invalid response for ${what}: it ${reason}.`
+function invalidResponse({ registry }: RegistryConnection, description: string, reason: string): RegistryError {
+  const message = `Registry ${registry} returned an invalid response for ${description}: it ${reason}.`
   return new RegistryError('invalid', `${message} Push it again, or use another.`)
 }
 
-function tooLarge({ registry }: RegistryConnection, what: string): RegistryError {
+function tooLarge({ registry }: RegistryConnection, description: string): RegistryError {
   const limit = `${maxManifestBytes >> 20} MiB`
-  return new RegistryError('too_large', `${what} at registry ${registry} is larger than ${limit}. Make it smaller.`)
+  return new RegistryError(
+    'too_large',
+    `${description} at registry ${registry} is larger than ${limit}. Make it smaller.`,
+  )
 }

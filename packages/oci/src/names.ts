@@ -6,12 +6,10 @@ import { RegistryError } from './error.ts'
 const part = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 const repositoryName = new RegExp(`^${part}(?:/${part})*$`)
 
-/** Whether a text is a repository name of at most 255 characters. */
 export const isRepository = (text: string): boolean => text.length <= 255 && repositoryName.test(text)
 
 export const isTag = (text: string): boolean => /^\w[\w.-]{0,127}$/.test(text)
 
-/** Returns a function that returns a valid text, and throws `RegistryError` otherwise. */
 const check =
   (isValid: (text: string) => boolean, message: string) =>
   (text: string): string => {
@@ -26,6 +24,6 @@ export const checkReference = check(
   'The reference is neither a tag nor a digest.',
 )
 
-/** The scope of a repository, as token servers name it. */
+/** In the syntax of token servers. */
 export const scopeOf = (repository: string, actions: 'pull' | 'pull,push' | 'delete'): string =>
   `repository:${repository}:${actions}`

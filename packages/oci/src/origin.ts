@@ -1,7 +1,5 @@
 import { RegistryError } from './error.ts'
 
-/** The URL of a registry's API, and validation of URLs in its responses. */
-
 /** Docker Hub has one host name in references and another on the network. */
 const apiHosts: Readonly<Record<string, string>> = {
   'docker.io': 'registry-1.docker.io',
@@ -27,5 +25,5 @@ export const isConfidential = (url: URL, origin: URL): boolean =>
   url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url) && isLoopback(origin))
 
 /** Resolves a URL in a response relative to the request URL; undefined if it is missing or invalid. */
-export const linkTo = (address: string | undefined, from: URL): URL | undefined =>
+export const resolveLink = (address: string | undefined, from: URL): URL | undefined =>
   address !== undefined && address !== '' && URL.canParse(address, from.href) ? new URL(address, from) : undefined

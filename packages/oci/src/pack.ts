@@ -29,7 +29,7 @@ export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLaye
   for (const file of files) await collect(file, packed)
   const tar = await tarOf(packed)
   const bytes = await promisify(gzip)(tar, { level: 6 })
-  // The operating system in the gzip header: 255 means unknown.
+  // The operating system in the gzip header depends on the machine; 255 means unknown.
   bytes[9] = 255
   const descriptor = { mediaType: mediaTypes.layer, digest: digestOf(bytes), size: bytes.length }
   return { descriptor, diffId: digestOf(tar), bytes }
@@ -70,5 +70,5 @@ async function tarOf(packed: ReadonlyMap<string, Packed>): Promise<Buffer> {
   return buffer(archive)
 }
 
-/** Orders strings by code units, without language rules. */
+/** The same order on every machine, independent of the locale. */
 const byCodeUnit = (left: string, right: string): number => (left < right ? -1 : Number(left > right))

@@ -3,7 +3,7 @@ import { headerOf } from './response.ts'
 import { parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { isRepository, isTag, scopeOf } from './names.ts'
-import { linkTo } from './origin.ts'
+import { resolveLink } from './origin.ts'
 import type { TransportResponse } from './transport.ts'
 import type { Call, RegistryConnection, RepositoryConnection } from './connection.ts'
 
@@ -11,60 +11,59 @@ const maxPages = 500
 const maxTotalBytes = 16 * 1024 * 1024
 const pageBytes = 4 * 1024 * 1024
 
-/** A paginated list of a registry: the first request, and the schema of a page. */
-export interface List<Page extends z.ZodType> extends Pick<Call, 'what' | 'url' | 'scopes' | 'headers'> {
+export interface List<Page extends z.ZodType> extends Pick<Call, 'description' | 'url' | 'scopes' | 'headers'> {
   page: Page
   /** Statuses of registries without this list. They yield no page. */
-  absent?: readonly number[]
+  statusesWithoutList?: readonly number[]
 }
 
 /**
  * Yields the pages of a list by following `Link` headers: at most 500 pages and 16 MiB in total, no page twice, all
- * from the same registry. One request per page. Throws `RegistryError`.
+ * from the same registry. Throws `RegistryError`.
  */
 export async function* pagesOf<Page extends z.ZodType>(
   connection: RegistryConnection,
-  { page, absent = [], ...call }: List<Page>,
+  { page, statusesWithoutList = [], ...call }: List<Page>,
 ): AsyncGenerator<z.output<Page>> {
   const visited = new Set<string>()
   let bytes = 0
   for (let url: URL | undefined = call.url; url !== undefined;) {
-    if (visited.has(url.href)) throw listTooLarge(connection, call.what, 'contains a page twice')
-    if (visited.size === maxPages) throw listTooLarge(connection, call.what, `has more than ${maxPages} pages`)
+    if (visited.has(url.href)) throw listTooLarge(connection, call.description, 'contains a page twice')
+    if (visited.size === maxPages) throw listTooLarge(connection, call.description, `has more than ${maxPages} pages`)
     visited.add(url.href)
     const response: TransportResponse = await connection.send({
       ...call,
       method: 'GET',
       url,
-      statuses: [200, ...absent],
+      statuses: [200, ...statusesWithoutList],
       maxBytes: pageBytes,
     })
     if (response.status !== 200) return
     bytes += response.body.length
-    if (bytes > maxTotalBytes) throw listTooLarge(connection, call.what, `is larger than ${maxTotalBytes >> 20} MiB`)
-    yield parseDocument(page, response, `The response of registry ${connection.registry} to ${call.what}`)
-    url = nextPageUrl(connection, call.what, response, url)
+    if (bytes > maxTotalBytes)
+      throw listTooLarge(connection, call.description, `is larger than ${maxTotalBytes >> 20} MiB`)
+    yield parseDocument(page, response, `The response of registry ${connection.registry} to ${call.description}`)
+    url = nextPageUrl(connection, call.description, response, url)
   }
 }
 
-const listTooLarge = ({ registry }: RegistryConnection, what: string, reason: string): RegistryError =>
-  new RegistryError('too_large', `Registry ${registry}: ${what} ${reason}. Specify a name instead of listing.`)
+const listTooLarge = ({ registry }: RegistryConnection, description: string, reason: string): RegistryError =>
+  new RegistryError('too_large', `Registry ${registry}: ${description} ${reason}. Specify a name instead of listing.`)
 
-/** The URL of the next page; undefined after the last one. */
 function nextPageUrl(
   connection: RegistryConnection,
-  what: string,
+  description: string,
   response: TransportResponse,
   from: URL,
 ): URL | undefined {
   const link = headerOf(response, 'link')?.slice(0, 4096) ?? ''
   const address = /<([^<>]*)>[^,<>]*;\s*rel="?next"?/i.exec(link)?.[1]
   if (address === undefined) return undefined
-  const url = linkTo(address, from)
+  const url = resolveLink(address, from)
   if (url !== undefined && connection.isOwn(url)) return url
   throw new RegistryError(
     'refused',
-    `Registry ${connection.registry}: ${what} continues at another host. The link was not followed.`,
+    `Registry ${connection.registry}: ${description} continues at another host. The link was not followed.`,
   )
 }
 
@@ -76,14 +75,19 @@ const pageSize = 100
 
 export async function* listRepositories(connection: RegistryConnection): AsyncGenerator<string> {
   const url = connection.at(`_catalog?n=${pageSize}`)
-  const call = { what: 'the list of its repositories', url, scopes: ['registry:catalog:*'], page: RepositoriesPage }
+  const call = {
+    description: 'the list of its repositories',
+    url,
+    scopes: ['registry:catalog:*'],
+    page: RepositoriesPage,
+  }
   for await (const { repositories } of pagesOf(connection, call)) yield* repositories ?? []
 }
 
 export async function* listTags(target: RepositoryConnection): AsyncGenerator<string> {
   const url = target.at(`${target.repository}/tags/list?n=${pageSize}`)
   const call = {
-    what: `the tags of ${target.repository}`,
+    description: `the tags of ${target.repository}`,
     url,
     scopes: [scopeOf(target.repository, 'pull')],
     page: TagsPage,

@@ -18,7 +18,7 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
     let hasResponse = false
     outgoing.on('response', (incoming) => {
       hasResponse = true
-      read(incoming, maxBytes).then(resolve, fail)
+      readResponse(incoming, maxBytes).then(resolve, fail)
     })
     outgoing.on('error', fail)
     // An invalid response, such as a protocol upgrade, closes the connection without an error.
@@ -29,7 +29,7 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
     outgoing.end(body)
   })
 
-async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportResponse> {
+async function readResponse(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportResponse> {
   const parts: Buffer[] = []
   let bytes = 0
   for await (const part of incoming as AsyncIterable<Buffer>) {

@@ -7,10 +7,7 @@ import { pagesOf } from './paging.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
 import type { RegistryConnection, RepositoryConnection } from './connection.ts'
 
-/**
- * Lists the referrers of a digest. One request per page, plus one if the registry has no referrers API: clients then
- * maintain the list under a tag of the digest.
- */
+/** If the registry has no referrers API, clients maintain the list under a tag of the digest. */
 export async function listReferrers(
   target: RepositoryConnection,
   digest: string,
@@ -18,7 +15,7 @@ export async function listReferrers(
 ): Promise<Descriptor[]> {
   const indexed = await referrersFromApi(target, digest, artifactType)
   const referrers = indexed ?? (await taggedIndex(target, digest))?.manifests ?? []
-  // Registries may ignore the filter.
+  // Registries may ignore the requested artifact type.
   return referrers.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
 }
 
@@ -36,9 +33,9 @@ async function referrersFromApi(
 ): Promise<Descriptor[] | undefined> {
   const url = target.at(`${target.repository}/referrers/${digest}`)
   if (artifactType !== undefined) url.searchParams.set('artifactType', artifactType)
-  const call = { what: `the referrers of ${digest}`, url, scopes: [scopeOf(target.repository, 'pull')] }
+  const call = { description: `the referrers of ${digest}`, url, scopes: [scopeOf(target.repository, 'pull')] }
   const headers = { accept: mediaTypes.index }
-  const pages = pagesOf(target, { ...call, headers, page: IndexDocument, absent: statusesWithoutApi })
+  const pages = pagesOf(target, { ...call, headers, page: IndexDocument, statusesWithoutList: statusesWithoutApi })
   let descriptors: Descriptor[] | undefined
   for await (const { manifests } of pages) descriptors = [...(descriptors ?? []), ...manifests]
   return descriptors
@@ -54,8 +51,8 @@ async function taggedIndex(target: RepositoryConnection, digest: string): Promis
 const maxAttempts = 3
 
 /**
- * Uploads a referrer. One request if the registry has a referrers API. Otherwise two more requests update the tagged
- * list, and one verifies it, because a concurrent update may overwrite it. A lost update is repeated.
+ * If the registry has no referrers API, updates the tagged list and verifies it, because a concurrent update may
+ * overwrite it. Repeats a lost update.
  */
 export async function addReferrer(
   target: RepositoryConnection,
@@ -75,8 +72,8 @@ export async function addReferrer(
     if (index.manifests.some(({ digest }) => digest === descriptor.digest)) return descriptor
     if (attempts === maxAttempts) throw notStored(target, subject)
     const next: Index = { ...index, manifests: [...index.manifests, descriptor] }
-    const text = Buffer.from(JSON.stringify(next))
-    await uploadManifest(target, digestTag(subject.digest), text, mediaTypes.index)
+    const indexBytes = Buffer.from(JSON.stringify(next))
+    await uploadManifest(target, digestTag(subject.digest), indexBytes, mediaTypes.index)
   }
 }
 

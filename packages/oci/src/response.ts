@@ -3,7 +3,7 @@ import type { TransportResponse } from './transport.ts'
 
 /** Interpretation of registry responses. Errors never quote a response, because it may echo the request. */
 
-/** A header as one string; joins repeated headers. */
+/** Joins repeated headers. */
 export function headerOf({ headers }: TransportResponse, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'object' ? value.join(', ') : value
@@ -32,19 +32,18 @@ const advice: Readonly<Partial<Record<RegistryErrorKind, string>>> = {
 /** Error responses are short; any further content is ignored. */
 const maxErrorBytes = 64 * 1024
 
-/** The error for an unexpected response. */
-export function failureOf(registry: string, what: string, response: TransportResponse): RegistryError {
-  if (isRedirect(response)) return new RegistryError('refused', redirectMessage(registry, what))
+export function failureOf(registry: string, description: string, response: TransportResponse): RegistryError {
+  if (isRedirect(response)) return new RegistryError('refused', redirectMessage(registry, description))
   const code = errorCode.exec(response.body.toString('utf8', 0, maxErrorBytes))?.[1]
   const problem = problemOf(response.status)
-  const reason = `Registry ${registry} responded with ${response.status}${code === undefined ? '' : ` ${code}`} for ${what}.`
+  const reason = `Registry ${registry} responded with ${response.status}${code === undefined ? '' : ` ${code}`} for ${description}.`
   const message = `${reason} ${advice[problem] ?? 'The registry does not support or allow this operation.'}`
   const retryAfterSeconds = retryAfterOf(response)
   return new RegistryError(problem, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 }
 
-const redirectMessage = (registry: string, what: string): string =>
-  `Registry ${registry} redirects ${what}, which is not followed. Name the registry by the address that it redirects to.`
+const redirectMessage = (registry: string, description: string): string =>
+  `Registry ${registry} redirects ${description}, which is not followed. Name the registry by the address that it redirects to.`
 
 /** At most one day. A date is relative to the `Date` header of the registry. */
 function retryAfterOf(response: TransportResponse): number | undefined {

@@ -22,7 +22,6 @@ export interface Descriptor {
   platform?: { os: string; architecture: string; variant?: string }
 }
 
-/** The manifest of an image or another artifact. */
 export interface Manifest {
   schemaVersion: 2
   mediaType: string
@@ -41,7 +40,6 @@ export interface Index {
   annotations?: Record<string, string>
 }
 
-/** The configuration of an image. */
 export interface ImageConfig {
   architecture: string
   os: string

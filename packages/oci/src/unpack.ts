@@ -10,13 +10,13 @@ import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
 import { ImageTree } from './image-tree.ts'
 import type { Image } from './types.ts'
 
-const underWay = new Map<string, Promise<string>>()
+const unpacking = new Map<string, Promise<string>>()
 
 /**
  * Returns the absolute path of an image's root directory in a store, `<store>/<digest>/root`, and unpacks the image if
  * necessary. The directory appears only when it is complete, even if other processes unpack the same image or are
  * killed. The current user owns the files. Devices and special modes are omitted; links stay inside. Throws
- * `RegistryError`, `too_large` beyond the limits (2 GiB and 100,000 files). One request for each layer.
+ * `RegistryError`, `too_large` beyond the limits (2 GiB and 100,000 files).
  */
 export function unpackImage(
   client: RegistryClient,
@@ -24,26 +24,31 @@ export function unpackImage(
   storeDir: string,
   limits: Partial<UnpackLimits> = {},
 ): Promise<string> {
-  const home = join(resolve(storeDir), digestTag(image.digest))
-  const running = underWay.get(home)
+  const imageDir = join(resolve(storeDir), digestTag(image.digest))
+  const running = unpacking.get(imageDir)
   if (running !== undefined) return running
-  const started = unpackInto(client, image, home, { ...defaultUnpackLimits(), ...limits }).finally(() =>
-    underWay.delete(home),
+  const started = unpackInto(client, image, imageDir, { ...defaultUnpackLimits(), ...limits }).finally(() =>
+    unpacking.delete(imageDir),
   )
-  underWay.set(home, started)
+  unpacking.set(imageDir, started)
   return started
 }
 
-async function unpackInto(client: RegistryClient, image: Image, home: string, limits: UnpackLimits): Promise<string> {
-  const root = join(home, 'root')
-  if (await isThere(join(home, 'done'))) return root
-  await removeDrafts(home)
-  const draft = `${home}.${process.pid}-${threadId}.tmp`
+async function unpackInto(
+  client: RegistryClient,
+  image: Image,
+  imageDir: string,
+  limits: UnpackLimits,
+): Promise<string> {
+  const root = join(imageDir, 'root')
+  if (await exists(join(imageDir, 'done'))) return root
+  await removeDrafts(imageDir)
+  const draft = `${imageDir}.${process.pid}-${threadId}.tmp`
   try {
     await mkdir(join(draft, 'root'), { recursive: true })
     await applyLayers(client, image, new ImageTree(join(draft, 'root'), limits), limits)
     await writeFile(join(draft, 'done'), image.digest)
-    await moveTo(home, draft)
+    await publishDraft(imageDir, draft)
   } finally {
     await rm(draft, { recursive: true, force: true })
   }
@@ -51,14 +56,14 @@ async function unpackInto(client: RegistryClient, image: Image, home: string, li
 }
 
 /** Renames the draft. If another process was first, its result remains. */
-async function moveTo(home: string, draft: string): Promise<void> {
+async function publishDraft(imageDir: string, draft: string): Promise<void> {
   try {
-    await rename(draft, home)
+    await rename(draft, imageDir)
   } catch {
-    if (await isThere(join(home, 'done'))) return
+    if (await exists(join(imageDir, 'done'))) return
     // After a power failure the directory may exist without its content.
-    await rm(home, { recursive: true, force: true })
-    await rename(draft, home)
+    await rm(imageDir, { recursive: true, force: true })
+    await rename(draft, imageDir)
   }
 }
 
@@ -83,12 +88,12 @@ async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
 }
 
 /** Removes drafts of an image that killed processes have left. */
-async function removeDrafts(home: string): Promise<void> {
-  const store = join(home, '..')
+async function removeDrafts(imageDir: string): Promise<void> {
+  const store = join(imageDir, '..')
   await mkdir(store, { recursive: true })
   for (const name of await readdir(store)) {
-    const maker = join(store, name).startsWith(`${home}.`) ? /\.(\d+)-(\d+)\.tmp$/.exec(name) : null
-    if (maker !== null && !isRunning(Number(maker[1]), Number(maker[2]))) {
+    const draft = join(store, name).startsWith(`${imageDir}.`) ? /\.(\d+)-(\d+)\.tmp$/.exec(name) : null
+    if (draft !== null && !isRunning(Number(draft[1]), Number(draft[2]))) {
       await rm(join(store, name), { recursive: true, force: true })
     }
   }
@@ -104,7 +109,7 @@ function isRunning(pid: number, thread: number): boolean {
   }
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

@@ -1,6 +1,6 @@
 import type { OperationHandlers } from '@platform/core/operations/run'
 
-/** Handlers of every operation. The first message that needs them loads them. */
+/** The first operation loads the handlers; a scan does not need them. */
 export async function operationHandlers(): Promise<OperationHandlers> {
   const [{ moduleHandlers }, { updateHandlers }] = await Promise.all([
     import('./modules/handlers.ts'),

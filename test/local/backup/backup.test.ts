@@ -203,7 +203,7 @@ test('rejects a backup of a newer version, a missing file, and a file that is no
 test('rejects data and backups of another layout', async () => {
   for (const layout of [0, layoutVersion + 1]) {
     await using folder = await dataFolder({ layout })
-    await expect(claimDataFolder(folder.dataDir)).rejects.toThrow(`They have layout ${layout}, and this version`)
+    await expect(claimDataFolder(folder.dataDir)).rejects.toThrow(`It has layout ${layout}, and this version`)
   }
   await using folder = await backedUp()
   await rewrite(folder.file, (entries) =>
@@ -212,6 +212,6 @@ test('rejects data and backups of another layout', async () => {
     })(entries.filter(({ header }) => header.name !== 'data/layout-version')),
   )
   const restored = restoreBackup(folder.file, folder.target)
-  await expect(restored).rejects.toThrow(/cannot be restored\. They have layout 0, and this version .*PLAT_DATA_DIR/)
+  await expect(restored).rejects.toThrow(/cannot be restored\. It has layout 0, and this version .*PLAT_DATA_DIR/)
   expect(await folder.others()).toEqual([])
 })

@@ -40,7 +40,7 @@ test('setup can be completed with the commands that the platform prints at start
 
   await using platform = runProgram(main, { environment })
   const url = await platform.waitForLine('Platform ready at ')
-  expect(platform.lines[0]).toBe(`Starting the platform. Its data are in ${environment.PLAT_DATA_DIR}`)
+  expect(platform.lines[0]).toBe(`Starting the platform. Its data is in ${environment.PLAT_DATA_DIR}`)
   await platform.waitForLine('Setup is not complete.')
   await platform.waitForLine('  npm run -s admin-token')
   await platform.waitForLine(`  curl ${url}/api/v1/setup/complete`)

@@ -1,18 +1,16 @@
 import { valid } from 'semver'
 import * as z from 'zod'
 
-/** A backup: a gzipped tar of the data folder. Its last entry lists the other ones with their digests. */
-
-/** The last entry of a backup. */
+/** A backup is a gzipped tar of the data folder. This last entry lists the others with their digests. */
 export const manifestName = 'manifest.json'
 /** All other entries have this prefix. */
 export const dataPrefix = 'data/'
 
-/** A path segment, without any that leads to another folder. */
+/** Excludes `.` and `..`. */
 const segment = String.raw`(?!\.{1,2}(?:/|$))[^/\\\0]{1,255}`
 const plainPath = new RegExp(`^${segment}(?:/${segment})*$`)
 
-/** Whether a path stays below the folder it is resolved against. */
+/** Whether a path is relative and stays below the folder that it is resolved against. */
 export const isPlainPath = (path: string): boolean => path.length <= 1024 && plainPath.test(path)
 
 const SavedFile = z.object({
@@ -22,7 +20,6 @@ const SavedFile = z.object({
 })
 export type SavedFile = z.infer<typeof SavedFile>
 
-/** The content of a backup, and the versions that wrote it. */
 export const Manifest = z.object({
   format: z.literal(1),
   createdAt: z.iso.datetime(),

@@ -19,15 +19,15 @@ const damaged = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
 /**
- * Restores a data folder from a backup, completely or not at all. Throws `BackupError` if the folder has data, or if
- * the file differs from the backup.
+ * Restores a data folder from a backup, completely or not at all. Throws `BackupError` if the folder has data or the
+ * backup is damaged.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
   const present = await readdir(dataDir).catch(() => [])
   if (present.length > 0)
-    throw new BackupError(`The folder ${dataDir} contains data. Move them, or set PLAT_DATA_DIR to another folder.`)
+    throw new BackupError(`The folder ${dataDir} contains data. Move it, or set PLAT_DATA_DIR to another folder.`)
   await mkdir(dirname(dataDir), { recursive: true })
-  // Beside the target, so that one rename moves it there.
+  // In the parent folder of the target, so that one rename publishes the draft.
   const draft = await mkdtemp(join(dirname(dataDir), `${basename(dataDir)}.restoring-`))
   try {
     const manifest = await unpackBackup(file, draft)
@@ -65,7 +65,7 @@ async function unpackBackup(file: string, folder: string): Promise<Manifest> {
   return manifest
 }
 
-/** If one stream fails, the other one aborts: selects the original cause. */
+/** If one stream fails, it also aborts the other. Selects the original cause. */
 function errorOf(reasons: readonly unknown[], file: string): unknown {
   const known = reasons.find((reason) => reason instanceof BackupError)
   const diskFull = reasons.find((reason) => codeOf(reason) === 'ENOSPC')
@@ -85,7 +85,7 @@ async function readManifest(entry: Entry): Promise<Manifest> {
   return parsed.data
 }
 
-/** Writes a file below the folder. Only folders and files are created, so no link leads out of it. */
+/** Creates only folders and regular files, so that no link can lead out of the folder. */
 async function saveFile(entry: Entry, folder: string, restored: Map<string, SavedFile>): Promise<void> {
   const { name } = entry.header
   const path = name.slice(dataPrefix.length)

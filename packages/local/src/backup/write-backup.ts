@@ -10,8 +10,8 @@ import { claimDataFolder } from '../data-folder.ts'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
 import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
-/** State of one run, and unpacked images, which are fetched again by digest. */
-const leftOut = new Set([
+/** Files of a single run, and unpacked images, which the platform can fetch again. */
+const excludedNames = new Set([
   'lock.sqlite',
   'lock.sqlite-journal',
   'runtime.json',
@@ -26,10 +26,10 @@ const leftOut = new Set([
  */
 export async function writeBackup(dataDir: string, target: string): Promise<Manifest> {
   await requireValidPaths(dataDir, target)
-  // No platform may write to or start on the folder during the backup.
+  // Prevents a platform from starting on the folder during the backup.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
-  // A unique name: files of other or killed backups are not touched.
+  // A unique name, because other backups may be running or have been killed.
   const draft = `${target}.${randomUUID()}.draft`
   try {
     const manifest = await writeArchive(dataDir, draft)
@@ -60,7 +60,7 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
 async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
   const archive = pack()
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
-  // Most files are already compressed.
+  // Fast compression, because most files are already compressed.
   const written = pipeline(archive, createGzip({ level: 1 }), file)
   const [manifest] = await Promise.all([addAll(archive, dataDir).catch(destroyOnError(archive)), written])
   await using handle = await open(draft)
@@ -68,7 +68,7 @@ async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
   return manifest
 }
 
-/** Ends the other stream of the pipeline as well. */
+/** Ends the other stream of the pipeline, which would otherwise wait forever. */
 const destroyOnError = (archive: Pack) => (error: Error) => {
   archive.destroy(error)
   throw error
@@ -89,11 +89,11 @@ async function addAll(archive: Pack, dataDir: string): Promise<Manifest> {
   return manifest
 }
 
-/** The paths of all files that are state, sorted. */
+/** Sorted paths of all files to save. */
 async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { withFileTypes: true })
   const paths = entries
-    .filter(({ name }) => folder !== '' || !leftOut.has(name))
+    .filter(({ name }) => folder !== '' || !excludedNames.has(name))
     .map(async (entry) => {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (entry.isDirectory()) return filesBelow(dataDir, path)

@@ -4,7 +4,7 @@ import { clientSettings } from '../emulators/http/environment.ts'
 import { readRuntimeFile, type RuntimeFile } from '../runtime-file.ts'
 import { parseSettings } from '../settings.ts'
 
-async function findPlatform(): Promise<RuntimeFile> {
+async function findPlatformInSetup(): Promise<RuntimeFile> {
   const { dataDir } = parseSettings(process.env)
   const runtime = await readRuntimeFile(dataDir).catch(() => undefined)
   const response = runtime && (await fetch(`${runtime.apiUrl}/api/v1/setup/status`).catch(() => undefined))
@@ -25,7 +25,7 @@ async function readToken({ secretsUrl, accessKeyId, adminTokenSecret }: RuntimeF
 }
 
 try {
-  console.log(await readToken(await findPlatform()))
+  console.log(await readToken(await findPlatformInSetup()))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1

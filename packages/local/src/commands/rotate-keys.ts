@@ -3,10 +3,10 @@ import { parseArgs } from 'node:util'
 import { awsEnvironment } from '../emulators/http/environment.ts'
 import { findRunningPlatform } from '../running-platform.ts'
 
-const done = `Access tokens are signed with a new key, by every thread within five minutes.
+const rotatedMessage = `Access tokens are signed with a new key, by every thread within five minutes.
 Those that were signed before stay valid until they expire, after fifteen minutes at most.`
 
-const withdrawn = `Access tokens are signed with a new key, and no other key is valid: callers must sign in again or refresh.
+const withdrawnMessage = `Access tokens are signed with a new key, and no other key is valid: callers must sign in again or refresh.
 Some threads accept the old keys for up to five minutes. Restart the platform to reject them immediately.`
 
 async function rotate(withdraw: boolean): Promise<void> {
@@ -15,10 +15,10 @@ async function rotate(withdraw: boolean): Promise<void> {
     PLAT_TABLE: table,
     ...(signingKeysSecret !== undefined && { PLAT_SECRET_SIGNING_KEYS: signingKeysSecret }),
   })
-  // This import reads the settings.
+  // Imported after the environment is set, because the module reads it on import.
   const { ensureKeys } = await import('@platform/core/signing/keys')
   await ensureKeys({ rotate: true, withdraw })
-  console.log(withdraw ? withdrawn : done)
+  console.log(withdraw ? withdrawnMessage : rotatedMessage)
 }
 
 try {

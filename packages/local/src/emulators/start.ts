@@ -8,15 +8,15 @@ import { compileCache } from '../compile-cache.ts'
 export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.string(), hooks: z.url().optional() })
 export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
 
-/** DynamoDB, SQS and Secrets Manager on their own thread, so a busy store does not block the gateway. */
+/** DynamoDB, SQS and Secrets Manager run on their own thread, so that a busy store does not block the gateway. */
 export interface RunningEmulators extends EmulatorAddresses {
   close: () => Promise<void>
 }
 
-/** Limits garbage on the heap, as for functions. Waiting messages are on this heap. */
+/** Limits garbage on the heap, as for functions. The heap also holds the waiting messages. */
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
-/** Starts the emulators on free loopback ports. `onDeath` is called if their thread ends; `hooks` is a module of hooks. */
+/** Selects free loopback ports. Calls `onDeath` if the thread ends. `hooks` is the URL of a module of `EmulatorHooks`. */
 export async function startEmulators(
   dataDir: string,
   onDeath: (error: Error) => void,

@@ -17,22 +17,20 @@ export interface ConsumerOptions {
   log: Log
 }
 
-/** Running pollers, one for each queue with a function. */
 export interface Consumers {
   /** Receives no more messages; resolves when running batches are handled. */
   stop: () => Promise<void>
 }
 
-const known: Readonly<Record<string, Task>> = tasks
+const tasksByName: Readonly<Record<string, Task>> = tasks
 
-/** The batch size and the concurrency of a queue. */
 function batchingOf(name: QueueName): { batchSize: number; maximumConcurrency: number } {
-  const { trigger } = known[`queue/${name}`] ?? {}
+  const { trigger } = tasksByName[`queue/${name}`] ?? {}
   if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No task consumes the queue ${name}.`)
   return trigger
 }
 
-/** The valid responses of a consumer. As on Lambda, any other fails the batch. */
+/** As on Lambda, any other response fails the whole batch. */
 const BatchResponse = z
   .object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })).default([]) })
   .nullish()

@@ -1,10 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
 
-/** Called for events that an operator may need. */
 export type PollerLog = (message: string, details: Record<string, unknown>) => void
 
-/** The queue of a poller. */
 export interface PolledQueue {
   client: SQSClient
   queueUrl: string
@@ -12,21 +10,18 @@ export interface PolledQueue {
   log: PollerLog
 }
 
-/** Maximum messages that SQS receives or deletes in one call. */
+/** SQS receives or deletes at most this number of messages in one call. */
 export const maximumMessagesPerCall = 10
-/** Maximum time of a receive call. */
+/** Longest time that SQS lets a receive call wait. */
 const maximumWaitSeconds = 20
 
 const firstRetryMs = 100
-const longestRetryMs = 10_000
+const maxRetryMs = 10_000
 
-/**
- * Receives up to ten messages, waiting for the first; returns an empty list if there are none, after an error or a
- * stop.
- */
+/** Waits for the first message. Returns an empty list on a timeout, an error or a stop. */
 export type Receive = (count: number) => Promise<Message[]>
 
-/** A receiver that never fails: it logs errors, and waits longer after each consecutive error. */
+/** Never rejects: logs errors, and waits longer after each consecutive error. */
 export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopping: AbortSignal,
@@ -55,7 +50,7 @@ export function createReceive(
   }
 }
 
-/** Deletes messages; one that could not be deleted is delivered again. */
+/** SQS delivers a message again that could not be deleted. */
 export async function deleteMessages(
   { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],
@@ -74,7 +69,7 @@ export async function deleteMessages(
   }
 }
 
-/** A random delay with a limit that doubles after every error, so clients do not retry at the same time. */
+/** A random delay with a limit that doubles after every error, so that clients do not retry at the same time. */
 function retryDelayMs(consecutiveErrors: number): number {
-  return Math.random() * Math.min(longestRetryMs, firstRetryMs * 2 ** consecutiveErrors)
+  return Math.random() * Math.min(maxRetryMs, firstRetryMs * 2 ** consecutiveErrors)
 }

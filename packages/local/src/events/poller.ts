@@ -2,27 +2,25 @@ import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
 import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
-/** Settings of a poller, named as in Lambda's event source mapping. */
+/** The names are those of Lambda's event source mapping. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
   /** At most 10, the maximum of one receive. Lambda allows more only with a batching window. */
   batchSize: number
-  /** Maximum concurrent batches. */
   maximumConcurrency: number
   /**
-   * Handles a batch. Messages named as failed are delivered again after the visibility timeout; all of them after an
-   * error.
+   * Handles a batch. Messages that it reports as failed are delivered again after the visibility timeout; after an error,
+   * all messages are.
    */
   invoke(event: SqsEvent): Promise<SqsBatchResponse | null | void>
 }
 
-/** A running poller. */
 export interface QueuePoller {
   /** Receives no more messages; resolves when running batches are handled and deleted. */
   stop(): Promise<void>
 }
 
-/** Delivers the messages of a queue to a function, at least once each, until it is stopped. */
+/** Delivers every message at least once until the poller is stopped. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')

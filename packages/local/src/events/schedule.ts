@@ -1,7 +1,6 @@
 import { localAccountId, localRegion } from '../emulators/http/environment.ts'
 import type { Log } from '../log.ts'
 
-/** The event that EventBridge sends to a scheduled function. */
 export interface ScheduledEvent {
   version: '0'
   id: string
@@ -17,7 +16,7 @@ export interface ScheduledEvent {
 export interface ScheduleOptions {
   name: string
   intervalMs: number
-  /** Whether it also runs once at the start. */
+  /** Whether the schedule also runs once at its start. */
   startsNow?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log
@@ -29,8 +28,8 @@ export interface Schedule {
 }
 
 /**
- * Invokes a function at every multiple of the interval. Runs never overlap: after a long one, the next starts at the
- * following multiple.
+ * Invokes a function at every multiple of the interval after the start. Runs never overlap: a run that takes longer than
+ * the interval delays the next one to the following multiple.
  */
 export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = Date.now()
@@ -64,7 +63,6 @@ export function startSchedule({ name, intervalMs, startsNow = false, invoke, log
   }
 }
 
-/** The event of a scheduled run. */
 export const scheduledEvent = (name: string, time: Date): ScheduledEvent => ({
   version: '0',
   id: crypto.randomUUID(),

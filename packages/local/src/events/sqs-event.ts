@@ -1,6 +1,6 @@
 import type { Message, MessageAttributeValue } from '@aws-sdk/client-sqs'
 
-/** One message as Lambda delivers it to a function. */
+/** The format of Lambda. */
 export interface SqsRecord {
   messageId: string
   receiptHandle: string
@@ -23,25 +23,20 @@ export interface SqsRecordAttribute {
   dataType: string
 }
 
-/** A batch of messages in the format of Lambda's event source mapping. */
 export interface SqsEvent {
   Records: SqsRecord[]
 }
 
-/** The messages that a function could not handle; they are delivered again. */
+/** Lambda delivers the listed messages again. */
 export interface SqsBatchResponse {
   batchItemFailures?: { itemIdentifier: string }[]
 }
 
-/** Builds the event for a batch. */
 export function sqsEvent(messages: readonly Message[], queueArn: string): SqsEvent {
   return { Records: messages.map((message) => sqsRecord(message, queueArn)) }
 }
 
-/**
- * The ids to deliver again. As on Lambda, no list means success, and a list with only unknown ids fails the whole
- * batch.
- */
+/** As on Lambda, no list means success, and a list with an unknown id fails the whole batch. */
 export function failedIds(response: SqsBatchResponse | null | void, messages: readonly Message[]): ReadonlySet<string> {
   const all = new Set(messages.map((message) => message.MessageId ?? ''))
   const failed = (response?.batchItemFailures ?? []).map((failure) => failure.itemIdentifier)

@@ -7,7 +7,6 @@ import type { Queues } from '../provision.ts'
 import { startSchedule } from './schedule.ts'
 import type { Settings } from '../settings.ts'
 
-/** The functions of a platform, and how to invoke them. */
 export interface Functions {
   invoke: FunctionPool['invoke']
   names: readonly string[]
@@ -16,13 +15,13 @@ export interface Functions {
 interface Work {
   emulators: EmulatorAddresses
   queues: Queues
-  /** Whether the catalog was just scanned. */
+  /** Avoids a second scan of the catalog at the start. */
   isCatalogScanned: boolean
 }
 
 /**
- * Starts the consumers of the queues and the schedules, and loads installed modules. Returns a function that starts no
- * more work and resolves when the running work has ended.
+ * Starts the queue consumers and the schedules. Returns a function that starts no more work and resolves when the running
+ * work has ended.
  */
 export function startWork(
   settings: Settings,

@@ -1,6 +1,5 @@
 import { localAccountId, localRegion } from '../emulators/http/environment.ts'
 
-/** The second argument of a Lambda handler. */
 export interface LambdaContext {
   awsRequestId: string
   functionName: string

@@ -16,14 +16,13 @@ export interface ThreadOptions extends FunctionThreadData {
   environment: Record<string, string>
 }
 
-/** How a thread ended. */
 export interface ThreadExit {
   reason: string
   /** False if the thread failed to start. */
   hasStarted: boolean
 }
 
-/** Time without a response after which a thread counts as hung. */
+/** A thread without a response for this long counts as hung. */
 const pingTimeoutMs = 1000
 
 /**
@@ -32,7 +31,7 @@ const pingTimeoutMs = 1000
  */
 const resourceLimits = { maxOldGenerationSizeMb: 512 }
 
-/** The handle of one thread of functions. It runs many invocations concurrently; they fail if it dies. */
+/** Runs many invocations concurrently on one thread; they all fail if the thread ends. */
 export class FunctionThread {
   readonly #worker: Worker
   readonly #pending = new Map<number, PendingCall>()
@@ -61,17 +60,16 @@ export class FunctionThread {
     })
   }
 
-  /** Number of outstanding responses. */
+  /** Number of invocations without a response. */
   get load(): number {
     return this.#pending.size
   }
 
-  /** Imports a function before its first invocation. */
   async warm(functionName: string, timeoutMs: number): Promise<void> {
     await this.#send({ kind: 'load', functionName }, functionName, timeoutMs)
   }
 
-  /** Runs a function; rejects with `FunctionError` or `FunctionTimeout`. */
+  /** Rejects with `FunctionError` or `FunctionTimeout`. */
   async invoke(functionName: string, event: unknown, requestId: string, timeoutMs: number): Promise<unknown> {
     const deadlineMs = Date.now() + timeoutMs
     const request = { kind: 'invoke', functionName, event, requestId, deadlineMs } as const
@@ -101,8 +99,8 @@ export class FunctionThread {
   }
 
   /**
-   * A busy loop in one function would block all others of the thread. A starting thread runs no function yet and may
-   * take longer than a response.
+   * A busy loop in one function would block all others on the thread. A starting thread may take longer to respond than
+   * the limit, but runs no function yet.
    */
   #terminateIfHung(): void {
     if (!this.#hasStarted) return

@@ -4,11 +4,10 @@ import { FunctionThread } from './function-thread.ts'
 
 export interface PoolOptions {
   threads: number
-  /** Folder of the function modules. */
   functionsDir: string
-  /** File extension of the function modules; `.ts` by default. */
+  /** `.ts` by default. */
   suffix?: string
-  /** Time limit for the import of a function, a minute by default. */
+  /** Time limit for the import of a function; a minute by default. */
   warmUpTimeoutMs?: number
   /** The complete environment of the functions. */
   environment: Record<string, string>
@@ -16,9 +15,9 @@ export interface PoolOptions {
   log: Log
 }
 
-/** Runs functions on threads, so a busy or broken one does not affect the platform. */
+/** Runs functions on threads, so that a busy or broken function does not affect the platform. */
 export interface FunctionPool {
-  /** Runs a function; rejects with `FunctionError` or `FunctionTimeout`. */
+  /** Rejects with `FunctionError` or `FunctionTimeout`. */
   invoke: (functionName: string, event: unknown, requestId?: string) => Promise<unknown>
   /** Imports functions on every thread; rejects if one cannot be imported. */
   warmUp: (functionNames: readonly string[]) => Promise<void>
@@ -28,12 +27,11 @@ export interface FunctionPool {
 
 const defaultWarmUpTimeoutMs = 60_000
 
-const noThreadError = { name: 'NoThread', message: 'none of the threads starts', stack: '', isCounted: false }
+const noThreadError = { name: 'NoThread', message: 'no thread has started', stack: '', isCounted: false }
 
-/** Delay before another attempt to start a thread. */
 const restartDelayMs = 1000
 
-/** Starts the threads. A thread that dies is replaced at once, or after a delay if it failed to start. */
+/** Replaces a thread that ends: immediately, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
   const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
   const { warmUpTimeoutMs = defaultWarmUpTimeoutMs } = options

@@ -1,18 +1,17 @@
 import * as z from 'zod'
 
-/** A request to a thread that runs functions. Each gets one response with the same id. */
+/** A thread sends one response with the same id for each request. */
 export type ThreadRequest =
   | { id: number; kind: 'invoke'; functionName: string; event: unknown; requestId: string; deadlineMs: number }
   | { id: number; kind: 'load'; functionName: string }
   | { id: number; kind: 'ping' }
 
-/** The result of the function, or its error. */
 export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: SerializedError }
 
-/** The first message of a thread, when it accepts requests. */
+/** The first message of a thread, sent when it accepts requests. */
 export const ready = 'ready'
 
-/** An error of a function, serialised for another thread. */
+/** An error that can be sent to another thread. */
 export interface SerializedError {
   name: string
   message: string
@@ -21,6 +20,6 @@ export interface SerializedError {
   isCounted: boolean
 }
 
-/** The location of the functions: `<functionsDir>/<name><suffix>`, each with an export `handler`. */
+/** Functions are at `<functionsDir>/<name><suffix>` and export a `handler`. */
 export const FunctionThreadData = z.object({ functionsDir: z.string(), suffix: z.string() })
 export type FunctionThreadData = z.infer<typeof FunctionThreadData>

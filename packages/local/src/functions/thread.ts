@@ -1,4 +1,4 @@
-/** The thread that runs functions, like Lambda: each module is imported once, on first use. */
+/** Entry point of the threads that run functions. Like Lambda, imports each function once, on first use. */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -24,7 +24,7 @@ const load = async (functionName: string): Promise<Handler> => {
 const flushDelayMs = 500
 let flushTimer: NodeJS.Timeout | undefined
 
-/** Writes the compile cache once the functions are loaded, since a killed thread does not. */
+/** Writes the compile cache once the functions are loaded, because a killed thread does not write it. */
 function scheduleCacheFlush(): void {
   clearTimeout(flushTimer)
   flushTimer = setTimeout(flushCompileCache, flushDelayMs).unref()
@@ -55,7 +55,7 @@ async function respond(request: ThreadRequest): Promise<void> {
   try {
     port?.postMessage(response)
   } catch (error) {
-    // A result that cannot be cloned, such as a function, fails the invocation.
+    // The result cannot be cloned, for example because it contains a function.
     port?.postMessage({ id: request.id, failure: serialize(error) })
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
 
-/** Maximum request size of API Gateway. */
+/** The limit of API Gateway. */
 const maximumRequestBytes = 10 * 1024 * 1024
 
 export interface EventBody {
@@ -9,7 +9,7 @@ export interface EventBody {
   isBase64Encoded: boolean
 }
 
-/** Reads a request body; rejects one that is too large as early as possible. */
+/** Rejects a body over the limit as early as possible. */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maximumRequestBytes) {
     return Promise.reject(platformError('payload_too_large'))
@@ -27,10 +27,10 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
   })
 }
 
-/** Types that API Gateway treats as text; forms and bodies without a type are not. */
+/** Media types that API Gateway treats as text. Forms and bodies without a type are not text. */
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
-/** Text is passed unchanged in an event, anything else in Base64. */
+/** Passes text unchanged and any other body in Base64. */
 export function eventBody(bytes: Buffer, contentType: string | undefined): EventBody {
   if (bytes.length === 0) return { isBase64Encoded: false }
   const mediaType = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''

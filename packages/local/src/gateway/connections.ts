@@ -2,20 +2,19 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** A pending response on a connection. */
 export interface Exchange {
   request: IncomingMessage
   response: ServerResponse
 }
 
-/** Tracks connections with pending responses, so a server can close without interrupting one. */
+/** Tracks connections with pending responses, so that a server can close without interrupting them. */
 export interface Connections {
   begin: (exchange: Exchange) => void
   /** The pending responses of a connection, oldest first. */
   pending: (socket: Duplex) => readonly Exchange[]
   /** Whether connections close after their current response. */
   readonly draining: boolean
-  /** Closes idle connections now, and the others after their last response. */
+  /** Closes idle connections immediately, and the others after their last response. */
   drain: () => void
 }
 
@@ -50,13 +49,13 @@ export function trackConnections(server: Server): Connections {
   }
 }
 
-/** Accepts no more connections, completes running requests, and closes the remaining ones after the limit. */
+/** Completes running requests; closes the remaining connections after the limit. */
 export async function drainServer(server: Server, connections: Connections, limitMs: number): Promise<void> {
   if (!server.listening) return
   const closed = once(server, 'close')
   server.close()
   connections.drain()
-  const limit = setTimeout(() => server.closeAllConnections(), limitMs)
+  const timer = setTimeout(() => server.closeAllConnections(), limitMs)
   await closed
-  clearTimeout(limit)
+  clearTimeout(timer)
 }

@@ -4,19 +4,18 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpResponse } from './result.ts'
 
-/** A timeout of a request; the error codes have no code for it. */
+/** No error code means a timeout of the request, so clients get a code that they retry. */
 const functionTimeout = () =>
   new PlatformError('database_unavailable', 'The request timed out. Try again shortly.', {
     retryAfterSeconds: 2,
   })
 
-/** The public form of an error. */
 export function publicError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error
   return error instanceof FunctionTimeout ? functionTimeout() : platformError('internal_error')
 }
 
-/** A response of the gateway itself, with the same error body as those of functions. */
+/** Has the same error body as the responses of functions. */
 export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpResponse {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([

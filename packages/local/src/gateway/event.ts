@@ -36,7 +36,6 @@ export interface RequestContext {
   timeEpoch: number
 }
 
-/** A request that has been read. */
 export interface ReadRequest {
   request: IncomingMessage
   target: Target
@@ -46,10 +45,10 @@ export interface ReadRequest {
   requestId: string
 }
 
-/** Maximum event and response size of Lambda. */
+/** Lambda's limit for events and responses. */
 export const maximumPayloadBytes = 6 * 1024 * 1024
 
-/** Builds the event of a request; rejects one that is too large for Lambda. */
+/** Throws `payload_too_large` for a request that exceeds Lambda's limit. */
 export function httpEvent({ request, target, match, bytes, traceId, requestId }: ReadRequest): HttpEvent {
   const { functionName: _function, ...route } = match
   const event: HttpEvent = {
@@ -66,7 +65,7 @@ export function httpEvent({ request, target, match, bytes, traceId, requestId }:
   return event
 }
 
-/** The size in Lambda's wire format; serialised only if the body is large. */
+/** Size in Lambda's format. Serializes only payloads with a large body, because the others cannot reach the limit. */
 export function payloadBytes(payload: object, body = ''): number {
   const mayBeLarge = body.length > maximumPayloadBytes / 8
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
@@ -94,7 +93,7 @@ function requestContext(request: IncomingMessage, path: string, routeKey: string
   }
 }
 
-/** As in `12/Mar/2020:19:03:58 +0000`. */
+/** Common log format: `12/Mar/2020:19:03:58 +0000`. */
 function commonLogTime(timeMs: number): string {
   const [, day, month, year, time] = new Date(timeMs).toUTCString().split(' ')
   return `${day}/${month}/${year}:${time} +0000`

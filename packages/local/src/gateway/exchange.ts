@@ -11,22 +11,20 @@ import { toHttpResponse, type HttpResponse } from './result.ts'
 import type { Router } from './routes.ts'
 import { parseTarget } from './target.ts'
 
-/** Metrics of one request, recorded by the gateway. */
 export interface RequestMetrics {
-  /** Sets its route; without one it counts with the unknown paths. */
+  /** Sets the route of the request. Without it, the request counts as one to an unknown path. */
   routed: (route: { functionName: string; routeKey: string }) => void
-  /** Ends the measured time: later delays are long polls or rate limits. */
+  /** Ends the measured time, which excludes long polls and the delay after 429. */
   invoked: () => void
   done: (status: number) => void
 }
 
-/** Returns the metrics to an authorised reader, else undefined: the path is then unknown. */
+/** Returns undefined for other paths and for unauthorised readers, who get the response of an unknown path. */
 export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
 
-/** Runs a function with an event. */
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
 
-/** Delays a caller after 429: thousands of rejections per second would slow down all others. */
+/** Slows down callers after 429, because thousands of rejections per second would delay all other callers. */
 const rateLimitDelayMs = 1000
 
 export interface ExchangeContext {
@@ -37,7 +35,7 @@ export interface ExchangeContext {
   metrics: { begin: () => RequestMetrics; scrape: Scrape }
 }
 
-/** Responds to a request, also after an error: HTTP → event → function → HTTP. */
+/** Never rejects: an error becomes an error response. */
 export async function handleRequest(
   context: ExchangeContext,
   request: IncomingMessage,
@@ -51,7 +49,6 @@ export async function handleRequest(
   return result
 }
 
-/** The ids of a request, and its metrics. */
 interface Tracking {
   traceId: string
   requestId: string
@@ -101,7 +98,7 @@ async function runFunction(
   return result
 }
 
-/** Two parsers could interpret a request with two hosts or without a version differently. */
+/** Proxies and servers may interpret a request with two hosts or an unknown version differently. */
 function requireValidHead({ headersDistinct, httpVersion }: IncomingMessage): void {
   const hosts = headersDistinct['host']?.length ?? 0
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new PlatformError('validation_failed', 'Use HTTP/1.1.')
@@ -117,7 +114,7 @@ function disconnectSignal(response: ServerResponse): AbortSignal {
   return controller.signal
 }
 
-/** The response of a starting platform: alive, but not ready. */
+/** Until the platform is ready, only the liveness probe succeeds. */
 export function startingResponse(request: IncomingMessage): HttpResponse {
   const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {

@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { hopByHop } from '@platform/worker/runtimes/instance-request'
 import { amazonTrace } from './trace.ts'
 
-/** Headers of a connection, which API Gateway does not forward. */
+/** API Gateway does not forward these headers. */
 export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHop, 'expect'])
 
-/** The caller's address; IPv4 without the IPv6 prefix. */
+/** The caller's address. Removes the IPv6 prefix from IPv4 addresses. */
 export const sourceAddress = ({ socket }: IncomingMessage): string =>
   (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 
-/** The headers of an event, and its cookies separately. */
+/** Returns cookies separately, as in payload format 2.0. */
 export function eventHeaders(
   request: IncomingMessage,
   traceId: string,
@@ -27,7 +27,6 @@ export function eventHeaders(
   return { headers: Object.fromEntries(headers), ...(cookies.length > 0 && { cookies }) }
 }
 
-/** The parameters of a query, decoded. */
 export function eventQuery(query: string): { queryStringParameters?: Record<string, string> } {
   if (query === '') return {}
   const parameters = new Map<string, string>()
@@ -35,7 +34,7 @@ export function eventQuery(query: string): { queryStringParameters?: Record<stri
   return { queryStringParameters: Object.fromEntries(parameters) }
 }
 
-/** Repeated values are joined by commas. */
+/** Joins repeated values with commas. */
 function append(fields: Map<string, string>, name: string, value: string): void {
   const earlier = fields.get(name)
   fields.set(name, earlier === undefined ? value : `${earlier},${value}`)

@@ -2,19 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** Holds responses until their channel is notified. */
 export interface LongPolls {
-  /** The position in the sequence of notifications, to be read before the function checks for work. */
+  /** Position in the sequence of notifications. Read it before the function checks for work. */
   cursor: () => number
-  /** Resolves when the channel was notified after `since`, the time is over, or the caller has disconnected. */
+  /** Resolves when the channel is notified after `since`, at the timeout, or when the caller disconnects. */
   wait: (channel: string, since: number, timeoutMs: number, disconnected: AbortSignal) => Promise<void>
   /** Ends the waits of a channel, including later ones with an earlier cursor. */
   notify: (channel: string) => void
-  /** Number of waits. */
   count: () => number
   /** Ends all waits, and prevents new ones. */
   releaseAll: () => void
 }
 
-/** A response to hold: its channel and time limit. */
 export interface LongPoll {
   channel: string
   timeoutMs: number
@@ -22,7 +20,7 @@ export interface LongPoll {
 
 const maximumTimeoutSeconds = 600
 
-/** Reads the long poll that a function requests, and removes its headers, which are only for the gateway. */
+/** Removes the headers that request a long poll, because they are only for the gateway. */
 export function longPollOf(headers: Map<string, string | string[]>): LongPoll | undefined {
   const [kind, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
     const value = headers.get(name)
@@ -34,12 +32,12 @@ export function longPollOf(headers: Map<string, string | string[]>): LongPoll | 
   return { channel, timeoutMs: Math.min(seconds, maximumTimeoutSeconds) * 1000 }
 }
 
-const rememberedChannels = 10_000
+const maxRememberedChannels = 10_000
 
-/** Keeps the waits and the last notification of each channel; drops the oldest notifications. */
+/** Forgets the oldest notifications beyond the limit. */
 export function createLongPolls(): LongPolls {
   const waits = new Map<string, Set<AbortController>>()
-  /** The number of the last notification of each channel. */
+  /** Channel → position of its last notification. */
   const lastByChannel = new Map<string, number>()
   let last = 0
   let lastDropped = 0
@@ -49,12 +47,12 @@ export function createLongPolls(): LongPolls {
     lastByChannel.delete(channel)
     lastByChannel.set(channel, ++last)
     const [oldest] = lastByChannel
-    if (lastByChannel.size <= rememberedChannels || oldest === undefined) return
+    if (lastByChannel.size <= maxRememberedChannels || oldest === undefined) return
     lastByChannel.delete(oldest[0])
     lastDropped = oldest[1]
   }
 
-  /** A channel with a dropped notification counts as notified: an extra check costs less than a missed one. */
+  /** A channel with a forgotten notification counts as notified: an extra check costs less than a missed one. */
   const isNotifiedSince = (channel: string, cursor: number) => (lastByChannel.get(channel) ?? lastDropped) > cursor
 
   return {

@@ -5,10 +5,9 @@ import { traceIdOf } from '@platform/core/lib/trace'
 import type { Connections } from './connections.ts'
 import { errorResponse } from './error-response.ts'
 
-/** An error of the HTTP parser. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer }
 
-/** Responds to bytes that are no request, and closes the connection, since the start of the next request is unknown. */
+/** Closes the connection after the response, because the start of the next request is unknown. */
 export function rejectMalformedRequest(connections: Connections, socket: Duplex, error: ParserError): void {
   if (!socket.writable || error.code === 'ECONNRESET' || hasEarlierRequest(connections, socket)) {
     socket.destroy()
@@ -17,7 +16,7 @@ export function rejectMalformedRequest(connections: Connections, socket: Duplex,
   socket.end(rawResponse(toPlatformError(error)), () => socket.destroy())
 }
 
-/** A response on a connection that HTTP no longer handles. */
+/** Builds the bytes of a response for a socket that the HTTP server has released. */
 export function rawResponse(error: PlatformError): Buffer {
   const { status, headers, body } = errorResponse(error, traceIdOf(undefined))
   headers.set('content-length', String(body.length)).set('connection', 'close')
@@ -25,7 +24,7 @@ export function rawResponse(error: PlatformError): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
 }
 
-/** Whether an earlier request still awaits its response. The client would take an error response for that one. */
+/** The client would take the error response for that of an earlier pending request. */
 function hasEarlierRequest(connections: Connections, socket: Duplex): boolean {
   return connections.pending(socket).some(({ request, response }) => request.complete || response.headersSent)
 }

@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers'
 import * as z from 'zod'
 import { listenAt } from '../listening.ts'
 
-/** Receives notifications of functions. */
 export interface NotifyListener {
   /** `POST {"channel": "…"}` to this address; its secret path authorises the caller. */
   url: string
@@ -14,7 +13,7 @@ export interface NotifyListener {
 
 const Notification = z.object({ channel: z.string().min(1).max(200) })
 
-/** Listens on loopback for functions of this platform, which run on other threads. */
+/** Functions run on other threads and notify over loopback. */
 export async function listenForNotifications(notify: (channel: string) => void): Promise<NotifyListener> {
   const path = `/${randomBytes(32).toString('base64url')}`
   const respond = async (request: IncomingMessage, response: ServerResponse) => {

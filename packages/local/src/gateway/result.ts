@@ -2,7 +2,6 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { maximumPayloadBytes, payloadBytes } from './event.ts'
 import { connectionHeaders } from './fields.ts'
 
-/** An HTTP response to send. */
 export interface HttpResponse {
   status: number
   /** Names in lower case. */
@@ -10,7 +9,7 @@ export interface HttpResponse {
   body: Buffer
 }
 
-/** A function returned a response that API Gateway would reject. */
+/** API Gateway would reject the response of the function. */
 class InvalidResult extends Error {
   override readonly name = 'InvalidResult'
 }
@@ -25,7 +24,7 @@ interface ProxyResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** Reads the result of a function by the rules of payload format 2.0; throws `InvalidResult`. */
+/** Applies the rules of payload format 2.0. Throws `InvalidResult`. */
 export function toHttpResponse(result: unknown): HttpResponse {
   const parsed = isObject(result) && 'statusCode' in result ? validate(result) : asJsonBody(result)
   const { statusCode, cookies = [], body = '', isBase64Encoded } = parsed
@@ -36,7 +35,7 @@ export function toHttpResponse(result: unknown): HttpResponse {
   return { status: statusCode, headers, body: Buffer.from(body, isBase64Encoded === true ? 'base64' : 'utf8') }
 }
 
-/** A result without a status code becomes the body. */
+/** A result without a status code becomes the body of a response with status 200. */
 const asJsonBody = (result: unknown): ProxyResult => ({
   statusCode: 200,
   headers: { 'content-type': 'application/json' },

@@ -1,16 +1,14 @@
-/** A method and a path, and the function that serves them. */
 export interface GatewayRoute {
   functionName: string
-  /** `ANY` matches every method without a route of its path. */
+  /** `ANY` matches the methods without a route of this path. */
   method: string
   /** Path with `{name}` parameters; a final `{name+}` matches one or more remaining segments. */
   path: string
 }
 
-/** The route of one request. */
 export interface Match {
   functionName: string
-  /** The name in API Gateway: `GET /api/v1/jobs/{id}`, or `$default`. */
+  /** API Gateway's name of the route: `GET /api/v1/jobs/{id}`, or `$default`. */
   routeKey: string
   pathParameters?: Record<string, string>
 }
@@ -25,7 +23,7 @@ interface Branch {
 }
 
 /**
- * Finds the route of a request as API Gateway does: a full match before a greedy one; of two matches, the one with the
+ * Selects routes as API Gateway does: prefers a full match to a greedy one, and of two full matches the one with the
  * earlier literal segment.
  */
 export function createRouter(routes: readonly GatewayRoute[], defaultFunction: string): Router {
@@ -85,7 +83,7 @@ function find(branch: Branch, segments: readonly string[], index: number): Gatew
   return find(branch.parameter, segments, index + 1)
 }
 
-/** The greedy route with the longest matching prefix. */
+/** Prefers the longest matching prefix. */
 function findGreedy(branch: Branch, segments: readonly string[], index: number): GatewayRoute | undefined {
   const segment = segments[index]
   if (segment === undefined) return undefined

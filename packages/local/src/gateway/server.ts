@@ -10,13 +10,13 @@ import type { HttpResponse } from './result.ts'
 export interface Gateway {
   /** `http://host:port` with the bound port. */
   url: string
-  /** Starts serving; until then every path except liveness returns 503 `starting`. */
+  /** Starts to serve requests. Until then every path except liveness returns 503 `starting`. */
   open: (context: ExchangeContext) => void
-  /** Accepts no more connections, completes running requests, and closes the remaining ones after the limit. */
+  /** Completes running requests; closes the remaining connections after the limit. */
   drain: (limitMs: number) => Promise<void>
 }
 
-/** API Gateway's limits, where it has one. */
+/** Limits of API Gateway, and defaults where it has none. */
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
@@ -28,7 +28,7 @@ const limits = {
 }
 const maximumConnections = 10_000
 
-/** Listens; port 0 picks a free one. Rejects if the address cannot be bound. */
+/** Port 0 selects a free port. Rejects if the address cannot be bound. */
 export async function listen(host: string, port: number): Promise<Gateway> {
   const server = createServer(limits)
   server.maxConnections = maximumConnections
@@ -44,7 +44,7 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   server.on('checkExpectation', (request, response) => void respond(request, response))
   server.on('clientError', (error, socket) => rejectMalformedRequest(connections, socket, error))
   server.on('connect', (_request, socket) => {
-    // HTTP releases the socket here; without a listener, a disconnect would end the process.
+    // The HTTP server has released the socket; without a listener, a socket error would end the process.
     socket.on('error', () => socket.destroy())
     socket.end(rawResponse(platformError('route_not_found')))
   })
@@ -68,7 +68,7 @@ function send(response: ServerResponse, { status, headers, body }: HttpResponse,
   response.end(isEmpty ? undefined : body)
 }
 
-/** Replaces a wildcard address by the loopback address. */
+/** Replaces a wildcard address by the loopback address, because clients cannot connect to a wildcard. */
 function urlOf({ address, family, port }: AddressInfo): string {
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address
   return `http://${family === 'IPv6' && host !== '127.0.0.1' ? `[${host}]` : host}:${port}`

@@ -1,6 +1,6 @@
 import { platformError } from '@platform/core/error'
 
-/** The target of a request: the decoded path as functions see it, and the raw query. */
+/** The path is decoded, the query is not. */
 export interface Target {
   path: string
   query: string
@@ -8,7 +8,7 @@ export interface Target {
 
 const origin = /^https?:\/\/[^/?]*/i
 
-/** Parses a request target; rejects one that cannot be decoded. */
+/** Throws `invalid_path` if the path cannot be decoded. */
 export function parseTarget(text: string): Target {
   const relative = text.replace(origin, '')
   const [rawPath, query] = splitAtFirst(relative, '?')

@@ -19,13 +19,12 @@ const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls:
 /** An emulator that is too busy to respond must not block the other metrics. */
 const timeoutMs = 2000
 
-/** Adds the metrics of the emulators: two calls per scrape. */
 export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: EmulatorAddresses): void {
   onScrape(queueReader(registry, `${sqsUrl}/_queues`))
   onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
 }
 
-/** The response of an emulator; undefined after the time limit. */
+/** Returns undefined if the emulator does not respond within the time limit. */
 async function readJson<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   try {
     return schema.parse(await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).json())

@@ -3,7 +3,6 @@ import { FunctionTimeout } from '../functions/errors.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 
 export interface FunctionMetrics {
-  /** Returns an `invoke` that counts invocations and their results. */
   withMetrics: (invoke: Invoke) => Invoke
 }
 
@@ -17,7 +16,7 @@ interface Invocation {
   hasFailed: boolean
 }
 
-/** Metrics of invocations, messages and schedules; the last two are derived from events and results. */
+/** Events and results show the messages and scheduled runs of an invocation. */
 export function functionMetrics(registry: Registry): FunctionMetrics {
   const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>
@@ -70,7 +69,6 @@ function recordMessages(messages: Counter, queue: string, { event, result, hasFa
   messages.inc({ queue, outcome: 'done' }, received - failed)
 }
 
-/** The length of a list in an object. */
 function listLength(object: unknown, name: string): number {
   const list: unknown = typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined
   return Array.isArray(list) ? list.length : 0

@@ -3,14 +3,12 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { version } from '@platform/core/lib/version'
 import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
 
-/** The Prometheus metrics of one machine. The runner records them all. */
 export interface Metrics extends FunctionMetrics {
   registry: Registry
-  /** Starts the metrics of one request. */
   begin: () => RequestMetrics
   /** Registers a function to run before each scrape. */
   onScrape: (collect: () => Promise<void>) => void
-  /** All metrics, in the text format. */
+  /** Returns all metrics in the text format of Prometheus. */
   read: () => Promise<{ contentType: string; text: string }>
 }
 
@@ -18,7 +16,7 @@ const bucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 
 let sharedRegistry: Registry | undefined
 
-/** One registry per process, independent of the number of platforms in it. */
+/** Node's default metrics describe the process, so all platforms in it share one registry. */
 function processRegistry(): Registry {
   if (sharedRegistry === undefined) {
     sharedRegistry = new Registry()
@@ -27,7 +25,6 @@ function processRegistry(): Registry {
   return sharedRegistry
 }
 
-/** The metrics of one platform. */
 export function createMetrics(threads: number): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -55,7 +52,7 @@ export function createMetrics(threads: number): Metrics {
     read: async () => {
       await Promise.all(collectors.map((collect) => collect()))
       const all = Registry.merge([registry, processRegistry()])
-      // The library's spelling of NaN is invalid in the format.
+      // The library writes `Nan`, which is invalid in the text format.
       return { contentType: all.contentType, text: (await all.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
     },
   }

@@ -4,12 +4,12 @@ import { isIP } from 'node:net'
 import type { Scrape } from '../gateway/exchange.ts'
 import type { Metrics } from './metrics.ts'
 
-/** `GET /metrics`: requires the token; without a configured token, allows only this machine. */
+/** `GET /metrics` requires the configured token. Without one, only callers on this machine may read the metrics. */
 export const createScrape =
   (metrics: Metrics, token: string | undefined): Scrape =>
   async (request, path) => {
     if (path !== '/metrics' || request.method !== 'GET') return undefined
-    // Some proxies on this machine look like a local caller, so a configured token is always required.
+    // A request through a proxy on this machine may look local, so a configured token is always required.
     if (!(token === undefined ? isLocal(request) : hasToken(request, token))) return undefined
     const { contentType, text } = await metrics.read()
     const headers = new Map([
@@ -23,7 +23,7 @@ export const createScrape =
 const loopbackName = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i
 const proxyHeader = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/
 
-/** A proxy on this machine forwards for others, and the host name of a web page may resolve to it. */
+/** A proxy on this machine forwards remote requests, and a web page's host name may resolve to this machine. */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
   const isProxied = Object.keys(headers).some((name) => proxyHeader.test(name))
   return isLoopback(socket.remoteAddress ?? '') && !isProxied && loopbackName.test(headers.host ?? '')
@@ -39,5 +39,5 @@ function hasToken({ headers }: IncomingMessage, token: string): boolean {
   return received !== undefined && timingSafeEqual(digest(received), digest(token))
 }
 
-/** Equal length for any input. */
+/** `timingSafeEqual` requires buffers of equal length. */
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

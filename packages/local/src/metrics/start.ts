@@ -6,7 +6,6 @@ import type { Scrape } from '../gateway/exchange.ts'
 import { createScrape } from './scrape.ts'
 import { watchEmulators } from './emulator-metrics.ts'
 
-/** The metrics of a platform, and its scrape endpoint. */
 export function startMetrics(
   { functionThreads, metricsToken }: Settings,
   emulators: EmulatorAddresses,

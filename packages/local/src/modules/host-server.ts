@@ -5,11 +5,11 @@ import { type RpcHandler, type RpcServerOptions, type RpcServer, jsonOf, serveRp
 
 export interface HostServerOptions extends Pick<RpcServerOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
-  /** By deployment; set before it is started, and removed with it. */
+  /** Token of each deployment: set before it starts, and deleted with it. */
   tokens: Map<string, string>
 }
 
-/** Serves the module runtime to functions on loopback; `host-protocol` of worker/runtimes describes the calls. */
+/** Serves the module runtime to functions on loopback. worker/runtimes/host-protocol.ts describes the calls. */
 export async function serveHost({ runtime, tokens, ...options }: HostServerOptions): Promise<RpcServer> {
   const calls: Record<string, RpcHandler> = {
     'POST /deploy': async (request) => {

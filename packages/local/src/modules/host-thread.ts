@@ -1,4 +1,4 @@
-/** The thread of the module host: reports its address, and ends its modules on request. */
+/** Entry point of the module host's thread. */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { serveHost } from './host-server.ts'
 import { moduleLine } from './module-log.ts'
 import { runFolderFor } from './run-folder.ts'
 
-/** Time limit for modules to stop with the platform. */
+/** Time limit for modules to stop when the platform stops. */
 const graceMs = 10_000
 
 const { dataDir, mode, token, port } = HostThreadData.parse(workerData)
@@ -18,8 +18,8 @@ if (parent === null) throw new Error('This file runs as a worker thread only.')
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
 const post = (message: HostThreadMessage) => parent.postMessage(message)
 
-// Loaded on demand: most starts need no registry, since the images are on the disk.
-const fetch: FetchImage = async (name, folder) => {
+// Imported on demand, because most starts find all images on the disk.
+const fetchOnDemand: FetchImage = async (name, folder) => {
   const { fetchImage } = await import('@platform/worker/runtimes/fetch-image')
   const { registryClientFor } = await import('@platform/core/modules/registries')
   return fetchImage(registryClientFor, name, folder)
@@ -28,7 +28,7 @@ const fetch: FetchImage = async (name, folder) => {
 const tokens = new Map<string, string>()
 const runtime = await openLocalRuntime({
   mode,
-  images: new Images(join(dataDir, 'modules', 'images'), fetch),
+  images: new Images(join(dataDir, 'modules', 'images'), fetchOnDemand),
   runFolder: await runFolderFor(dataDir),
   tokenOf: async (id) => tokens.get(id) ?? '',
   onLog: (moduleId, line) => process.stdout.write(`${moduleLine(moduleId, line)}\n`),
@@ -49,7 +49,7 @@ const closing = new Promise<void>((resolve) => {
   })
 })
 post({ kind: 'ready', url: server.url, isolation: runtime.isolation })
-// A killed thread does not write its compile cache.
+// Node writes the cache only at a regular exit, and this thread may be killed.
 flushCompileCache()
 await closing
 await Promise.all([server.close(), runtime.close(graceMs)])

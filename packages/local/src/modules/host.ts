@@ -17,25 +17,24 @@ export type HostThreadMessage =
   | { kind: 'ready'; url: string; isolation: string }
   | { kind: 'log'; message: string; details: Record<string, unknown> }
 
-/** A later message to the host's thread: close, or further environment. */
+/** Ends the thread, or adds variables to its environment. */
 export type HostThreadCommand = 'close' | { environment: Record<string, string> }
 
 export interface ModuleHostOptions extends Pick<HostThreadData, 'dataDir' | 'mode'> {
-  /** Settings of the functions, for the same access to registries. */
+  /** Settings of the functions, so that the host may access the same registries. */
   environment: Record<string, string>
   log: Log
 }
 
-/** Runs the modules of a platform on one machine. */
 export interface ModuleHost {
   /** The values of `PLAT_MODULE_HOST_URL` and `PLAT_MODULE_HOST_TOKEN`. */
   url: string
   token: string
-  /** A description of the isolation between modules and the platform. */
+  /** Describes the isolation between modules and the platform, for operators. */
   isolation: string
-  /** Adds the credentials of registries to the environment, before anything is deployed. */
+  /** Adds the credentials of registries. Call it before anything is deployed. */
   addEnvironment: (environment: Record<string, string>) => void
-  /** Ends the modules, within ten seconds. */
+  /** Ends the modules within ten seconds. */
   close: () => Promise<void>
 }
 
@@ -44,7 +43,7 @@ interface HostThread {
   isolation: string
   /** Settles when the thread has ended. */
   ended: Promise<unknown>
-  send: (send: HostThreadCommand) => void
+  send: (command: HostThreadCommand) => void
   close: () => Promise<void>
 }
 
@@ -52,8 +51,8 @@ const restartDelayMs = 1000
 const defaultThreadUrl = new URL('host-thread.ts', import.meta.url)
 
 /**
- * Starts the module host on its own thread, so unpacking images and reading output block no other work. A host that
- * dies is replaced at the same address; the platform deploys its modules again. Rejects if the host cannot start.
+ * Runs the module host on its own thread, so that unpacking images and reading output block no other work. Replaces a
+ * host that ends at the same address; the platform then deploys its modules again. Rejects if the host cannot start.
  */
 export async function startModuleHost(options: ModuleHostOptions, threadUrl = defaultThreadUrl): Promise<ModuleHost> {
   const { dataDir, mode, log } = options

@@ -1,9 +1,9 @@
 import { escapeTerminal } from '@platform/core/log'
 
-/** A line of a module as JSON that names the module. */
+/** Returns a JSON line with the module's id. */
 export function moduleLine(moduleId: string, line: string): string {
   const fields = objectIn(line)
-  // Keeps a module's own JSON, unless it names another module.
+  // Keeps the module's own JSON, unless it names another module.
   if (fields?.['module_id'] === moduleId) return escapeTerminal(line)
   const time = new Date().toISOString()
   const content = fields ?? { time, level: 'info', message: line }

@@ -6,8 +6,8 @@ import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { StartError } from '../start-error.ts'
 
 /**
- * The folder for the sockets of modules: in the data folder, or a fixed temporary folder if the path is too long for
- * sockets. Throws `StartError` if another user owns that folder.
+ * The folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be too long
+ * for sockets. Throws `StartError` if another user owns the temporary one.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
   const preferred = join(dataDir, 'modules', 'run')

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** Files that are written completely or not at all, even if the process ends. */
+/** Writes files completely or not at all, even if the process is killed. */
 export interface Disk {
-  /** A path for a new file. Drafts of a killed process are removed at the next start. */
+  /** A path for a new file. The next start removes drafts of a killed process. */
   draft: () => string
   /** Moves a draft to its path, and replaces an existing file. */
   place: (draft: string, path: string) => Promise<void>
   write: (path: string, content: string | Uint8Array) => Promise<void>
 }
 
-/** Prepares a folder for drafts, which must be on the same file system. */
+/** Renames are atomic only if the drafts folder is on the file system of the other files. */
 export async function openDisk(drafts: string): Promise<Disk> {
   await rm(drafts, { recursive: true, force: true })
   await mkdir(drafts, { recursive: true, mode: 0o700 })
@@ -33,20 +33,20 @@ async function place(draft: string, path: string): Promise<void> {
 }
 
 const ifMissing =
-  <Other>(other: Other) =>
-  (error: NodeJS.ErrnoException): Other => {
+  <Fallback>(fallback: Fallback) =>
+  (error: NodeJS.ErrnoException): Fallback => {
     // ENOTDIR: a file exists where a folder is expected.
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return other
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return fallback
     throw error
   }
 
-/** The names in a folder, sorted; empty if it does not exist. */
+/** Sorted; empty if the folder does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(ifMissing<string[]>([]))).toSorted()
 
-/** The size of a file; undefined if it does not exist. */
+/** Undefined if the file does not exist. */
 export const sizeOf = async (path: string): Promise<number | undefined> =>
   (await stat(path).catch(ifMissing(undefined)))?.size
 
-/** The text of a file; undefined if it does not exist. */
+/** Undefined if the file does not exist. */
 export const textOf = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(ifMissing(undefined))

@@ -8,16 +8,16 @@ import { type Registry, startRegistry } from './server.ts'
 export interface EmbeddedRegistry extends Registry {
   password: string
   folder: string
-  /** Whether its address differs from the last start, so stored image references are outdated. */
+  /** Whether the address differs from the last start, so that stored image references are outdated. */
   hasMoved: boolean
 }
 
-/** Starts the registry of a data folder. With port 0 it reuses its last port, if that is free. */
+/** With port 0, reuses the port of the last start if it is free. */
 export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
   const folder = join(dataDir, 'registry')
   const password = await loadOrCreateRegistryPassword(dataDir)
   const lastPort = await readLastPort(folder)
-  const start = (at: number) => startRegistry({ folder, port: at, password, log })
+  const start = (candidatePort: number) => startRegistry({ folder, port: candidatePort, password, log })
   const starting = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)
   const address = { host: '127.0.0.1', port, setting: 'PLAT_REGISTRY_PORT' }
   const registry = await starting.catch(explainListenError(address))

@@ -1,4 +1,4 @@
-/** Codes of the distribution specification with their statuses. */
+/** Error codes of the distribution specification, with their statuses. */
 const statuses = {
   BLOB_UNKNOWN: 404,
   BLOB_UPLOAD_INVALID: 400,
@@ -19,7 +19,6 @@ const statuses = {
 } as const
 export type RegistryErrorCode = keyof typeof statuses
 
-/** A rejected request, with a code of the distribution specification. */
 export class RegistryServerError extends Error {
   override readonly name = 'RegistryServerError'
   readonly code: RegistryErrorCode

@@ -22,7 +22,7 @@ type ManifestBody = z.infer<typeof ManifestBody>
 const indexTypes = new Set<string>([mediaTypes.index, mediaTypes.dockerIndex])
 const imageTypes = new Set<string>([mediaTypes.manifest, mediaTypes.dockerManifest])
 
-/** Validates a manifest and its references; rejects one that names content missing in the repository. */
+/** Throws `MANIFEST_BLOB_UNKNOWN` if the manifest refers to content that the repository does not have. */
 export async function checkManifest(store: Store, repository: string, mediaType: string, bytes: Buffer) {
   const manifest = parse(mediaType, bytes)
   const isMissing = await Promise.all([
@@ -52,7 +52,7 @@ function parse(mediaType: string, bytes: Buffer): ManifestBody {
   if ((data.mediaType ?? mediaType) !== mediaType) {
     throw new RegistryServerError('MANIFEST_INVALID', 'The mediaType of the manifest differs from Content-Type.')
   }
-  // A document read as an image by some and as a list by others could be signed as one and run as the other.
+  // Clients could interpret such a document differently: one as the signed image, another as a list of other images.
   const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0
   if (isBoth || (!isIndex && data.config === undefined)) {
     throw new RegistryServerError('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')

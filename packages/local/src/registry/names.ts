@@ -1,6 +1,6 @@
 import { isDigest } from '@platform/oci/digest'
 
-/** The target of a request: the paths of the distribution API. */
+/** Resource that a path of the distribution API names. */
 export type Target =
   | { kind: 'base' | 'catalog' }
   | { kind: 'tags' | 'uploads'; repository: string }
@@ -15,16 +15,16 @@ const tagName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/
 const uploadName = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const maximumNameLength = 255
 
-/** Whether a text is a valid repository name. Such a name is a safe path: no segment is empty or begins with a dot. */
+/** A valid name is also a safe file path: no segment is empty or begins with a dot. */
 export const isRepository = (text: string): boolean => text.length <= maximumNameLength && repositoryName.test(text)
 
 const isReference = (text: string): boolean => isDigest(text) || tagName.test(text)
 
-/** The target of a percent-encoded path: valid names need no encoding. Undefined outside the API. */
+/** Undefined for a path outside the API. Valid names need no percent-encoding. */
 export function parsePath(path: string): Target | undefined {
   if (path === '/v2' || path === '/v2/') return { kind: 'base' }
   if (path === '/v2/_catalog') return { kind: 'catalog' }
-  // The last segments decide the kind: a repository may be called `manifests`.
+  // The last segments determine the kind, because a repository may be called `manifests`.
   const [, repository = '', kind = '', last = ''] =
     /^\/v2\/(.+)\/(blobs\/uploads|blobs|manifests|referrers|tags)\/([^/]*)$/.exec(path) ?? []
   return isRepository(repository) ? targetOf(repository, kind, last) : undefined

@@ -2,13 +2,13 @@ import { RegistryServerError } from './error.ts'
 
 const maximumPage = 1000
 
-/** A page of a sorted list, and the `Link` header of the next one. */
+/** `link` is the `Link` header of the next page. */
 export interface Page {
   items: string[]
   link: Readonly<Record<string, string>>
 }
 
-/** The page that `n` and `last` of a query select. */
+/** Applies the parameters `n` (page size) and `last` (last item of the previous page). */
 export function pageOf(all: readonly string[], path: string, query: URLSearchParams): Page {
   const limit = query.get('n') ?? String(maximumPage)
   if (!/^\d{1,9}$/.test(limit)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')

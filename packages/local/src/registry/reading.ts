@@ -6,7 +6,6 @@ import { pageOf } from './paging.ts'
 import { RegistryServerError } from './error.ts'
 import type { StoredManifest, Store } from './store.ts'
 
-/** A request that changes nothing. */
 export interface ReadRequest {
   target: Target
   path: string
@@ -70,7 +69,7 @@ const Referrer = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 
-/** A manifest of an older release may have another form; its invalid members are omitted. */
+/** A manifest that an older version accepted may have invalid members; they are omitted. */
 function descriptorOf({ mediaType, digest, bytes }: StoredManifest) {
   const { artifactType, config, annotations } = Referrer.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? {}
   const type = artifactType ?? config?.mediaType

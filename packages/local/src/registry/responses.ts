@@ -3,14 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { RegistryServerError } from './error.ts'
 
-/** A response of the registry: bytes, or part of a file. Header names are lower-case. */
+/** Header names are lower-case. */
 export interface RegistryResponse {
   status: number
   headers?: Readonly<Record<string, string>>
   body?: Uint8Array | FilePart
 }
 
-/** Both ends are inclusive. */
+/** `start` and `end` are inclusive. */
 export interface FilePart {
   path: string
   start: number
@@ -22,7 +22,7 @@ const sizeOf = (body: RegistryResponse['body']): number => {
   return 'path' in body ? body.end - body.start + 1 : body.length
 }
 
-/** Sends a response; only its head for HEAD. Rejects when the caller disconnects. */
+/** Sends only the headers for HEAD. Rejects when the caller disconnects. */
 export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -56,11 +56,11 @@ export const jsonResponse = (
   body: Buffer.from(JSON.stringify(content)),
 })
 
-/** An error in the format of the distribution specification. */
+/** Uses the error format of the distribution specification. */
 export const errorResponse = ({ status, code, message, headers }: RegistryServerError): RegistryResponse =>
   jsonResponse(status, { errors: [{ code, message }] }, headers)
 
-/** A file, or the single part that a `Range` header selects; several parts return the whole file. */
+/** Returns the part that a `Range` header selects; the whole file if it selects several parts. */
 export function fileResponse(
   path: string,
   size: number,

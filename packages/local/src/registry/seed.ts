@@ -6,14 +6,14 @@ import { projectDir } from '../settings.ts'
 import type { EmbeddedRegistry } from './embedded.ts'
 import { writerName } from './writer.ts'
 
-/** The repository of the reference module, the only one that the platform's own key may sign. */
+/** Repository of the reference module, and the only one that the platform's own key may sign. */
 export const helloRepository = 'modules/hello'
 
 const manifestFile = join(projectDir, 'packages/hello/module.json')
 
 /**
- * Pushes the signed reference module under the tags `latest` and its version; returns whether it changed anything.
- * Content that was pushed before is not pushed again, even if a user has removed it.
+ * Pushes the signed reference module under the tags `latest` and its version. Returns whether it pushed anything. Does
+ * not push the same content twice, even if a user has removed it.
  */
 export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, signingKey: string): Promise<boolean> {
   const [program, manifest] = await Promise.all([
@@ -38,7 +38,7 @@ interface Release {
   signingKey: string
 }
 
-// Loaded only at the starts that push an image.
+// Imported on demand, because most starts push no image.
 async function pushHello({ host, password }: EmbeddedRegistry, { program, manifest, signingKey }: Release) {
   const [{ buildImage }, { pushImage }, { registryClient }, { plainTransport }, { signImage }] = await Promise.all([
     import('@platform/oci/build'),
@@ -63,7 +63,7 @@ async function pushHello({ host, password }: EmbeddedRegistry, { program, manife
       'org.opencontainers.image.source': repositoryUrl,
     },
   })
-  // Signed before it is tagged, so no scan finds it unverified.
+  // Signed before it is tagged, so that no scan finds it unverified.
   const { digest } = await pushImage(client, helloRepository, image, [])
   await signImage(client, helloRepository, digest, signingKey)
   await pushImage(client, helloRepository, image, [version, 'latest'])

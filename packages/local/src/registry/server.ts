@@ -13,18 +13,18 @@ import { respondToWrite } from './writing.ts'
 
 /** An OCI registry (distribution specification 1.1) on a loopback port. */
 export interface Registry {
-  /** `127.0.0.1:<port>`: the prefix of its image references. */
+  /** `127.0.0.1:<port>`, the prefix of image references. */
   host: string
-  /** Accepts no more requests, and waits for running ones up to the limit. */
+  /** Accepts no more requests, and waits for running requests up to the limit. */
   close: (limitMs: number) => Promise<void>
 }
 
 export interface RegistryOptions {
   /** Folder for this process only. */
   folder: string
-  /** 0 picks a free one. */
+  /** 0 selects a free port. */
   port: number
-  /** The password for writing. */
+  /** Password of the user `platform`, who may write. */
   password: string
   /** Maximum blob size; 1 GiB by default. */
   maximumBlobBytes?: number
@@ -39,10 +39,10 @@ interface Context {
 }
 
 const maximumConnections = 1000
-/** A host name of a web page that resolves to this machine would open the registry to that page. */
+/** Rejects web pages whose host name resolves to this machine. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i
 
-/** Starts a registry on its folder. Rejects if the port cannot be bound. */
+/** Rejects if the port cannot be bound. */
 export async function startRegistry(options: RegistryOptions): Promise<Registry> {
   const { folder, port, password, maximumBlobBytes = 1024 ** 3, log } = options
   const store = await openStore(folder)
@@ -66,7 +66,7 @@ async function respond(context: Context, request: IncomingMessage, response: Ser
       await handle(context, request).catch((error: unknown) => toErrorResponse(context, error)),
     )
   } catch {
-    // After a disconnect or a missing file, a partial response must not look complete.
+    // After a disconnect or a read error, a partial response must not look complete.
     response.destroy()
   }
 }
@@ -80,7 +80,7 @@ async function handle({ store, uploads, password }: Context, request: IncomingMe
   if (target === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'The path or the name is invalid.')
   const parameters = new URLSearchParams(query)
   const isReading = (method === 'GET' || method === 'HEAD') && target.kind !== 'upload'
-  // Clients learn from the base path whether the registry requires a password.
+  // Clients request the base path to learn whether the registry requires a password.
   if (!isReading || target.kind === 'base') requireWriter(request, password)
   return isReading
     ? respondToRead(store, { target, path, query: parameters, range: headers.range })

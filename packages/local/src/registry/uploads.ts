@@ -2,14 +2,14 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import { RegistryServerError } from './error.ts'
 
-/** Blobs that are being uploaded. They belong to this process: after a restart a client starts again. */
+/** Blobs that are being uploaded. The state is in memory, so clients start again after a restart. */
 export interface Uploads {
   begin: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN`. */
   find: (repository: string, id: string) => Upload
-  /** Writes more of a blob. Content received before a disconnect is kept. */
+  /** Appends content. Keeps the content received before a disconnect. */
   append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
-  /** Ends an upload: hands its file over if the digest matches, else deletes it. */
+  /** Ends an upload. The draft remains for the caller if the digest matches; otherwise it is deleted. */
   finish: (upload: Upload, digest: string) => Promise<void>
   cancel: (upload: Upload) => Promise<void>
 }
@@ -18,7 +18,7 @@ export interface Upload {
   id: string
   repository: string
   draft: string
-  /** Bytes so far. */
+  /** Bytes received so far. */
   size: number
   hash: Hash
   isBusy: boolean
@@ -28,7 +28,7 @@ export interface Upload {
 const maximumUploads = 100
 const expiryMs = 3_600_000
 
-/** `maximumBytes` is the maximum blob size. */
+/** `maximumBytes` limits one blob. */
 export function createUploads(newDraft: () => string, maximumBytes: number): Uploads {
   const uploads = new Map<string, Upload>()
 
@@ -68,7 +68,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       try {
         await write(upload, chunks, maximumBytes)
       } catch (error) {
-        // After a failed write the length of the content is unknown.
+        // After a failed write, the length of the content is unknown.
         if (!isDisconnect(error)) await cancel(upload)
         throw error
       } finally {
@@ -99,7 +99,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
   }
 }
 
-/** The client disconnected: the request ended before its body. */
+/** The request ended before its body, because the client disconnected. */
 const isDisconnect = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&

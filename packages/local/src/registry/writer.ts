@@ -7,11 +7,11 @@ export const writerName = 'platform'
 
 const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Accepts the writer; rejects others with `UNAUTHORIZED`. */
+/** Throws `UNAUTHORIZED` for other users. */
 export function requireWriter({ headers }: IncomingMessage, password: string): void {
   const [, encoded = ''] = /^basic +([\w+/]+=*)$/i.exec(headers.authorization ?? '') ?? []
   const credentials = Buffer.from(encoded, 'base64').toString('utf8')
   if (timingSafeEqual(hash(credentials), hash(`${writerName}:${password}`))) return
   const challenge = { 'www-authenticate': 'Basic realm="platform"' }
-  throw new RegistryServerError('UNAUTHORIZED', `Writing needs the password of the user ${writerName}.`, challenge)
+  throw new RegistryServerError('UNAUTHORIZED', `Writing requires the password of the user ${writerName}.`, challenge)
 }

@@ -7,14 +7,13 @@ import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
 import type { Upload, Uploads } from './uploads.ts'
 
-/** A request that changes something, or reads the state of an upload. */
 export interface WriteRequest {
   target: Target
   query: URLSearchParams
   request: IncomingMessage
 }
 
-/** The operations by method and target. */
+/** Handles requests that change something, and GET of an upload's state. */
 export function respondToWrite(store: Store, uploads: Uploads, { target, query, request }: WriteRequest) {
   const { method } = request
   if (target.kind === 'uploads' && method === 'POST')
@@ -91,7 +90,7 @@ function requireDigest(digest: string): void {
     throw new RegistryServerError('DIGEST_INVALID', 'digest must be sha256: and 64 hexadecimal digits.')
 }
 
-/** Chunks arrive in order: each begins at the end of the previous one. */
+/** Each chunk must begin where the previous one ended. */
 function requireSequential(upload: Upload, contentRange: string | undefined): void {
   const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
   const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)

@@ -15,7 +15,6 @@ import { type RpcHandler, jsonOf, serveRpc } from '../rpc-server.ts'
 import type { Log } from '../log.ts'
 import type { UpdateControl } from './control.ts'
 
-/** Receives updates from the functions of the platform. */
 export interface ControlServer {
   /** The values of `PLAT_UPDATE_SUPERVISOR_URL` and `PLAT_UPDATE_SUPERVISOR_TOKEN`. */
   url: string
@@ -23,7 +22,7 @@ export interface ControlServer {
   close: () => Promise<void>
 }
 
-/** Listens on loopback; calls wait for `control`. `host-protocol` of updates describes them. */
+/** Listens on loopback. Calls wait for `control`. worker/updates/target/host-protocol.ts describes them. */
 export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url')
   const calls: Record<string, RpcHandler> = {

@@ -6,12 +6,12 @@ import type { TrafficSplit } from './traffic-split.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 
-/** The update operations for functions; a release arrives one function at a time. */
+/** `UpdateTarget` for threads of this process; a release arrives one function at a time. */
 export interface UpdateControl extends Pick<
   UpdateTarget,
   'current' | 'invoke' | 'unanswered' | 'shift' | 'commit' | 'revert'
 > {
-  /** The functions of a release that are not added yet. */
+  /** The functions of a release that have not been added yet. */
   missing: (release: InstalledRelease, functionNames: readonly string[]) => Promise<string[]>
   add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
   /** Starts a complete release beside the current one. */
@@ -20,10 +20,10 @@ export interface UpdateControl extends Pick<
   tidy: () => Promise<void>
 }
 
-/** Versions that may complete their work while another one is staged; each uses memory. */
+/** Number of old versions that may complete their work while another is staged; each uses memory. */
 const maxDraining = 1
 
-/** Changes the releases of a traffic split, one call at a time. */
+/** Performs one call at a time. */
 export function createControl(options: StagingOptions & { trafficSplit: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, trafficSplit } = options
   const inSequence = createSequence()
@@ -45,7 +45,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   }
 
   const tidy = async () => {
-    // No commit has decided yet what to keep.
+    // Before the first commit, it is unknown which releases are needed.
     if (retained.length === 0) return
     const needed = [
       ...retained,

@@ -9,12 +9,10 @@ import { StartError } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
 import { DamagedRelease, type StoredRelease, readRelease } from './folder.ts'
 
-/** The current release: `current.json` names it. Without that file it is the checkout. */
-
-/** The code of the runner itself. */
+/** The version and infrastructure of the code of this folder. */
 export interface Checkout {
   version: string
-  /** The infrastructure version that the functions require; see core/updates. */
+  /** Infrastructure revision that the functions require; see core/updates/infrastructure.ts. */
   infrastructure: string
 }
 
@@ -25,9 +23,9 @@ const Current = z.object({
 })
 
 const currentFile = (releasesDir: string): string => join(releasesDir, 'current.json')
-const replacedFile = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
+const setAsideFile = (releasesDir: string): string => join(releasesDir, 'current-set-aside.json')
 
-/** Stores atomically the release to start with; undefined for the functions of the checkout. */
+/** Replaces `current.json` atomically. Removes it if the functions of the checkout serve (`release` is undefined). */
 export async function writeCurrentRelease(
   releasesDir: string,
   release: FetchedRelease | undefined,
@@ -39,8 +37,8 @@ export async function writeCurrentRelease(
 }
 
 /**
- * The release to start with; undefined for the functions of the checkout. These are also used if a newer checkout, or
- * one with another infrastructure, has replaced the one the release was applied to. Throws `StartError` for a damaged
+ * The release to start with; undefined for the functions of the checkout. Sets a release aside if the checkout has
+ * changed since the update and is at least as new, or requires another infrastructure. Throws `StartError` for a damaged
  * release.
  */
 export async function releaseAtStart(
@@ -52,7 +50,7 @@ export async function releaseAtStart(
   if (current === undefined) return undefined
   const reason = replacementReason(current, checkout)
   if (reason !== undefined) {
-    await renameDurably(currentFile(releasesDir), replacedFile(releasesDir))
+    await renameDurably(currentFile(releasesDir), setAsideFile(releasesDir))
     const { version: releaseVersion } = current.release
     log(`release ${releaseVersion} is set aside: ${reason}`, { release: releaseVersion, checkout: checkout.version })
     return undefined
@@ -67,7 +65,6 @@ export async function releaseAtStart(
   throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: stored })
 }
 
-/** What to do with a release that does not start. */
 export const recoveryAdvice = (releasesDir: string, checkout: Checkout): string =>
   `Remove ${currentFile(releasesDir)} to start with version ${checkout.version} of this folder; then apply the update again.`
 
@@ -87,7 +84,7 @@ function replacementReason(
 ): string | undefined {
   if (applied.infrastructure !== infrastructure)
     return `version ${releaseVersion} of this folder has another infrastructure`
-  // Keeps an older release after a deliberate rollback.
+  // Keeps an older release of the same checkout, which is a deliberate rollback.
   const isOtherCheckout = applied.version !== releaseVersion
   return isOtherCheckout && gte(releaseVersion, release.version)
     ? `version ${releaseVersion} of this folder is as new`

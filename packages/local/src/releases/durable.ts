@@ -23,7 +23,7 @@ async function writeSynced(path: string, content: string | Uint8Array): Promise<
   }
 }
 
-/** Writes files below a folder, which is created if missing; an error may leave some of them. */
+/** Creates the folder if necessary. An error may leave some of the files. */
 export async function writeFiles(folder: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
   const folders = new Set([folder])
   for (const path of files.keys()) {
@@ -37,20 +37,18 @@ export async function writeFiles(folder: string, files: ReadonlyMap<string, stri
   await Promise.all([...folders].map(syncFolder))
 }
 
-/** Renames a file or a folder within its folder, atomically. */
+/** Renames within one folder, atomically. */
 export async function renameDurably(from: string, to: string): Promise<void> {
   await rename(from, to)
   await syncFolder(dirname(to))
 }
 
-/** Replaces a file atomically. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const draft = `${path}.draft`
   await writeSynced(draft, text)
   await renameDurably(draft, path)
 }
 
-/** Removes a file, if it exists. */
 export async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true })
   await syncFolder(dirname(path))

@@ -7,29 +7,26 @@ import * as z from 'zod'
 import { renameDurably, writeFiles } from './durable.ts'
 import type { Files } from './zip.ts'
 
-/**
- * Releases on the disk: `<folder>/<version>-<12 hex digits>/functions/<name>/index.mjs`, described by `release.json`.
- */
+/** Releases are stored in `<version>-<12 hex digits>/functions/<name>/index.mjs` and described by `release.json`. */
 
 const Description = z.strictObject({
   version,
   repository: z.string().exactOptional(),
   digest: z.string(),
-  /** Of the platform that fetched it. */
+  /** Infrastructure of the platform that fetched the release. */
   infrastructure: z.string(),
   functionNames: z.array(z.string()),
-  /** Path → SHA-256, in hexadecimal, of all files but this one. */
+  /** Path → SHA-256 in hexadecimal, of all files except the description. */
   files: z.record(z.string(), z.string()),
 })
 type Description = z.infer<typeof Description>
 
-/** A stored release. */
 export interface StoredRelease extends Omit<Description, 'files'> {
   /** Absolute path. */
   folder: string
 }
 
-/** The folder of a release differs from what was written. */
+/** The files of a release differ from their digests. */
 export class DamagedRelease extends Error {
   override readonly name = 'DamagedRelease'
 }
@@ -43,7 +40,7 @@ export const folderName = (release: FetchedRelease): string =>
 const draftFolder = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
-/** The release, verified against its digests; undefined if it is not stored. Throws `DamagedRelease`. */
+/** Verifies all files against their digests. Undefined if the release is not stored. Throws `DamagedRelease`. */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
   const digests = await digestsIn(folder)
@@ -65,7 +62,6 @@ async function readDescription(folder: string): Promise<Description> {
   }
 }
 
-/** The functions that a draft already has. */
 export async function draftedFunctions(releasesDir: string, release: FetchedRelease): Promise<ReadonlySet<string>> {
   const functions = join(draftFolder(releasesDir, release), 'functions')
   const entries = await readdir(functions, { recursive: true, withFileTypes: true }).catch(ignoreMissing)
@@ -87,7 +83,7 @@ export async function draftFunction(
   }
 }
 
-/** Turns the draft into the release, and replaces a damaged one. */
+/** Turns the draft into a release and replaces a damaged one. */
 export async function sealDraft(releasesDir: string, description: Omit<Description, 'files'>): Promise<void> {
   const draft = draftFolder(releasesDir, description)
   const files = Object.fromEntries((await digestsIn(draft)) ?? [])
@@ -100,11 +96,11 @@ export async function sealDraft(releasesDir: string, description: Omit<Descripti
   await renameDurably(draft, folder)
 }
 
-/** Removes drafts, since their state is unknown after a restart. */
+/** Removes drafts, because a killed process may have left incomplete files in them. */
 export const removeDrafts = (releasesDir: string): Promise<void> =>
   removeFolders(releasesDir, (name) => name.endsWith(draftSuffix))
 
-/** Removes all releases and drafts except these folder names. */
+/** Keeps only the folders with these names. */
 export const removeAllBut = (releasesDir: string, names: ReadonlySet<string>): Promise<void> =>
   removeFolders(releasesDir, (name) => !names.has(name.replace(/\.draft$/, '')))
 
@@ -116,8 +112,8 @@ async function removeFolders(releasesDir: string, isRemovable: (name: string) =>
 }
 
 /**
- * Path → digest of all files below a folder except the description, `''` for anything that is no file; undefined without a
- * folder.
+ * Path → digest of all files below a folder except the description; the digest of a link or device is `''`. Undefined if
+ * the folder does not exist.
  */
 async function digestsIn(folder: string): Promise<Map<string, string> | undefined> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)

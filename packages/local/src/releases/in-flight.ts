@@ -3,11 +3,9 @@ import type { InFlightStats } from '@platform/worker/updates/target/port'
 import { isLongRunning } from '../function-limits.ts'
 import { FunctionError } from '../functions/errors.ts'
 
-/** Tracks the invocations of one version of the functions. */
 export interface InFlightInvocations {
-  /** Tracks an invocation, and returns its result. */
   track: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
-  /** Invocations that ended without a response since this second, and the oldest one in progress. */
+  /** Counts invocations that have ended without a response since the second of `sinceMs`. */
   unanswered: (sinceMs: number) => InFlightStats
 }
 
@@ -16,10 +14,10 @@ const retentionSeconds = 600
 
 const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
-/** Counts per second, for ten minutes. */
+/** Counts failures per second, for ten minutes. */
 export function trackInvocations(): InFlightInvocations {
   const faults = new Map<number, number>()
-  /** Their start times, oldest first. */
+  /** Start times, oldest first. */
   const pending = new Map<symbol, number>()
 
   const countError = () => {

@@ -7,18 +7,16 @@ import type { Version } from './traffic-split.ts'
 export interface StagingOptions {
   releasesDir: string
   checkout: Checkout
-  /** Every function that the platform calls. */
+  /** All functions that a release must contain. */
   functionNames: readonly string[]
-  /** Starts the threads of a release, or of the checkout; rejects if a function cannot be imported. */
+  /** Starts the threads of a release, or of the checkout. Rejects if a function cannot be imported. */
   start: (release?: StoredRelease) => Promise<Version>
 }
 
-/** Whether a release came from a repository, unlike the functions of the checkout. */
+/** Whether a release was fetched from a repository, unlike the functions of the checkout. */
 export const isFetched = (release: InstalledRelease): release is FetchedRelease => release.digest !== undefined
 
-/**
- * The functions of a release that are not stored yet. Throws `TargetError` if the release lacks a required function.
- */
+/** Returns the functions that are not stored yet. Throws `TargetError` if the release lacks a required function. */
 export async function missingFunctions(
   { releasesDir, functionNames: required }: StagingOptions,
   release: FetchedRelease,
@@ -26,14 +24,14 @@ export async function missingFunctions(
 ): Promise<string[]> {
   const missing = required.find((name) => !functionNames.includes(name))
   if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
-  // A damaged one is fetched again.
+  // Fetches a damaged release again.
   const stored = await readRelease(releasesDir, release).catch(ignoreDamage)
   if (stored !== undefined) return []
   const drafted = await draftedFunctions(releasesDir, release)
   return functionNames.filter((name) => !drafted.has(name))
 }
 
-/** Completes a release from its draft, unless it is already complete. */
+/** Turns the draft into a release, unless the release is already complete. */
 export async function sealRelease(
   options: StagingOptions,
   release: FetchedRelease,
@@ -50,7 +48,7 @@ export async function sealRelease(
   })
 }
 
-/** Starts a stored release. Throws a final `TargetError` if it is missing or damaged, or does not start. */
+/** Throws a final `TargetError` if the release is missing, damaged or cannot start. */
 export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
   const stored = await readStored(options, release)
   return options.start(stored).catch((cause: unknown) => {
@@ -65,12 +63,12 @@ async function readStored(
 ): Promise<StoredRelease | undefined> {
   if (!isFetched(release)) {
     if (release.version === checkout.version) return undefined
-    throw finalError(`Version ${release.version} is not here any more; the folder has ${checkout.version}.`)
+    throw finalError(`Version ${release.version} is no longer available; this folder has version ${checkout.version}.`)
   }
   const stored = await readRelease(releasesDir, release).catch((cause: unknown) => {
     throw cause instanceof DamagedRelease ? finalError(cause.message, cause) : cause
   })
-  if (stored === undefined) throw finalError(`Release ${release.version} is not here any more.`)
+  if (stored === undefined) throw finalError(`Release ${release.version} is no longer stored.`)
   if (stored.infrastructure === checkout.infrastructure) return stored
   throw finalError(
     `Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`,

@@ -15,10 +15,9 @@ import { startVersion } from './version.ts'
 
 export type UpdateSupervisor = Pick<ControlServer, 'url' | 'token'>
 
-/** The functions of the current release, and the address that replaces them. */
 export interface RunningFunctions extends Functions {
   host: UpdateSupervisor
-  /** Ends all threads; running invocations fail. */
+  /** Ends all threads. Running invocations fail. */
   close: () => Promise<void>
 }
 
@@ -26,14 +25,14 @@ type EnvironmentFor = (updateSupervisor: UpdateSupervisor) => Record<string, str
 
 /**
  * Starts the functions of the release that was applied last, or of the checkout. Resolves when the functions that serve
- * requests are imported. Throws `StartError` for a release that is damaged or does not start.
+ * requests are imported. Throws `StartError` for a release that is damaged or cannot start.
  */
 export async function startFunctions(
   settings: Settings,
   environmentFor: EnvironmentFor,
   log: Log,
 ): Promise<RunningFunctions> {
-  await using parts = new AsyncDisposableStack()
+  await using resources = new AsyncDisposableStack()
   const releasesDir = join(settings.dataDir, 'releases')
   const checkout = { version, infrastructure: infrastructureRevision() }
   const names = await functionNames(settings.functionsDir)
@@ -41,7 +40,7 @@ export async function startFunctions(
 
   const control = Promise.withResolvers<UpdateControl>()
   const host = await serveControl(control.promise, log)
-  parts.defer(host.close)
+  resources.defer(host.close)
   const environment = environmentFor(host)
   const start = (toImport: readonly string[], release?: StoredRelease) =>
     startVersion({ settings, environment, log }, toImport, release)
@@ -55,13 +54,13 @@ export async function startFunctions(
   const tidy = () => control.promise.then(({ tidy: run }) => run())
   const onDrained = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
   const trafficSplit = createTrafficSplit(first, onDrained)
-  parts.defer(trafficSplit.close)
-  // No request waits for a staged release, so import all functions to find errors before it serves.
+  resources.defer(trafficSplit.close)
+  // Imports all functions of a staged release, to find errors before it serves; no request waits for them.
   const startAll = (staged?: StoredRelease) => start(names, staged)
   control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startAll }))
-  const owned = parts.move()
+  const owned = resources.move()
   return { invoke: trafficSplit.invoke, names, host, close: () => owned.disposeAsync() }
 }
 
-/** Whether requests wait for a function. Consumers and schedules are imported when they run. */
+/** Requests wait only for these functions. Consumers and schedules are imported when they first run. */
 const servesRequests = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)

@@ -4,7 +4,7 @@ import type { InFlightStats } from '@platform/worker/updates/target/port'
 import type { FunctionPool } from '../functions/pool.ts'
 import { trackInvocations, type InFlightInvocations } from './in-flight.ts'
 
-/** A set of functions that can serve: the checkout's, or those of a release. */
+/** Functions that can serve: those of the checkout or of a release. */
 export interface Version {
   release: InstalledRelease
   pool: Pick<FunctionPool, 'invoke' | 'close'>
@@ -12,30 +12,27 @@ export interface Version {
 
 /** Divides invocations between the current version and a staged one. */
 export interface TrafficSplit {
-  /** Runs a function of the selected version. */
   invoke: FunctionPool['invoke']
-  /** Runs a function of the current or the staged version without counting it; undefined for any other. */
+  /** Runs a function of the current or the staged version without counting it. Undefined for any other version. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
-  /** The invocations without a response of a running version; undefined for any other. */
+  /** Undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
-  /** The version that serves all traffic except the staged share. */
+  /** The version that serves all traffic except the share of the staged one. */
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined
-  /** Versions that are completing their work. */
+  /** Versions that complete their running invocations. */
   draining: () => readonly InstalledRelease[]
-  /** Adds a version without traffic beside the current one. An earlier staged version drains. */
+  /** Adds a version without traffic. An earlier staged version drains. */
   stage: (version: Version) => void
-  /** Stages a version that is still draining; returns whether there is one. */
+  /** Stages a version that is still draining. Returns false if there is none. */
   restage: (release: InstalledRelease) => boolean
-  /**
-   * Gives the staged version this percentage of the invocations of each function; an undivided function moves at 100 %.
-   */
+  /** Sets the percentage of invocations of the staged version. Single-version functions move only at 100. */
   shift: (share: number) => void
-  /** The staged version serves all traffic; the previous one drains. */
+  /** The staged version serves all traffic, and the previous one drains. */
   commit: () => void
   /** The staged version drains. */
   revert: () => void
-  /** Ends all versions; running invocations fail. */
+  /** Ends all versions. Running invocations fail. */
   close: () => Promise<void>
 }
 
@@ -45,8 +42,8 @@ interface Member extends Version {
 }
 
 /**
- * Starts with one version. A draining version gets no new invocations and closes after its last one; `onDrained` is
- * called then.
+ * Starts with one version. A draining version gets no new invocations and closes after its last one, with a call of
+ * `onDrained`.
  */
 export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
   const memberOf = (version: Version): Member => ({ ...version, pending: 0, invocations: trackInvocations() })
@@ -69,7 +66,7 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
     draining.add(member)
     closeIfIdle(member)
   }
-  const replaceNext = (member: Member | undefined) => {
+  const replaceStaged = (member: Member | undefined) => {
     const before = stagedMember
     stagedMember = member
     isSelected = createSelector(0)
@@ -104,12 +101,12 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
     current: () => currentMember.release,
     staged: () => stagedMember?.release,
     draining: () => [...draining].map(({ release }) => release),
-    stage: (version) => replaceNext(memberOf(version)),
+    stage: (version) => replaceStaged(memberOf(version)),
     restage: (release) => {
       const member = [...draining].find((each) => isSameRelease(each.release, release))
       if (member === undefined) return false
       draining.delete(member)
-      replaceNext(member)
+      replaceStaged(member)
       return true
     },
     shift: (share) => {
@@ -122,7 +119,7 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
       stagedMember = undefined
       drain(before)
     },
-    revert: () => replaceNext(undefined),
+    revert: () => replaceStaged(undefined),
     close: async () => {
       const members = [currentMember, ...draining, ...(stagedMember ? [stagedMember] : [])]
       draining.clear()
@@ -132,16 +129,16 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
 }
 
 /**
- * Selects the staged version for exactly `share` of any hundred invocations of a function, evenly distributed, also for
- * rarely called functions.
+ * Selects the staged version for exactly `share` of any hundred invocations of a function, evenly distributed, so that
+ * rarely called functions get their share too.
  */
 function createSelector(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()
   return (functionName) => {
     if (isSingleVersion(functionName)) return share === 100
     const credit = (credits.get(functionName) ?? 50) + share
-    const isNext = credit >= 100
-    credits.set(functionName, isNext ? credit - 100 : credit)
-    return isNext
+    const isStaged = credit >= 100
+    credits.set(functionName, isStaged ? credit - 100 : credit)
+    return isStaged
   }
 }

@@ -12,12 +12,12 @@ import type { Version } from './traffic-split.ts'
 interface Threads {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
   environment: Record<string, string>
-  /** Time limit for the import of a function, a minute by default. */
+  /** Time limit for the import of a function; a minute by default. */
   warmUpTimeoutMs?: number
   log: Log
 }
 
-/** Starts threads, and imports functions on each. If one cannot be imported, rejects and leaves no thread running. */
+/** Imports the functions on every thread. If an import fails, rejects and leaves no thread running. */
 export async function startVersion(
   { settings, environment, ...options }: Threads,
   toImport: readonly string[],
@@ -25,8 +25,8 @@ export async function startVersion(
 ): Promise<Version> {
   const { functionThreads: threads, functionsDir } = settings
   const ofCheckout = { functionsDir, suffix: '.ts', environment: { ...environment, ...compileCacheFor(functionsDir) } }
-  const place = release === undefined ? ofCheckout : placeOf(release, environment)
-  const pool = startPool({ threads, timeoutMsOf, ...options, ...place })
+  const location = release === undefined ? ofCheckout : locationOf(release, environment)
+  const pool = startPool({ threads, timeoutMsOf, ...options, ...location })
   try {
     await pool.warmUp(toImport)
   } catch (error) {
@@ -36,8 +36,8 @@ export async function startVersion(
   return { pool, release: release === undefined ? { version } : releaseIdentity(release) }
 }
 
-/** The files that a function of a release serves are beside its code. */
-const placeOf = ({ folder }: StoredRelease, environment: Record<string, string>) => ({
+/** The files that a function of a release serves are beside its code, so it needs no assets folder. */
+const locationOf = ({ folder }: StoredRelease, environment: Record<string, string>) => ({
   functionsDir: join(folder, 'functions'),
   suffix: '/index.mjs',
   environment: { ...environment, PLAT_ASSETS_DIR: '' },

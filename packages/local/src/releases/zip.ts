@@ -1,7 +1,7 @@
 import { TargetError } from '@platform/worker/updates/target/port'
 import { unzipSync } from 'fflate'
 
-/** Limits of one unpacked function. */
+/** Limits of the unpacked zip of one function. */
 const maxBytes = 50 * 1024 * 1024
 const maxFiles = 1000
 
@@ -9,8 +9,8 @@ const maxFiles = 1000
 export type Files = ReadonlyMap<string, Uint8Array>
 
 /**
- * The files of a function's zip. A link becomes a plain file and is never followed. Throws `TargetError` for a zip that
- * is broken, too large, or without `index.mjs`, and for a name outside its folder.
+ * Links become plain files and are never followed. Throws `TargetError` for a zip that is broken, too large or without
+ * `index.mjs`, and for a path outside its folder.
  */
 export function unpack(zip: Uint8Array): Files {
   let bytes = 0
@@ -36,9 +36,9 @@ function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipS
   }
 }
 
-/** Whether a name stays below its folder, on every operating system. */
+/** Checked by the rules of every operating system. */
 const isInside = (name: string): boolean =>
-  // oxlint-disable-next-line no-control-regex -- such characters are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern must match control characters
   !/[\\:\u0000-\u001f]/.test(name) &&
   name
     .replace(/\/$/, '')

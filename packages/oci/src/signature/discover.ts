@@ -1,7 +1,7 @@
 import type { RegistryClient } from '../client.ts'
 import { RegistryError } from '../error.ts'
 import type { Descriptor } from '../types.ts'
-import { bundleType, openBundle } from './envelope.ts'
+import { bundleType, parseBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
@@ -54,7 +54,7 @@ async function readReferrer(
   const [layer] = layers
   if (layer?.mediaType !== bundleType || layers.length !== 1) return undefined
   const bytes = await unlessBroken(() => client.blob(repository, layer, maxBundleBytes))
-  const bundle = bytes === 'broken' ? undefined : openBundle(bytes)
+  const bundle = bytes === 'broken' ? undefined : parseBundle(bytes)
   return bundle && { content: bundle, digests: () => statementDigests(bundle.payload) }
 }
 

@@ -10,8 +10,8 @@ export function envelopeBytes(payloadType: string, payload: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), payload])
 }
 
-/** Serializes a signed statement (Sigstore bundle 0.3). `keyHint` only indicates which key to try. */
-export const sealBundle = (payload: Buffer, signature: Buffer, keyHint: string): Buffer =>
+/** Sigstore bundle 0.3. `keyHint` only indicates which key to try. */
+export const serializeBundle = (payload: Buffer, signature: Buffer, keyHint: string): Buffer =>
   Buffer.from(
     JSON.stringify({
       mediaType: bundleType,
@@ -35,7 +35,7 @@ const Bundle = z.object({
   }),
 })
 
-export interface OpenedBundle {
+export interface ParsedBundle {
   payload: Buffer
   /** The bytes that the signature covers. */
   signed: Buffer
@@ -43,7 +43,7 @@ export interface OpenedBundle {
 }
 
 /** Parses a bundle; undefined for any other document. Does not inspect the payload. */
-export function openBundle(bytes: Buffer): OpenedBundle | undefined {
+export function parseBundle(bytes: Buffer): ParsedBundle | undefined {
   const { data } = Bundle.safeParse(parseJson(bytes))
   if (data === undefined) return undefined
   const { payload: text, payloadType, signatures } = data.dsseEnvelope

@@ -16,7 +16,6 @@ export function generateKeyPair(): KeyPair {
   return { privateKeyPem: privateKey, publicKeyPem: publicKey }
 }
 
-/** The hash algorithm of each curve. */
 const curveHashes: Record<string, string> = { prime256v1: 'sha256', secp384r1: 'sha384', secp521r1: 'sha512' }
 
 /**
@@ -44,14 +43,14 @@ export function readPublicKey(pem: string): crypto.KeyObject | undefined {
 
 /** Parses a private key in PEM. Throws `TypeError` if the key cannot sign. */
 export function readPrivateKey(pem: string): crypto.KeyObject {
-  const key = attempt(() => crypto.createPrivateKey(pem))
+  const key = valueOrUndefined(() => crypto.createPrivateKey(pem))
   if (key === undefined || hashesOf(key).length === 0) {
     throw new TypeError('The private key is not a PEM text of an ECDSA, Ed25519 or RSA key without a passphrase.')
   }
   return key
 }
 
-const attempt = <Value>(create: () => Value): Value | undefined => {
+const valueOrUndefined = <Value>(create: () => Value): Value | undefined => {
   try {
     return create()
   } catch {
@@ -74,4 +73,4 @@ export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' 
 
 /** Whether the key made a signature, with either of its hash algorithms. */
 export const isSignatureValid = (key: crypto.KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean =>
-  hashesOf(key).some((hash) => attempt(() => crypto.verify(hash, bytes, key, signature)) ?? false)
+  hashesOf(key).some((hash) => valueOrUndefined(() => crypto.verify(hash, bytes, key, signature)) ?? false)

@@ -3,7 +3,7 @@ import type { RegistryClient } from '../client.ts'
 import { digestOf, digestTag } from '../digest.ts'
 import { RegistryError } from '../error.ts'
 import { type Descriptor, type Manifest, mediaTypes } from '../types.ts'
-import { bundleType, envelopeBytes, sealBundle } from './envelope.ts'
+import { bundleType, envelopeBytes, serializeBundle } from './envelope.ts'
 import { isSignatureValid, keyHint, readPrivateKey, signBytes } from './key.ts'
 import { signPredicate, simpleSigning, statement, statementType } from './payload.ts'
 
@@ -13,7 +13,6 @@ export type SignatureLayout = 'referrer' | 'tag'
 export const simpleSigningType = 'application/vnd.dev.cosign.simplesigning.v1+json'
 export const signatureAnnotation = 'dev.cosignproject.cosign/signature'
 
-/** The tag of the signatures of a digest. */
 export const signatureTag = (digest: string): string => `${digestTag(digest)}.sig`
 
 /**
@@ -43,7 +42,7 @@ async function signByReferrer(
   if (subject === undefined) throw new RegistryError('not_found', `${repository}@${digest} does not exist.`)
   const payload = statement(digest)
   const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
-  const bundle = await client.putBlob(repository, sealBundle(payload, signature, keyHint(key)))
+  const bundle = await client.putBlob(repository, serializeBundle(payload, signature, keyHint(key)))
   const empty = await client.putBlob(repository, Buffer.from('{}'))
   return client.putReferrer(repository, {
     schemaVersion: 2,

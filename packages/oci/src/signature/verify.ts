@@ -48,7 +48,7 @@ interface Key extends TrustedKey {
 /**
  * Verifies that a trusted key has signed one of several digests: of a platform's image or of its index. A signature
  * covers a digest, not a name. Certificates and transparency log entries are ignored. Throws `RegistryError` if the
- * registry gives no usable response. Two requests for each digest, and two for each signature.
+ * registry gives no usable response.
  */
 export async function verifyImage(
   client: RegistryClient,

@@ -16,9 +16,7 @@ import { notAskedHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { findModule } from './records.ts'
 import { moduleClient } from './client.ts'
 
-/** Requests from callers to a module. The gateway has removed everything that is not meant for the module. */
-
-/** Gateways time out after 30 seconds, and Lambda carries 6 MB, which is this many bytes before Base64. */
+/** API Gateway times out after 30 seconds. Lambda carries 6 MB, which is 4.5 MB before Base64. */
 const defaultLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
 const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
@@ -32,7 +30,7 @@ const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
 
 /**
  * Calls a module and records the events that it publishes in its response. Throws `module_unavailable` if the module
- * did not process the request, `module_timeout` or `module_failed`. No store calls, or two if it published events.
+ * did not process the request, `module_timeout` or `module_failed`.
  */
 export async function callModule(
   deployment: Deployment,

@@ -4,7 +4,7 @@ import { tokenOf } from '../runtimes/token.ts'
 
 let client: Promise<ModuleClient> | undefined
 
-/** The client for functions that only call modules: it loads no code for deployments or images. */
+/** For functions that only call modules: loads no code for deployments or images. */
 export const moduleClient = (): Promise<ModuleClient> =>
   (client ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? lambdaClient() : hostClient())
 

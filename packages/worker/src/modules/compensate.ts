@@ -15,7 +15,7 @@ import { deploymentIdOf } from './install.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith } from './finish.ts'
 
-/** A module that will not run gets less time to stop. */
+/** A failed module gets less time to stop than a healthy one. */
 const revertGraceMs = 5000
 
 /** Restores the previous state: removes the deployment and, for a new module, its record and route reservation. */
@@ -28,7 +28,7 @@ export async function revertInstall(
   const { release } = installPlan(operation)
   // A worker that has lost the lease must not remove anything.
   await lease.renew()
-  await removeAttempt(runtime, deploymentIdOf(release.moduleId, operation.id))
+  await removeDeployment(runtime, deploymentIdOf(release.moduleId, operation.id))
   await failpoint('module.compensated')
   const result = { status: 'Failed', outcome: describeReason(reason) } as const
   await finishWith(lease, result, release.moduleId, (state) => ({
@@ -37,14 +37,14 @@ export async function revertInstall(
   }))
 }
 
-/** The code refers to the documentation of the error. */
+/** The documentation describes each error under its code. */
 const describeReason = ({ message, code }: ModuleErrorClassification): string =>
   code === undefined ? message : `${message} (${code})`
 
-async function removeAttempt(runtime: ModuleRuntime, id: string): Promise<void> {
+async function removeDeployment(runtime: ModuleRuntime, id: string): Promise<void> {
   try {
-    const leftovers = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
-    await Promise.all(leftovers.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: revertGraceMs })))
+    const matches = (await runtime.list()).filter(({ deployment }) => deployment.id === id)
+    await Promise.all(matches.map(({ deployment }) => shutDown(runtime, deployment, { graceMs: revertGraceMs })))
   } catch (cause) {
     log('error', 'Failed to remove an unwanted deployment; the heartbeat retries', { deployment: id, cause })
   }

@@ -14,7 +14,7 @@ import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
 
 const batchMs = 10_000
-/** An event is dropped after this many individual failures. One without a response from the module counts twice. */
+/** An event is dropped after this many individual failures. A failure without a response from the module counts twice. */
 const triesLimit = 5
 const [firstPauseMs, maxPauseMs] = [5000, 900_000]
 
@@ -23,7 +23,7 @@ export interface DeliveryTarget {
   record: ServingModule
 }
 
-/** Delivers a batch. If any event fails, all events up to the last failed one are then delivered one by one. */
+/** If any event fails, the following calls deliver all events up to the last failed one individually. */
 export async function deliverBatch(
   target: DeliveryTarget,
   lease: DeliveryLease,
@@ -36,7 +36,7 @@ export async function deliverBatch(
   return problem === undefined ? single : backOff(single)
 }
 
-/** Delivers one event. A failure counts against it, even if the module crashes, because a probe has just succeeded. */
+/** A failure counts against the event even if the module crashes, because a probe has just succeeded. */
 export async function deliverOne(
   target: DeliveryTarget,
   lease: DeliveryLease,
@@ -49,7 +49,7 @@ export async function deliverOne(
   const { failed, problem, message } = await deliver(target, [pending])
   return failed.length === 0
     ? { ...lease, failures: 0 }
-    : countFailure(lease, pending, { by: problem === undefined ? 1 : 2, message })
+    : countFailure(lease, pending, { weight: problem === undefined ? 1 : 2, message })
 }
 
 const healthOnly = ({ release: { manifest } }: ServingModule) => ({
@@ -57,7 +57,7 @@ const healthOnly = ({ release: { manifest } }: ServingModule) => ({
   spec: { ...manifest.spec, healthChecks: [] },
 })
 
-/** Delivers events. Handled events are deleted in one transaction with the events that the module has published. */
+/** Deletes handled events in the transaction that records the events published by the module. */
 async function deliver({ runtime, record }: DeliveryTarget, batch: readonly PendingEvent[]) {
   const events = batch.map(({ event }) => event)
   const { handled, problem, published, failed } = await deliverEvents(runtime, record.deployment, events, batchMs)
@@ -75,11 +75,11 @@ async function deliver({ runtime, record }: DeliveryTarget, batch: readonly Pend
 async function countFailure(
   lease: DeliveryLease,
   { sk, event, tries }: PendingEvent,
-  { by, message }: { by: number; message: string | undefined },
+  { weight, message }: { weight: number; message: string | undefined },
 ): Promise<DeliveryLease> {
   const { moduleId } = lease
-  if (tries + by < triesLimit) {
-    await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: by } })])
+  if (tries + weight < triesLimit) {
+    await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: weight } })])
     return backOff(lease)
   }
   log('error', 'Module event dropped after repeated failures', {

@@ -21,13 +21,10 @@ import { moduleClient } from './client.ts'
 /** No batch starts after this time: a function has 30 seconds, and a batch may take ten. */
 const deliveryMs = 10_000
 
-/**
- * Delivers the pending events of a module. Five calls, and two for every 50 events. Three calls if another worker holds
- * the lease; no delivery if the module does not serve.
- */
+/** Does nothing if the module does not serve requests or another worker holds the lease. */
 export async function deliverPending(
   moduleId: string,
-  pick: () => Promise<ModuleClient> = moduleClient,
+  openClient: () => Promise<ModuleClient> = moduleClient,
 ): Promise<void> {
   const record = await findModule(moduleId)
   if (record === undefined) return deleteEvents(moduleId)
@@ -35,7 +32,7 @@ export async function deliverPending(
   const lease = await acquireDelivery(moduleId)
   if (lease === undefined) return
   const isBackingOff = lease.backOffUntilMs > now()
-  const after = isBackingOff ? lease : await deliverWhileLeased({ runtime: await pick(), record }, lease)
+  const after = isBackingOff ? lease : await deliverWhileLeased({ runtime: await openClient(), record }, lease)
   await releaseDelivery(after)
   // The worker that started the backoff has sent the message that ends it.
   if (isBackingOff) return

@@ -8,8 +8,6 @@ import * as z from 'zod'
 import { newNonce } from '@platform/core/id'
 import { eventRetentionSeconds } from '@platform/core/modules/event-projection'
 
-/** Pending events of a module, as stored by the outbox projection. */
-
 const StoredEvent = z.object({
   sk: z.string(),
   event: z.string().transform((text) => CloudEvent.parse(JSON.parse(text))),
@@ -21,7 +19,7 @@ export type PendingEvent = z.infer<typeof StoredEvent>
 
 const pageSize = 50
 
-/** The next events, oldest first; undefined if none. Drops expired and unreadable events. One call, or two. */
+/** Returns the next events, oldest first, or undefined. Drops expired and unreadable events. */
 export async function nextEvents(moduleId: string): Promise<PendingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
   if (items.length === 0) return undefined
@@ -46,7 +44,7 @@ export async function deleteEvents(moduleId: string): Promise<void> {
   await transact([remove(keys.moduleDelivery(moduleId))])
 }
 
-/** One worker at a time delivers events to a module, which keeps them in order. Its progress is kept. */
+/** Only one worker at a time delivers events to a module, so that they stay in order. */
 
 /** Longer than the processing of a message. A killed worker delays the module's events by at most this time. */
 const leaseMs = 60_000
@@ -69,7 +67,7 @@ const StoredLease = z.object({
 
 export type DeliveryLease = Progress & { moduleId: string; holder: string }
 
-/** Acquires the lease; undefined if another worker holds it. One call, or two if an acknowledgement was lost. */
+/** Undefined if another worker holds the lease. Recognises its own lease if the acknowledgement was lost. */
 export async function acquireDelivery(moduleId: string): Promise<DeliveryLease | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
   const set = { holder, untilMs: now() + leaseMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
@@ -78,7 +76,7 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
   return stored.holder === holder ? { ...stored, moduleId, holder } : undefined
 }
 
-/** Releases the lease and stores the progress; no effect if another worker has taken over. One call. */
+/** Stores the progress with the release. No effect if another worker has taken over. */
 export async function releaseDelivery({
   moduleId,
   holder,

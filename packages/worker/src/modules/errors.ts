@@ -15,7 +15,6 @@ export class OperationFailure extends Error {
   }
 }
 
-/** The meaning of an error for its module operation. */
 export interface ModuleErrorClassification extends ErrorClassification {
   code?: ModuleErrorCode
 }
@@ -23,7 +22,7 @@ export interface ModuleErrorClassification extends ErrorClassification {
 const transient = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
 export function classifyModuleError(error: unknown): ModuleErrorClassification {
-  // The message describes a module's error; other errors are logged with their cause.
+  // The message already describes a failure of the module; other errors are logged with their cause.
   return error instanceof OperationFailure
     ? { ...detailsOf(error), isFinal: true }
     : { ...classify(error), cause: error }

@@ -22,8 +22,8 @@ export const failCrashed = (runtime: ModuleRuntime, record: ServingModule, lastC
   })
 
 /**
- * Marks a module as Failed: it keeps its path, and serves nothing until it is installed again. A module locked by an
- * operation is unchanged, because the operation decides. Two calls and a message.
+ * Marks a module as Failed: it keeps its API path but serves no requests until it is installed again. Does not change a
+ * module with an operation in progress, because the operation sets its state.
  */
 export async function fail(
   runtime: ModuleRuntime,
@@ -63,7 +63,7 @@ async function storeFailure(
   return conflict === undefined
 }
 
-/** Runs work for one module and logs its errors, so that they do not affect other modules. */
+/** Logs errors, so that work for one module does not stop the work for others. */
 export async function logErrors(name: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()

@@ -9,7 +9,6 @@ import { type Effects } from '@platform/core/outbox/record'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { currentInstallState } from './records.ts'
 
-/** The changes to a module at the end of its operation. */
 export interface FinishChange {
   writes: readonly WriteItem[]
   events: NonNullable<Effects['events']>
@@ -17,7 +16,7 @@ export interface FinishChange {
 
 /**
  * Ends an operation and applies its change in one transaction. Retries if the route reservations have changed
- * concurrently. Returns the previous state. Throws `LeaseLost`. Two calls and a message.
+ * concurrently. Returns the previous state. Throws `LeaseLost`.
  */
 export async function finishWith(
   { operation }: OperationLease,
@@ -42,7 +41,7 @@ export async function finishWith(
 }
 
 /**
- * Retries a change unless its first step is refused, which is final. Other steps may be refused because all modules
+ * Retries a change unless its first write is refused, which is final. Other writes may be refused because all modules
  * share the route reservations, which may have changed since they were read.
  */
 export async function retryOnConflictFor(

@@ -6,13 +6,13 @@ import { moduleRuntime } from './runtime.ts'
 import { revertInstall } from './compensate.ts'
 import { forceUninstall, uninstall } from './uninstall.ts'
 
-/** Opens the module runtime. Tests pass their own. */
+/** Tests pass their own factory. */
 export type RuntimeFactory = () => Promise<ModuleRuntime>
 
-export function moduleHandlers(pick: RuntimeFactory = moduleRuntime): OperationHandlers {
+export function moduleHandlers(openRuntime: RuntimeFactory = moduleRuntime): OperationHandlers {
   const handlerOf = (run: typeof install, compensate: typeof revertInstall): OperationHandler => ({
-    run: async (lease) => run(lease, await pick()),
-    compensate: async (lease, reason) => compensate(lease, await pick(), reason),
+    run: async (lease) => run(lease, await openRuntime()),
+    compensate: async (lease, reason) => compensate(lease, await openRuntime(), reason),
     classifyError: classifyModuleError,
   })
   return { ModuleInstall: handlerOf(install, revertInstall), ModuleUninstall: handlerOf(uninstall, forceUninstall) }

@@ -19,7 +19,7 @@ import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './delivery-state.ts'
 
-/** Time limits of each health check and each background job. Together they end before the next tick. */
+/** Time limits of each health check and each background job. Together they are shorter than the interval of ticks. */
 const probeMs = 5000
 const jobMs = 20_000
 
@@ -38,11 +38,10 @@ const unknownHealth: ModuleHealthRecord = {
 }
 
 /**
- * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its
- * health endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted
- * for each job, because some run daily. One small write, which claims the slots of the jobs so that only one of two
- * concurrent ticks calls them; a second write if the missed runs change. One more call if the module has subscribed to
- * events.
+ * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its health
+ * endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted for each
+ * job, because some run daily. The first write claims the slots of the jobs, so that only one of two concurrent ticks
+ * calls them.
  */
 export async function checkModule(runtime: ModuleRuntime, { record, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknownHealth
@@ -53,7 +52,7 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
     ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
     : noneDue(before)
   const missed = result.isResponding ? 0 : before.missed + 1
-  // One missed heartbeat may be a restart: the previous checks still count.
+  // One missed heartbeat may be a restart, so the results of the previous checks remain.
   const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
   const probed = { ...before, checks, missed, slots }
   const first = await storeHealth(record, before, probed)
@@ -81,7 +80,7 @@ function checksOf({ isResponding, isHealthy, checks }: Probe, checkedAtMs: numbe
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 
-/** The missed runs of the declared jobs. A skipped run counts as missed, because the previous run has not ended. */
+/** A skipped run counts as missed, because the previous run has not ended. */
 function missedRunsOf(
   { missedRuns: before }: ModuleHealthRecord,
   jobs: readonly { id: string }[],
@@ -98,7 +97,7 @@ function missedRunsOf(
 
 const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
-/** Stores a module's health and publishes its changes; undefined if another tick or an operation was faster. */
+/** Publishes changes of the health. Undefined if another tick or an operation has changed the module. */
 async function storeHealth(
   record: ModuleRecord,
   before: ModuleHealthRecord,
@@ -164,9 +163,7 @@ type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 
-/**
- * The health of a module from its checks, missed responses and missed job runs. Informational checks have no effect.
- */
+/** Informational checks have no effect. */
 export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
   if (missedOf(counts) >= missedLimit) return 'Unhealthy'
   const relevant = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))

@@ -27,9 +27,8 @@ import { reportedState, type ServingModule } from './records.ts'
 const registryMs = 30_000
 
 /**
- * Verifies a release again before use: its image must still exist, and its signature is checked again because keys may
- * have left the trust list since it was accepted. The rest is immutable, because it is identified by digest. A handful
- * of requests.
+ * Verifies a release again before use: its image may have been deleted, and its key may have left the trust list since
+ * the release was accepted. The digest protects all other content from changes.
  */
 async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
@@ -37,7 +36,7 @@ async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const client = registryClientFor(registry, { untilMs: now() + registryMs })
   const image = await readImage(client, repository, release.digest)
   if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} no longer exists.`)
-  // The image of this digest runs: a signature of one member of an index does not cover the others.
+  // Verifies the digest of the image that will run: a signature of one member of an index does not cover the others.
   const verdict = await verifyImage(client, repository, [release.digest], config.PLAT_MODULE_KEYS, { atMs: now() })
   if (verdict.isVerified) return { ...unverified, isVerified: true, verifiedBy: verdict.by }
   if (config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw new OperationFailure(verdict.reason)
@@ -73,7 +72,7 @@ export async function install(lease: OperationLease, runtime: ModuleRuntime): Pr
   if (record?.deployment !== undefined) await removeReplaced(runtime, { ...record, deployment: record.deployment })
 }
 
-/** The deployment of an operation has its own id, which is the same in every attempt. */
+/** Each operation has its own deployment id, which is the same in every attempt. */
 export const deploymentIdOf = (moduleId: string, jobId: string): string => `${moduleId}-${jobId.slice(-8)}`
 
 const specOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease): DeploymentSpec => ({
@@ -100,12 +99,11 @@ async function runHooks(
   const [result] = await runLifecycle(runtime, [candidate], { onPhase: (_, phase) => lease.startStep(phase) })
   if (result?.outcome === 'Running') return result
   if (!(await deploymentExists(runtime, deployment)))
-    throw new RuntimeError('unavailable', 'The deployment was ended during the installation.')
+    throw new RuntimeError('unavailable', 'The deployment was removed during the installation.')
   const { message = 'The module could not be started.', code } = result?.error ?? {}
   throw new OperationFailure(message, code)
 }
 
-/** The published module: its record, route reservation and health in one transaction. */
 function publishChange(
   { module: record, routes }: InstallState,
   { id: jobId }: OperationRecord,
@@ -118,9 +116,9 @@ function publishChange(
 ): FinishChange {
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec
-  if (record?.jobId !== jobId) throw new OperationFailure('The module has been changed by something else.')
+  if (record?.jobId !== jobId) throw new OperationFailure('Another operation has changed the module.')
   const other = findRouteConflict(routes, moduleId, apiBasePath)
-  if (other !== undefined) throw new OperationFailure(`Module ${other} has the API path ${apiBasePath} already.`)
+  if (other !== undefined) throw new OperationFailure(`Module ${other} already uses the API path ${apiBasePath}.`)
   const { subscriptions, warnings } = reportedState(result)
   const set = {
     state: 'Running',
@@ -149,7 +147,7 @@ function publishChange(
   }
 }
 
-/** Shuts down a replaced release, which receives no more requests. The heartbeat removes any leftovers. */
+/** The replaced release receives no more requests. If its removal fails, the heartbeat removes it. */
 async function removeReplaced(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
   try {

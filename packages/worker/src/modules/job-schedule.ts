@@ -2,22 +2,22 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 
-/** Ticks are not exact to the millisecond: a slightly early tick still calls a job. */
+/** A tick may be slightly early and still calls a job that is almost due. */
 const maxToleranceMs = 5000
 
 /** The last due time of each job in milliseconds, on a grid of its interval that starts at its first call. */
 export type JobSchedule = Readonly<Record<string, number>>
 
 /**
- * The due jobs, and the slots after calling them. A job with an interval shorter than the tick interval is due once at
- * every tick; missed slots are skipped.
+ * Returns the due jobs, and all slots after the jobs are called. A job with an interval shorter than the tick interval
+ * is due once at every tick; missed slots are skipped.
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],
   before: JobSchedule,
   nowMs: number,
 ): { due: BackgroundJob[]; slots: JobSchedule } {
-  // A job id may be `constructor`, a property of every object.
+  // A Map, because a job id may be `constructor`, a property of every object.
   const last = new Map(Object.entries(before))
   const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, last.get(job.id), nowMs) }))
   return {

@@ -14,22 +14,22 @@ export const hasDeployment = (record: ModuleRecord): record is ServingModule =>
 const subscriptionLimit = 50
 const warningLimit = 20
 
-/** The stored part of the state that a module reports when it is loaded. */
+/** Truncates the state that a module reports when it is loaded to the stored size. */
 export const reportedState = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
   subscriptions: subscriptions.slice(0, subscriptionLimit),
   warnings: [
-    ...(subscriptions.length > subscriptionLimit ? [`Only ${subscriptionLimit} of its subscriptions count.`] : []),
+    ...(subscriptions.length > subscriptionLimit
+      ? [`Only the first ${subscriptionLimit} subscriptions are used.`]
+      : []),
     ...warnings,
   ].slice(0, warningLimit),
 })
 
-/** A module's record, if it exists. One call. */
 export async function findModule(moduleId: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(moduleId))
   return item && parseModule(item)
 }
 
-/** A module's current record, and all route reservations. One call. */
 export async function currentInstallState(moduleId: string): Promise<InstallState> {
   const [item, routes] = await getConsistent([keys.module(moduleId), keys.moduleRoutes()])
   return { module: item && parseModule(item), routes: parseRoutes(routes) }

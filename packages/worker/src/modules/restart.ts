@@ -26,8 +26,8 @@ interface Redeployed {
 
 /**
  * Restarts modules with missing deployments, such as all modules after a restart of the one-machine platform. Deploys
- * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules that
- * cannot run at present. No call if no deployment is missing, and none for a module that restarts unchanged.
+ * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules that cannot run
+ * at present.
  */
 export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
   if (missing.length === 0) return []
@@ -84,7 +84,7 @@ async function storeResult(
   log('warn', 'Module stopped during start', { moduleId: record.id, reason: result.error.message })
 }
 
-/** Stores a module's current deployment and reported state if they have changed. Two calls, or none. */
+/** Writes only if the deployment or the reported state has changed. */
 export async function storeDeployment(
   { record, deployment }: Redeployed,
   reported: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,

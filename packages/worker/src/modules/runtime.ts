@@ -3,7 +3,7 @@ import { type ModuleRuntime } from '../runtimes/port.ts'
 
 let runtime: Promise<ModuleRuntime> | undefined
 
-/** The configured module runtime (`PLAT_MODULE_RUNTIME`). Only the selected runtime is loaded. */
+/** Imports only the configured runtime (`PLAT_MODULE_RUNTIME`). */
 export const moduleRuntime = (): Promise<ModuleRuntime> =>
   (runtime ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? openLambda() : openHosted())
 

@@ -35,10 +35,9 @@ export interface RepositoryContents {
 }
 
 /**
- * The releases that the tags of a repository refer to. Releases from an earlier scan (`before`) are not read again,
- * because digests are immutable. Their signatures are verified again: a signature may be added later, and a key may
- * leave the trust list. Throws `RegistryError` if the tags cannot be listed. One request for each tag, two for each
- * release, and a few for each new one.
+ * Returns the releases that the tags of a repository refer to. Does not read releases from an earlier scan (`before`)
+ * again, because digests are immutable, but verifies their signatures: a signature may be added later, and a key may
+ * leave the trust list. Throws `RegistryError` if the tags cannot be listed.
  */
 export async function scanRepository(
   repository: Repository,
@@ -100,7 +99,7 @@ function byVersion(a: string, b: string): number {
   return compareBuild(second, first)
 }
 
-/** The release of a digest, or the problem that prevents it from being one. */
+/** Returns an invalid release with its problem if the image is not a module. */
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
@@ -133,7 +132,6 @@ const invalidRelease = (digest: string, problem: string): InvalidRelease => ({
   problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
 })
 
-/** A release with its current signature verification. */
 async function withVerification({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
   const { isVerified: _, verifiedBy: __, reason: ___, ...facts } = release
   const digests = [release.digest, release.imageDigest ?? release.digest]

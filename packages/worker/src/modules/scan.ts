@@ -26,8 +26,8 @@ interface ScanResult {
 }
 
 /**
- * Scans all sources, different registries concurrently, and stores the results. An error of a repository or registry is
- * recorded as a problem, and its known releases are kept. One request for each tag, a few for each release.
+ * Scans different registries concurrently and stores the results. An error of a repository or registry is recorded as a
+ * problem, and its known releases are kept.
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
@@ -81,7 +81,7 @@ function describeError(error: unknown, reference: string): string {
   return 'The scan failed; see the log.'
 }
 
-/** The unique repositories of one registry's sources; the known ones if the registry cannot list them at present. */
+/** The unique repositories of one registry's sources. If the registry cannot list them, returns the known ones. */
 async function targetsOf(
   client: RegistryClient,
   sources: readonly { source: Source; place: number }[],
@@ -121,11 +121,11 @@ async function listRepositories(
   }
 }
 
-/** A release that could not be scanned: it is no longer verified if its key is no longer trusted. */
+/** A release that could not be scanned is no longer verified if its key has left the trust list. */
 function withCurrentTrust(release: CatalogRelease): CatalogRelease {
   const { verifiedBy, ...facts } = release
   const isTrusted = config.PLAT_MODULE_KEYS.some(({ name }) => name === verifiedBy)
   return !release.isVerified || isTrusted
     ? release
-    : { ...facts, isVerified: false, reason: 'Its key is not trusted now.' }
+    : { ...facts, isVerified: false, reason: 'Its key is no longer trusted.' }
 }

@@ -10,12 +10,11 @@ import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
 
 /**
- * Checks all modules: restarts missing deployments, fails modules that crash repeatedly, removes
- * orphaned deployments, and runs one heartbeat for each running module. Modules are processed concurrently and
- * independently. One call, and those of `checkModule` for each module.
+ * Checks all modules: restarts missing deployments, fails modules that crash repeatedly, removes orphaned deployments,
+ * and runs one heartbeat for each running module. Modules are processed concurrently and independently.
  */
-export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRuntime): Promise<void> {
-  const runtime = await pick()
+export async function supervise(openRuntime: () => Promise<ModuleRuntime> = moduleRuntime): Promise<void> {
+  const runtime = await openRuntime()
   // Deployments are listed before records are read, so that every listed deployment already has its record.
   const statuses = await statusesOf(runtime)
   const { modules, invalidIds, healthById } = await readModules()
@@ -44,7 +43,7 @@ export async function supervise(pick: () => Promise<ModuleRuntime> = moduleRunti
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 
-/** The running deployments. Undefined if the runtime is unreachable; modules then only miss heartbeats. */
+/** Undefined if the runtime is unreachable; modules then only miss heartbeats. */
 async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | undefined> {
   try {
     return await runtime.list()

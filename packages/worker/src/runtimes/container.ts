@@ -29,7 +29,7 @@ export interface BundledNode {
   files: Readonly<Record<string, string>>
 }
 
-const folder = '/run/node'
+const nodeFolder = '/run/node'
 
 /**
  * The running Node, its libraries and their loader, mounted into a separate folder of a container: they neither
@@ -41,10 +41,10 @@ export async function bundledNode(): Promise<BundledNode> {
   // `ldd` lists the loader by its path alone, or together with the path that it resolves to.
   const loader = libraries.find(([, name = '/', path = '']) => name.startsWith('/') && /\/ld[^/]*\.so/.test(path))?.[2]
   if (loader === undefined) throw new Error(`The libraries of ${process.execPath} are not known.`)
-  const inside = (path: string) => posix.join(folder, basename(path))
+  const inside = (path: string) => posix.join(nodeFolder, basename(path))
   const files = libraries.map(([, , path = '']) => [inside(path), path])
   return {
-    command: [inside(loader), '--library-path', folder, inside('node')],
+    command: [inside(loader), '--library-path', nodeFolder, inside('node')],
     files: { ...Object.fromEntries(files), [inside('node')]: process.execPath },
   }
 }
@@ -88,7 +88,6 @@ async function prepare(launch: Launch, settings: ContainerSettings): Promise<Com
   return runContainer(folder, options, settings)
 }
 
-/** The command that runs a container, with its cleanup and the action once it listens. */
 export async function runContainer(
   folder: string,
   options: ContainerOptions,
@@ -103,7 +102,7 @@ export async function runContainer(
     env: { PATH: systemPath },
     cwd: folder,
     cleanUp: [...runc, 'delete', '--force', options.name],
-    // The configuration contains the token.
+    // The configuration contains the token, so it is deleted as soon as the module has started.
     onListening: () => rm(configuration),
   }
 }

@@ -54,7 +54,7 @@ export class Images {
     }
   }
 
-  /** Removes all images that are not held, except those with these digests: leftovers of a killed process. */
+  /** Removes the images that a killed process has left: all that are neither held nor listed. */
   async removeOthers(digests: readonly string[]): Promise<void> {
     const current = await readdir(this.#folder).catch(() => [])
     const others = current.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))

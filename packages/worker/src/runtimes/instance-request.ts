@@ -45,7 +45,7 @@ export function sendRequest(
     let hasResponse = false
     outgoing.on('response', (incoming) => {
       hasResponse = true
-      read(incoming, maxBytes).then((response) => settle(() => resolve(response)), fail)
+      readResponse(incoming, maxBytes).then((response) => settle(() => resolve(response)), fail)
     })
     outgoing.on('error', (error) => {
       if (!hasResponse) fail(connectionFailure(error))
@@ -86,7 +86,7 @@ function openRequest(
   }
 }
 
-async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<ModuleResponse> {
+async function readResponse(incoming: http.IncomingMessage, maxBytes: number): Promise<ModuleResponse> {
   const parts: Buffer[] = []
   let bytes = 0
   try {
@@ -101,7 +101,7 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<M
   return { status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: Buffer.concat(parts) }
 }
 
-/** Connection headers of a module end here; a cookie of a module would apply to the platform's domain. */
+/** Drops hop-by-hop headers, and cookies, which would apply to the platform's domain. */
 function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, string> {
   const hopByHopNames = new Set(headersDistinct['connection']?.flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
   const endToEnd = Object.entries(headersDistinct).filter(

@@ -33,8 +33,9 @@ export const longestSocket = (folder: string): string => join(socketFolderOf(fol
 const pollMs = 15
 
 /**
- * Starts an instance and returns once it accepts requests. Throws `RuntimeError`: `refused`, `init_failed` if it ends
- * before, `timeout`, and `unavailable` if the signal aborts the start. Then all its leftovers are removed.
+ * Starts an instance and returns once it accepts requests. Throws `RuntimeError`: `refused`, `init_failed` if the
+ * process ends before, `timeout`, and `unavailable` if the signal aborts the start. An instance that fails to start
+ * leaves no files.
  */
 export async function startInstance(plan: InstancePlan, signal: AbortSignal): Promise<Instance> {
   const { launcher, name, folder, image, protocol } = plan
@@ -55,7 +56,7 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
       await child.gone
       throw error
     }
-    return { exited: child.exited, gone, end: (graceMs) => endOf(child, folder, graceMs) }
+    return { exited: child.exited, gone, end: (graceMs) => stopInstance(child, folder, graceMs) }
   } catch (error) {
     await removeFolder(folder)
     throw error
@@ -116,10 +117,10 @@ async function hasSocket(folder: string): Promise<boolean> {
 }
 
 /**
- * Stops an instance. Its socket is removed first, so that new requests can go to the successor; requests on open
- * connections are still answered.
+ * Removes the socket first, so that new requests can go to the successor. Requests on open connections are still
+ * answered.
  */
-async function endOf(child: WatchdogChild, folder: string, graceMs: number): Promise<void> {
+async function stopInstance(child: WatchdogChild, folder: string, graceMs: number): Promise<void> {
   await rm(socketOf(folder), { force: true })
   child.terminate()
   const timer = setTimeout(child.kill, graceMs)

@@ -26,7 +26,7 @@ export interface Command {
   args: readonly string[]
   env: Readonly<Record<string, string>>
   cwd: string
-  /** A command that removes leftovers of the instance's process group; it may fail if there are none. */
+  /** A command that stops remaining processes of the instance. It may fail if there are none. */
   cleanUp?: readonly string[]
   /** Called once the instance listens; removes files that only the start needs. */
   onListening?: () => Promise<void>
@@ -64,7 +64,7 @@ export async function removeFolder(path: string): Promise<void> {
   })
 }
 
-/** Creates an empty folder that only the platform can access. */
+/** Only the platform can access the folder. */
 export async function emptyFolder(path: string): Promise<void> {
   await removeFolder(path)
   await mkdir(path, { recursive: true, mode: 0o700 })

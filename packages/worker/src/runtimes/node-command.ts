@@ -7,7 +7,7 @@ import { RuntimeError } from './port.ts'
 /** Entrypoint script of the official Node images; the command works without it. */
 const entrypoint = 'docker-entrypoint.sh'
 
-/** The program and arguments of an image. Throws `RuntimeError` (`refused`) if no system could start them. */
+/** Throws `RuntimeError` (`refused`) if no system could start the command. */
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
   const isCommand = command[0] && command.every((part) => !part.includes('\0'))

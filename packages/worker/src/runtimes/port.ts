@@ -69,9 +69,9 @@ export class RuntimeError extends Error {
 
 export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
-/** Runs module code, isolated from the platform. A runtime does not know lifecycles. */
+/** Runs module code, isolated from the platform. Lifecycle hooks are the task of its callers. */
 export interface ModuleRuntime {
-  /** Runs a release and returns once it accepts requests. Idempotent for the same assignment. */
+  /** Runs a release and returns once it accepts requests. Idempotent for the same id. */
   deploy: (spec: DeploymentSpec) => Promise<Deployment>
   /** Calls a deployment with the platform's token, so that no other client can call it. Throws `RuntimeError`. */
   request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>

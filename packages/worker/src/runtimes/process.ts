@@ -64,13 +64,12 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch): Promi
   }
 }
 
-/** The Node options, and the script with its arguments. */
 function parse(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
   const args = nodeStartOf(image)?.args
   if (args === undefined)
     throw cannotRun(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
-  const at = args.findIndex((arg) => !arg.startsWith('-'))
-  const options = at === -1 ? args : args.slice(0, at)
+  const scriptIndex = args.findIndex((arg) => !arg.startsWith('-'))
+  const options = scriptIndex === -1 ? args : args.slice(0, scriptIndex)
   const disallowed = options.find((option) => !allowedOptions.has(option))
   if (disallowed !== undefined) throw cannotRun(`it starts Node with ${JSON.stringify(disallowed.slice(0, 200))}`)
   const [script, ...rest] = args.slice(options.length)

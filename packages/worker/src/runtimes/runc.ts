@@ -55,7 +55,7 @@ async function removeOrphans(runc: string, stateFolder: string): Promise<void> {
   }
 }
 
-/** Why a container does not run with the settings of modules; undefined if it does. */
+/** Returns the reason why a trial container does not run; undefined if it does. */
 async function failureOfTrial(runFolder: string, settings: ContainerSettings): Promise<string | undefined> {
   const folder = join(runFolder, 'trial')
   const [root, socketFolder] = [join(folder, 'root'), join(folder, 's')]

@@ -42,7 +42,7 @@ const longestPathBytes = process.platform === 'linux' ? 107 : 103
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** The folder of an instance: short, regardless of the deployment id. */
+/** Short, because the folder is part of a socket path. */
 const folderOf = (runFolder: string, id: string): string => join(runFolder, hashOf(id).slice(0, 12))
 
 /** Throws `RuntimeError` (`refused`) if socket paths in the folder would be too long. */
@@ -53,29 +53,29 @@ export function checkRunFolder(runFolder: string): void {
   throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 
-/** Runs modules as processes of this machine with any launcher: supervised, and called over Unix sockets. */
+/** Runs modules as supervised processes of this machine, and calls them over Unix sockets. */
 export async function superviseModules(options: SupervisedOptions): Promise<SupervisedRuntime> {
   const { images, runFolder, tokenOf } = options
   checkRunFolder(runFolder)
   await emptyFolder(runFolder)
-  const all = new Map<string, Running>()
+  const runningById = new Map<string, Running>()
   let isClosed = false
 
   const remove = (running: Running, graceMs: number): Promise<void> =>
     (running.removed ??= end(running, graceMs, images).finally(() => {
-      all.delete(running.deployment.id)
+      runningById.delete(running.deployment.id)
     }))
 
   return {
     async deploy(spec) {
       const { id, digest } = spec
       const token = await tokenOf(id)
-      for (let before = all.get(id); before?.removed !== undefined; before = all.get(id)) {
+      for (let before = runningById.get(id); before?.removed !== undefined; before = runningById.get(id)) {
         await before.removed.catch(() => {})
       }
       if (isClosed) throw new RuntimeError('unavailable', 'The platform is stopping.')
-      const running = all.get(id) ?? createRunning(spec, token, options)
-      all.set(id, running)
+      const running = runningById.get(id) ?? createRunning(spec, token, options)
+      runningById.set(id, running)
       if (running.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
       try {
         await running.started
@@ -89,20 +89,20 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
     },
 
     async request({ id }, request, limits) {
-      const running = all.get(id)
+      const running = runningById.get(id)
       const isUp = running?.isStarted === true && running.supervisor.status.state === 'running'
       if (!isUp) throw new RuntimeError('unavailable', 'The deployment is not running.')
       return callInstance(running.deployment.handle, await tokenOf(id), request, limits)
     },
 
     async remove({ id, digest }, graceMs) {
-      const running = all.get(id)
-      // Of a deployment from before this process started, at most the image exists.
+      const running = runningById.get(id)
+      // A deployment of an earlier process does not run; only its image may exist.
       await (running === undefined ? images.removeUnheld(digest) : remove(running, graceMs))
     },
 
     async list() {
-      const started = [...all.values()].filter(({ isStarted }) => isStarted)
+      const started = [...runningById.values()].filter(({ isStarted }) => isStarted)
       return started.map(({ deployment, supervisor }) => Object.assign(supervisor.status, { deployment }))
     },
 
@@ -110,7 +110,7 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
 
     async close(graceMs) {
       isClosed = true
-      await Promise.all([...all.values()].map(({ supervisor }) => supervisor.end(graceMs)))
+      await Promise.all([...runningById.values()].map(({ supervisor }) => supervisor.end(graceMs)))
     },
   }
 }

@@ -5,14 +5,14 @@ import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
 import { type DeploymentStatus } from './port.ts'
 
-const windowMs = 600_000
-const limit = 5
-const firstMs = 500
-const longestMs = 30_000
+const crashWindowMs = 600_000
+const maxCrashes = 5
+const firstDelayMs = 500
+const maxDelayMs = 30_000
 
-/** Delay before the next start after this many crashes: exponential backoff with jitter. */
+/** Exponential backoff with jitter. */
 export const restartDelayMs = (crashes: number): number =>
-  Math.min(longestMs, firstMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
+  Math.min(maxDelayMs, firstDelayMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
 
 export class CrashCounter {
   #times: number[] = []
@@ -24,7 +24,7 @@ export class CrashCounter {
   }
 
   get recent(): number {
-    this.#times = this.#times.filter((time) => time > now() - windowMs)
+    this.#times = this.#times.filter((time) => time > now() - crashWindowMs)
     return this.#times.length
   }
 
@@ -32,9 +32,9 @@ export class CrashCounter {
     return this.#last
   }
 
-  /** Whether the recent crashes have reached the limit. The deployment is then not restarted. */
+  /** The supervisor does not restart a deployment that has reached the limit. */
   get hasReachedLimit(): boolean {
-    return this.recent >= limit
+    return this.recent >= maxCrashes
   }
 }
 
@@ -45,8 +45,8 @@ export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'>
 }
 
 /**
- * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often. The first
- * start is not retried: its error is returned to the caller.
+ * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often. Does not retry
+ * the first start, and returns its error to the caller.
  */
 export class Supervisor {
   readonly #plan: SupervisorPlan
@@ -104,7 +104,7 @@ export class Supervisor {
     }
   }
 
-  /** The next instance that accepts requests; undefined if there must be none. */
+  /** Returns an instance that accepts requests; undefined after `end` or too many crashes. */
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
     const { signal } = this.#ending
     while (!this.#crashes.hasReachedLimit) {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { moduleRootKey } from '@platform/core/signing/keys'
 
-/** The shared secret of the platform and one deployment; derived, so that it need not be stored. */
+/** Derived, so that the platform need not store a secret for each deployment. */
 export const tokenOf = async (deploymentId: string): Promise<string> =>
   createHmac('sha256', await moduleRootKey())
     .update(deploymentId)

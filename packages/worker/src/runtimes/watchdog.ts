@@ -12,7 +12,7 @@ export interface WatchdogChild {
   stderr: Readable
   /** Settles with the exit reason once the process has ended. */
   exited: Promise<string>
-  /** Settles once the whole process group has ended and its leftovers are removed. */
+  /** Settles once the whole process group has ended and its container is removed. */
   gone: Promise<void>
   terminate: () => void
   /** Kills the process, its group and its container immediately. */
@@ -56,7 +56,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
     child.on('close', () => resolve())
     child.on('error', () => child.pid === undefined && resolve())
   })
-  // Without resources for another process, the streams are missing.
+  // If the machine lacks resources for another process, the streams are missing.
   const [, stdout, stderr, lifeline] = child.pid === undefined ? [] : child.stdio
   if (!(stdout instanceof Duplex && stderr instanceof Duplex && lifeline instanceof Duplex)) {
     throw new RuntimeError('init_failed', 'The process could not be started.')
@@ -64,8 +64,8 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   // The process at the other end may be killed at any time.
   lifeline.on('error', () => {}).resume()
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
-  const signal = (to: number, name: NodeJS.Signals) => {
-    if (child.pid !== undefined && !hasEnded()) trySignal(to * child.pid, name)
+  const signal = (sign: number, name: NodeJS.Signals) => {
+    if (child.pid !== undefined && !hasEnded()) trySignal(sign * child.pid, name)
   }
   // Without its watchdog, an instance would outlive the platform.
   lifeline.on('close', () => signal(-1, 'SIGKILL'))
@@ -78,22 +78,22 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
     await exited
     lifeline.end()
     // The watchdog does the same, unless it was killed itself.
-    await attempt(cleanUp)
+    await runCleanUp(cleanUp)
     await closed
   }
   const gone = clean()
   return { stdout, stderr, exited, gone, terminate: () => signal(1, 'SIGTERM'), kill }
 }
 
-/** Runs a command that fails if there is nothing to do. */
-async function attempt([program, ...args]: readonly string[]): Promise<void> {
+/** Ignores errors, because the command fails if there is nothing to clean up. */
+async function runCleanUp([program, ...args]: readonly string[]): Promise<void> {
   if (program === undefined) return
   await run(program, args, { env: { PATH: systemPath }, timeout: cleanUpMs }).catch(() => undefined)
 }
 
-function trySignal(to: number, name: NodeJS.Signals): void {
+function trySignal(pid: number, name: NodeJS.Signals): void {
   try {
-    process.kill(to, name)
+    process.kill(pid, name)
   } catch {
     // The process has just ended.
   }

@@ -67,15 +67,14 @@ async function shiftAll(work: UpdateWork, plan: UpdatePlan): Promise<void> {
   }
 }
 
-/** The traffic shares of a release in order, according to the steps of its job. */
 const trafficStepsOf = ({ action }: UpdatePlan): TrafficPercent[] => {
   const steps: readonly string[] = action === 'apply' ? updateSteps : rollbackSteps
   return ([10, 50, 100] as const).filter((share) => steps.includes(`shift-${share}`))
 }
 
 /**
- * Checks that the plan is still valid. Returns the release to stage; undefined if it already serves, because an earlier
- * attempt got that far. One call to the store, plus those to the target and for the release.
+ * Checks that the plan is still valid. Returns the release to stage, or undefined if it already serves because an
+ * earlier attempt has committed it.
  */
 async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRelease | undefined> {
   const { lease, target, names } = work
@@ -90,7 +89,7 @@ async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRele
     )
   }
   const staged = await stagedRelease(plan, names)
-  // Reverts leftovers of an earlier attempt: a share, or an interrupted commit.
+  // An earlier attempt may have left a traffic share or an interrupted commit.
   if (lease.operation.attempts > 1) await target.revert(release, before)
   return staged
 }

@@ -10,9 +10,9 @@ import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
 const pollMs = 1000
-/** Period in which the usual failures of the old version are counted. */
+/** Period over which the usual failure rate of the old version is measured. */
 const baselineMs = 300_000
-/** Every request is answered by then, or never. */
+/** A request without a response after this time never gets one. */
 const maxRequestMs = 31_000
 
 /** Failures of two versions that serve side by side, as counted by the versions and by their host. */
@@ -23,14 +23,14 @@ interface Counts {
   oldestMs: number | undefined
 }
 
-/** The counts before a release got its share. */
+/** Failures before a shift. */
 export interface ErrorBaseline extends Counts {
   atMs: number
-  /** Usual failures of the version before, per millisecond. */
+  /** Usual failure rate of the old version, per millisecond. */
   usualPerMs: number
 }
 
-/** Counts before a shift: failures are counted by the minute, so earlier ones must be subtracted. Three calls. */
+/** Failures are counted by the minute, so the failures before the shift must be subtracted later. */
 export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
   const atMs = now()
   const [counts, usual] = await Promise.all([
@@ -48,7 +48,7 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
   return { ofRelease: ofRelease.failures, ofBefore: ofBefore.failures, oldestMs: ofRelease.oldestMs }
 }
 
-/** A function counts the failures that it survives; its host counts the others, if it can. One call to the store. */
+/** A function counts the failures that it survives. Its host counts the other failures, if it can. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
   const [counted, unanswered] = await Promise.all([
     versionErrorsSince(release.version, sinceMs),
@@ -58,9 +58,8 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 }
 
 /**
- * Monitors a release at its share for the configured time, and longer until it has answered the requests of that time
- * or no longer can. Throws `UpdateError` if it does not respond to its probes, or fails more than the version before. Two
- * calls to the store per second.
+ * Monitors a release at its share for the configured time, and longer until the requests of that time have a response or
+ * have timed out. Throws `UpdateError` if it does not respond to its probes, or fails more often than the old version.
  */
 export async function bake(
   work: UpdateWork,

@@ -12,7 +12,7 @@ export class UpdateError extends Error {
 /** Errors of the release feed for a release that is not, or no longer, usable. */
 const finalCodes = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
-/** The meaning of an error for its update: transient errors are retried. */
+/** Transient errors are retried. */
 export function classifyUpdateError(error: unknown): ErrorClassification {
   if (error instanceof UpdateError) return { message: error.message, isFinal: true }
   return { ...classify(error), cause: error }

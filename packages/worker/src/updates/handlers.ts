@@ -7,17 +7,17 @@ import { rollBack } from './roll-back.ts'
 import { update } from './apply.ts'
 import { type UpdateTarget } from './target/port.ts'
 
-/** Opens the update target for one attempt. Tests pass their own. */
+/** Opens a target for one attempt. Tests pass their own factory. */
 export type TargetFactory = () => Promise<UpdateTarget>
 
 export function updateHandlers(
-  pick: TargetFactory = updateTarget,
+  openTarget: TargetFactory = updateTarget,
   names: readonly string[] = functionNames,
 ): OperationHandlers {
   // An attempt uses one target until its end, because the target caches the state that it has read.
   const targets = new WeakMap<OperationLease, Promise<UpdateTarget>>()
   const targetOf = (lease: OperationLease): Promise<UpdateTarget> => {
-    const target = targets.get(lease) ?? pick()
+    const target = targets.get(lease) ?? openTarget()
     targets.set(lease, target)
     return target
   }
@@ -29,7 +29,7 @@ export function updateHandlers(
   return { PlatformUpdate: handler, PlatformRollback: handler }
 }
 
-/** The configured update target (`PLAT_UPDATE_TARGET`), a new one each time. Only the selected target is loaded. */
+/** Opens a new target for each attempt. Imports only the configured target (`PLAT_UPDATE_TARGET`). */
 const updateTarget = (): Promise<UpdateTarget> =>
   config.PLAT_UPDATE_TARGET === 'lambda-alias' ? openLambda() : openSupervisor()
 

@@ -28,25 +28,22 @@ export async function rollBack(
   await lease.renew()
   const plan = updatePlan(lease.operation)
   const { jobId } = parseUpdateState(await get(keys.updateState()))
-  if (jobId !== lease.operation.id) return endFailed(lease, reason, '')
-  const serving = await servingNow(target)
+  if (jobId !== lease.operation.id) return finishFailed(lease, reason, '')
+  const serving = await currentRelease(target)
   if (serving !== undefined && isSameRelease(serving, plan.release)) {
     return finishUpdate(lease.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
   }
   const isForeign = serving !== undefined && !isSameRelease(serving, plan.before)
   const state = isForeign ? await removeShare(target, plan, serving) : await revert(target, plan)
   await failpoint('update.reverted')
-  return endFailed(lease, reason, state)
+  return finishFailed(lease, reason, state)
 }
 
-const endFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
+const finishFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
   finishUpdate(operation, { status: 'Failed', outcome: [message, state].filter(Boolean).join(' ') })
 
-/**
- * The release that serves all traffic; undefined if there is none because the target was changed outside of this
- * update.
- */
-async function servingNow(target: UpdateTarget): Promise<InstalledRelease | undefined> {
+/** Undefined if no single release serves, because the target was changed outside of this update. */
+async function currentRelease(target: UpdateTarget): Promise<InstalledRelease | undefined> {
   try {
     return await target.current()
   } catch (error) {

@@ -61,7 +61,7 @@ const maxConcurrentCalls = 6
 /** Detects a function that fails every other request in 255 of 256 cases. */
 const repeats = 8
 
-/** Calls every function of a staged release before any client does. Throws `UpdateError`. No store calls of its own. */
+/** Calls every function of a staged release before clients do. Throws `UpdateError`. */
 export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
   const requests = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
@@ -70,7 +70,7 @@ export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): 
   })
 }
 
-/** Checks that every function reports the version of the release. */
+/** Throws `UpdateError` if a function does not report the version of the release. */
 export const probeAll = ({ target, names }: UpdateWork, release: InstalledRelease): Promise<void> =>
   forEachLimit(maxConcurrentCalls, names, async (name) => {
     const response = ProbeResponse.safeParse(await invoke(target, release, name, probeEvent))
@@ -80,7 +80,7 @@ export const probeAll = ({ target, names }: UpdateWork, release: InstalledReleas
 
 const GatewayResponse = z.object({ statusCode: z.number() })
 
-/** Sends an unauthenticated request to a function and checks the status. */
+/** Sends no credentials. Throws `UpdateError` for an unexpected status. */
 export async function smokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
   const { functionName, path, status } = request
   const response = GatewayResponse.safeParse(await invoke(target, release, functionName, getEvent(path)))
@@ -89,7 +89,7 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
   if (!isAccepted) throw functionError(release, functionName, `responds ${statusCode} to GET ${path}`)
 }
 
-/** The release is at fault, unless its target does not respond either. */
+/** Blames the release only if the target responds: `current` throws if the target itself is unreachable. */
 async function invoke(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {
     return await target.invoke(release, name, event)
@@ -99,5 +99,5 @@ async function invoke(target: UpdateWork['target'], release: InstalledRelease, n
   }
 }
 
-const functionError = ({ version }: InstalledRelease, name: string, what: string) =>
-  new UpdateError(`Function ${name} of version ${version} ${what}.`)
+const functionError = ({ version }: InstalledRelease, name: string, problem: string) =>
+  new UpdateError(`Function ${name} of version ${version} ${problem}.`)

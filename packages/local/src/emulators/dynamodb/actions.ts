@@ -12,12 +12,12 @@ interface ItemOutcome {
 const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
 const notFound = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
 
-/** No call waits, so an action that locks has exclusive access to its item. */
+/** Calls run one at a time, so an action that locks has exclusive access to its item anyway. */
 function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
   run((done) => done)
 }
 
-/** Runs an action on one item synchronously; throws its error. */
+/** Runs synchronously. Throws the error of the action. */
 export function runItemAction(
   action: ItemAction,
   data: Data,
@@ -44,7 +44,7 @@ export function runItemAction(
   return { output: outcome.output, after: outcome.after }
 }
 
-/** Runs Query or Scan; `readPage` reads the rows. */
+/** The action calls `readPage` for its rows. */
 export function runPageAction(
   action: 'query' | 'scan',
   data: Data,
@@ -54,7 +54,7 @@ export function runPageAction(
   return runAction(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
 }
 
-/** The description of a new table in status CREATING. */
+/** As in DynamoDB, a new table has the status CREATING. */
 export async function describeNewTable(data: Data): Promise<TableDescription> {
   const tableDb = {
     awsRegion: 'local',

@@ -20,7 +20,7 @@ interface Read {
   record: string
 }
 
-/** Reads up to 16 MB; keys beyond that are returned as unprocessed. */
+/** Reads up to 16 MB; returns the keys beyond that as unprocessed. */
 export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('batchGetItem', input)
   const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)
@@ -54,10 +54,10 @@ function keyReads(store: Store, tableName: string, entry: KeysEntry): Read[] {
   })
 }
 
-/** DynamoDB guarantees no order, so callers must not rely on one. */
+/** DynamoDB guarantees no order, so a random one finds callers that rely on an order. */
 function shuffled(reads: Read[]): Read[] {
   const ordered = reads.map((read) => ({ read, order: Math.random() }))
-  return ordered.toSorted((one, other) => one.order - other.order).map(({ read }) => read)
+  return ordered.toSorted((left, right) => left.order - right.order).map(({ read }) => read)
 }
 
 function withoutParsed({ _projection, ...entry }: KeysEntry): KeysEntry {

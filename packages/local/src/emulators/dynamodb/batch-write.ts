@@ -17,7 +17,7 @@ interface WriteEntry {
   DeleteRequest?: { Key: Item }
 }
 
-/** Writes all entries, or rejects the batch as a whole. */
+/** Writes all items, or rejects the whole batch. */
 export async function batchWriteItem(store: Store, input: Input, usage: Usage): Promise<Input> {
   const data = validate('batchWriteItem', input)
   const requests: [string, WriteEntry[]][] = Object.entries(data.RequestItems)

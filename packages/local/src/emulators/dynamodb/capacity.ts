@@ -3,10 +3,10 @@ import { itemSize } from './item-size.ts'
 
 const WRITE_UNIT_BYTES = 1024
 const READ_UNIT_BYTES = 4096
-/** A transaction costs twice: once to prepare, once to commit. */
+/** A transaction costs twice as much: it prepares and commits. */
 export const TRANSACTION_FACTOR = 2
 
-/** Capacity units of a call on one table, by where they were used. */
+/** Capacity units of a call on one table, by table and index. */
 export interface Cost {
   table: number
   global: Record<string, number>
@@ -19,7 +19,7 @@ export function writeUnitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
 }
 
-/** The cost of a write that leaves the item unchanged. */
+/** For a write that leaves the item unchanged. */
 export function itemWriteUnits(item: Item | undefined): number {
   return writeUnitsOf(item ? itemSize(item) : 0)
 }
@@ -43,7 +43,7 @@ export function transactional(cost: Cost): Cost {
   return { table: cost.table * TRANSACTION_FACTOR, global: twice(cost.global), local: twice(cost.local) }
 }
 
-/** The costs of several calls, summed by table. */
+/** Sums the costs of several calls by table. */
 export class Bill {
   readonly #costs = new Map<string, Cost>()
 
@@ -59,7 +59,7 @@ export class Bill {
     return [...this.#costs.values()].reduce((sum, cost) => sum + totalOf(cost), 0)
   }
 
-  /** The ConsumedCapacity list of a response; undefined unless the client requested it. */
+  /** Returns the `ConsumedCapacity` list of a response; undefined unless the client requested it. */
   describe(mode: unknown, kind?: CapacityKind): Input[] | undefined {
     if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
     return Array.from(this.#costs, ([tableName, cost]) => describeCost(mode, tableName, cost, kind)!)
@@ -68,18 +68,18 @@ export class Bill {
 
 type CapacityKind = 'ReadCapacityUnits' | 'WriteCapacityUnits'
 
-/** The ConsumedCapacity of a response; `kind` repeats the units under that name, as transactions do. */
+/** As in transactions, `kind` repeats the units under another name. */
 export function describeCost(mode: unknown, tableName: string, cost: Cost, kind?: CapacityKind): Input | undefined {
   if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
   const units = (used: number) => ({ CapacityUnits: used, ...(kind && { [kind]: used }) })
   const total = { TableName: tableName, ...units(totalOf(cost)) }
   if (mode === 'TOTAL') return total
-  const each = (costs: Record<string, number>) =>
+  const unitsByIndex = (costs: Record<string, number>) =>
     Object.fromEntries(Object.entries(costs).map(([index, used]) => [index, units(used)]))
   return {
     ...total,
     Table: units(cost.table),
-    ...(Object.keys(cost.global).length > 0 && { GlobalSecondaryIndexes: each(cost.global) }),
-    ...(Object.keys(cost.local).length > 0 && { LocalSecondaryIndexes: each(cost.local) }),
+    ...(Object.keys(cost.global).length > 0 && { GlobalSecondaryIndexes: unitsByIndex(cost.global) }),
+    ...(Object.keys(cost.local).length > 0 && { LocalSecondaryIndexes: unitsByIndex(cost.local) }),
   }
 }

@@ -4,7 +4,7 @@ import { dynamoError } from './errors.ts'
 import { recordsUnder, tableRecord, TABLES } from './keys.ts'
 import type { StoredTable, TableDescription } from './types.ts'
 
-/** The tables, held in memory and mirrored to the store. */
+/** Holds the tables in memory, and writes every change to the store. */
 export class Catalog {
   readonly #commits: CommitLog
   readonly #tables = new Map<string, StoredTable>()
@@ -30,21 +30,21 @@ export class Catalog {
     return this.#tables.get(tableName)
   }
 
-  /** A table in any state, for operations on tables. */
+  /** Returns a table in any status. Throws `ResourceNotFoundException`. */
   existing(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored) return stored
     throw dynamoError('ResourceNotFoundException', `Requested resource not found: Table: ${tableName} not found`)
   }
 
-  /** A table that accepts items, for all other operations. */
+  /** Returns a table that accepts items. Throws `ResourceNotFoundException` also while the table is being deleted. */
   serving(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored && stored.description.TableStatus !== 'DELETING') return stored
     throw dynamoError('ResourceNotFoundException', 'Requested resource not found')
   }
 
-  /** Changes the table; the change takes effect at once. */
+  /** The change takes effect in memory immediately. */
   update(tableName: string, change: (description: TableDescription) => Partial<StoredTable>): Promise<void> {
     const stored = this.existing(tableName)
     const description = structuredClone(stored.description)

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts'
 
-/** Records to write together: a value to put, or null to delete. */
+/** Key → value to put, or null to delete. The changes are written together. */
 export type Changes = Map<string, unknown>
 
 class Group {
@@ -20,14 +20,13 @@ export class CommitLog {
   readonly #database: Database
   #open: Group | undefined
   #inFlight: Group | undefined
-  /** Number of synced batches written. */
   batches = 0
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** The newest value of a record, written or pending; undefined if there is none. */
+  /** The newest value of a record, written or pending; undefined if the record does not exist. */
   latest(key: string): any {
     for (const group of [this.#open, this.#inFlight]) {
       const value = group?.changes.get(key)
@@ -36,7 +35,7 @@ export class CommitLog {
     return this.#database.getSync(key)
   }
 
-  /** Adds the changes, all or none, and resolves when they are on the disk. */
+  /** Adds all changes or none, and resolves when they are on the disk. */
   commit(changes: Changes): Promise<void> {
     const group = this.#openGroup()
     for (const [key, value] of changes) group.changes.set(key, value)
@@ -48,7 +47,7 @@ export class CommitLog {
     return (this.#open ?? this.#inFlight)?.durable.promise ?? Promise.resolve()
   }
 
-  /** The first change of a group waits for the end of its event-loop turn, so others can join. */
+  /** Writing starts at the end of the event-loop turn, so that other requests of the turn can join the group. */
   #openGroup(): Group {
     if (!this.#open) {
       this.#open = new Group()

@@ -3,10 +3,10 @@ import { MemoryLevel } from 'memory-level'
 
 const MEBIBYTE = 1024 * 1024
 
-/** The ordered store: text keys, JSON values. keys.ts describes the keys. */
+/** Ordered store of text keys and JSON values. keys.ts describes the keys. */
 export type Database = ClassicLevel<string, any>
 
-/** Opens the store under `dataDir`; without one it is in memory only. */
+/** Without `dataDir`, the store is in memory only. */
 export async function openDatabase(dataDir?: string): Promise<Database> {
   const database = dataDir === undefined ? inMemory() : onDisk(dataDir)
   await database.open()
@@ -21,7 +21,7 @@ function onDisk(dataDir: string): Database {
   })
 }
 
-/** The memory store has the same interface and ignores disk options. */
+/** `MemoryLevel` has the same interface and ignores disk options. */
 function inMemory(): Database {
   const database: any = new MemoryLevel({ valueEncoding: 'json', storeEncoding: 'utf8' })
   return database

@@ -4,8 +4,8 @@ import type { AwsError } from './errors.ts'
 import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts'
 
 /*
- * The parts of dynalite in use: validation, expressions, and the effect of an action on one item. Its storage, locks,
- * streams and server are not used. These are internals, so the version is checked; four functions are replaced.
+ * Uses dynalite only for validation, expressions and the effect of an action on one item, not its storage, locks,
+ * streams and server. These are internals of dynalite, so the version is checked. Four functions are replaced below.
  */
 const require = createRequire(import.meta.url)
 const SUPPORTED_VERSION = '4.0.0'
@@ -19,7 +19,7 @@ type Action = (store: object, data: Data, done: Callback<Input>) => void
 export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
 type RequestName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
 
-/** A validated request: its fields, and the parsed expressions under names with an underscore. */
+/** A validated request. Names with an underscore hold parsed expressions. */
 export interface Data extends Input {
   TableName: string
   Key?: Item
@@ -32,7 +32,7 @@ export interface Data extends Input {
   _filter?: { expression: unknown }
 }
 
-/** The page that Query and Scan request: a key range, and how to process its rows. */
+/** The page that Query or Scan requests. */
 export interface PageRequest {
   table: TableDescription
   data: Data
@@ -85,7 +85,7 @@ const actions = new Map<ActionName, Action>()
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
 // dynalite counts UTF-16 units; DynamoDB counts bytes.
 db.itemSize = itemSize
-// Index rows are written in the batch of their item, and pages are read without a stream per row.
+// Index rows are written in the batch of their item, and pages are read without a stream for each row.
 db.updateIndexes = (_store, _table, _before, _after, done) => done(null)
 db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
   const request = { table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames }
@@ -96,7 +96,7 @@ db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, st
 
 export const { createKey, createIndexKey, validateItem, validateKey, matchesExprFilter, matchesFilter, mapPaths } = db
 
-/** Validates a request as DynamoDB does and parses its expressions; throws the error. */
+/** Validates a request as DynamoDB does and parses its expressions. Throws the error of DynamoDB. */
 export function validate(name: RequestName, input: Input): Data {
   const { types, custom } = loaded(rules, name, () => require(`dynalite/validations/${name}`))
   const data = validations.checkTypes({ ...input }, types)
@@ -108,7 +108,7 @@ export function actionOf(name: ActionName): Action {
   return loaded(actions, name, () => require(`dynalite/actions/${name}`))
 }
 
-function loaded<K, V>(cache: Map<K, V>, name: K, load: () => V): V {
+function loaded<Name, Value>(cache: Map<Name, Value>, name: Name, load: () => Value): Value {
   const value = cache.get(name) ?? load()
   cache.set(name, value)
   return value

@@ -1,4 +1,4 @@
-/** An error in the format of AWS: `__type` names it, `message` explains it. */
+/** An error in the format of AWS: `__type` is its name. */
 export class AwsError extends Error {
   readonly statusCode: number
   readonly body: Record<string, unknown>
@@ -10,12 +10,12 @@ export class AwsError extends Error {
   }
 }
 
-/** True for our errors and those of dynalite, which have the same two fields. */
+/** True also for errors of dynalite, which have the same two fields. */
 export function isAwsError(error: unknown): error is AwsError {
   return error instanceof Error && 'statusCode' in error && 'body' in error
 }
 
-/** The name without its namespace, as in `error.name` of the SDK. */
+/** Omits the namespace, as `error.name` of the SDK does. */
 export function errorName(error: AwsError): string {
   return String(error.body['__type']).split('#').at(-1) ?? ''
 }
@@ -24,7 +24,7 @@ export function validationError(message: string): AwsError {
   return new AwsError('com.amazon.coral.validate#ValidationException', message)
 }
 
-/** `value` violates `constraint` at the member `path`, in DynamoDB's wording. */
+/** Uses the wording of DynamoDB. */
 export function constraintError(value: string, path: string, constraint: string): AwsError {
   return validationError(
     `1 validation error detected: Value ${value} at '${path}' failed to satisfy constraint: ${constraint}`,
@@ -45,7 +45,7 @@ export interface CancellationReason {
   Item?: unknown
 }
 
-/** One reason for each member of the transaction, in the order of the request. */
+/** Takes one reason for each write of the transaction, in the order of the request. */
 export function transactionCanceled(reasons: CancellationReason[]): AwsError {
   const codes = reasons.map((reason) => reason.Code).join(', ')
   const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`

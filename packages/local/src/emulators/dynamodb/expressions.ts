@@ -4,7 +4,6 @@ import type { Item } from './types.ts'
 
 type Parsed = Pick<Data, 'AttributesToGet' | '_projection'>
 
-/** Whether an item passes the filter of a Query or Scan. */
 export function passesFilter(item: Item, data: Data): boolean {
   const { _filter: filter } = data
   if (filter) return matchesExprFilter(item, filter.expression)
@@ -12,7 +11,6 @@ export function passesFilter(item: Item, data: Data): boolean {
   return legacyFilter === undefined || matchesFilter(item, legacyFilter, data.ConditionalOperator)
 }
 
-/** The projection of an item that a request selects. */
 export function projected(item: Item, { _projection: projection, AttributesToGet }: Parsed): Item {
   const paths = projection?.paths ?? AttributesToGet
   return paths ? mapPaths(paths, item) : item

@@ -14,7 +14,6 @@ const LOOPBACK_HOST = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/
 const SIGNER = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//
 const JSON_TYPE = 'application/x-amz-json-1.0'
 
-/** Serves the DynamoDB protocol and the control routes. */
 export class Responder {
   readonly #store: Store
   readonly #metrics: Metrics
@@ -29,7 +28,7 @@ export class Responder {
     this.#accessKeyId = accessKeyId
   }
 
-  /** Responds to one request, also after an error. */
+  /** Never rejects: an error becomes an error response. */
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       // A web page could reach this port through a host name that resolves to this machine.
@@ -44,7 +43,7 @@ export class Responder {
     }
   }
 
-  /** Resolves when no operation is running. */
+  /** Resolves when no operation runs. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running)
   }
@@ -58,7 +57,7 @@ export class Responder {
   }
 }
 
-/** Reads the access key from a signature; the signature itself is not verified. */
+/** Checks the access key of the signature, but not the signature itself. */
 function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
   const signer = SIGNER.exec(request.headers.authorization ?? '')?.[1]
   if (signer === undefined) {

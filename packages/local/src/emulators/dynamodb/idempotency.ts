@@ -13,7 +13,7 @@ interface TokenRecord {
   expiresAtMs: number
 }
 
-/** A client's token for one transaction, which is executed once. */
+/** A client's idempotency token of a transaction. */
 export interface Token {
   name: string
   fingerprint: string
@@ -28,7 +28,7 @@ export function readToken(name: unknown, transactItems: unknown): Token | undefi
   return { name, fingerprint: hash('sha256', canonical(transactItems), 'base64') }
 }
 
-/** Whether the transaction has been executed. Throws if the token belongs to another one. */
+/** Throws `IdempotentParameterMismatchException` if the token belongs to another transaction. */
 export function wasExecuted(store: Store, token: Token): boolean {
   const record: TokenRecord | undefined = store.commits.latest(tokenRecord(token.name))
   if (!record || record.expiresAtMs <= Date.now()) return false
@@ -39,14 +39,13 @@ export function wasExecuted(store: Store, token: Token): boolean {
   )
 }
 
-/** Stores the token in the batch of its transaction, so both or neither survive. */
+/** Stores the token in the batch of its transaction, so that either both or neither survive a crash. */
 export function stageToken(changes: Changes, token: Token): void {
   const expiresAtMs = Date.now() + WINDOW_MS
   changes.set(tokenRecord(token.name), { fingerprint: token.fingerprint, expiresAtMs } satisfies TokenRecord)
   changes.set(tokenExpiryRecord(expiresAtMs, token.name), token.name)
 }
 
-/** Deletes expired tokens. */
 export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<void> {
   const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_PER_BATCH }
   for (;;) {
@@ -62,11 +61,11 @@ export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<
   }
 }
 
-/** The same text for the same content, independent of the order of members. */
+/** Returns the same text for equal content, regardless of the order of members. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     member && typeof member === 'object' && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+      ? Object.fromEntries(Object.entries(member).toSorted(([left], [right]) => (left < right ? -1 : 1)))
       : member,
   )
 }

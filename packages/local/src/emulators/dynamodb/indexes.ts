@@ -11,7 +11,7 @@ interface IndexRow {
   bytes: number
 }
 
-/** The effect of a write on one index: a row to delete, a row to put, and the capacity used. */
+/** Effect of a write on one index. */
 export interface IndexChange {
   indexName: string
   isLocal: boolean
@@ -20,7 +20,7 @@ export interface IndexChange {
   units: number
 }
 
-/** The index changes of a write from `before` to `after`, without unaffected indexes. */
+/** Omits indexes that the write does not affect. */
 export function indexChanges(
   table: TableDescription,
   before: Item | undefined,
@@ -34,7 +34,7 @@ export function indexChanges(
   return changes
 }
 
-/** All indexes, local ones first. */
+/** Local indexes come first. */
 export function indexesOf(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
   const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
   const global = (table.GlobalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: false }))
@@ -48,7 +48,7 @@ export function writeCost(before: Item | undefined, after: Item | undefined, cha
   return cost
 }
 
-/** The row of an item in an index; undefined if the item lacks a key of the index. */
+/** Undefined if the item lacks a key attribute of the index. */
 function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
   if (!item || !index.KeySchema.every(({ AttributeName }) => isKey(table, AttributeName, item))) return undefined
   const row = project(table, index, item)
@@ -56,9 +56,7 @@ function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | unde
   return { key, row, bytes: itemSize(row) }
 }
 
-/**
- * Whether the item has the key attribute with the type of the index. Items older than the index may have another type.
- */
+/** The attribute of an item that is older than the index may have another type. */
 function isKey(table: TableDescription, attribute: string, item: Item): boolean {
   const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
   return Boolean(item[attribute]?.[type])
@@ -74,7 +72,7 @@ function project(table: TableDescription, index: SecondaryIndex, item: Item): It
   return row
 }
 
-/** A moved row is deleted and written and pays for both; an unchanged one costs nothing. */
+/** A moved row pays for its deletion and its write; an unchanged row costs nothing. */
 function changeOf(before: IndexRow | undefined, after: IndexRow | undefined) {
   if (before && after && before.key === after.key) {
     const isSame = before.bytes === after.bytes && JSON.stringify(before.row) === JSON.stringify(after.row)

@@ -13,7 +13,7 @@ export const putItem = (store: Store, input: Input, usage: Usage) => write(store
 export const updateItem = (store: Store, input: Input, usage: Usage) => write(store, 'updateItem', input, usage)
 export const deleteItem = (store: Store, input: Input, usage: Usage) => write(store, 'deleteItem', input, usage)
 
-/** Decides and stages synchronously, so no other write interferes; then waits for the disk. */
+/** Plans and stages synchronously, so that no other write interferes, and then waits for the disk. */
 async function write(store: Store, action: WriteAction, input: Input, usage: Usage): Promise<Input> {
   const request = readWriteRequest(action, input)
   const { TableName, ReturnConsumedCapacity } = request.data
@@ -35,7 +35,7 @@ async function write(store: Store, action: WriteAction, input: Input, usage: Usa
   }
 }
 
-/** Reads from the disk. Reads are at least as consistent as requested. */
+/** Reads only records on the disk, so every read is strongly consistent. */
 export function getItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('getItem', input)
   const { TableName, ReturnConsumedCapacity } = data

@@ -3,7 +3,7 @@ import type { AttributeValue, Item } from './types.ts'
 const CONTAINER_BYTES = 3
 const ENTRY_BYTES = 1
 
-/** The size of an item by DynamoDB's rules: UTF-8 names and texts, packed digits, decoded binaries. */
+/** DynamoDB's size of an item: UTF-8 names and texts, packed digits, decoded binaries. */
 export function itemSize(item: Item): number {
   let bytes = 0
   for (const name in item) bytes += Buffer.byteLength(name) + valueSize(item[name]!)
@@ -26,7 +26,7 @@ function sum(values: string[], sizeOf: (value: string) => number): number {
   return values.reduce((bytes, value) => bytes + sizeOf(value), 0)
 }
 
-/** Two significant digits share a byte; the exponent takes one, a minus sign one more. */
+/** Two significant digits share a byte; the exponent takes one byte, and a minus sign another. */
 function numberSize(text: string): number {
   const digits = text.replace(/^-|\./g, '').replace(/^0+|0+$/g, '')
   return 1 + Math.ceil(digits.length / 2) + (text.startsWith('-') ? 1 : 0)

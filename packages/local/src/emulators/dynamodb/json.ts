@@ -1,7 +1,7 @@
 import { serviceError } from './errors.ts'
 import type { Input } from './types.ts'
 
-/** The object in a body; throws DynamoDB's error for anything else. */
+/** Throws `SerializationException` for a body that is not a JSON object. */
 export function parseObject(body: string): Input {
   try {
     const input: unknown = JSON.parse(body)

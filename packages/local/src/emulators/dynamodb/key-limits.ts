@@ -6,7 +6,7 @@ import type { Item, KeySchemaElement, TableDescription } from './types.ts'
 const MAX_HASH_BYTES = 2048
 const MAX_RANGE_BYTES = 1024
 
-/** The error for a key that dynalite accepts: too many bytes, or an empty index key. */
+/** Checks that dynalite lacks: the size of keys, and empty index keys. */
 export function keyError(table: TableDescription, item: Item): AwsError | undefined {
   const tooLong = table.KeySchema.find((key) => isTooLong(key, item))
   if (tooLong) return tooLongError(tooLong)
@@ -39,7 +39,7 @@ function emptyKeyError(indexName: string, attribute: string): AwsError {
   )
 }
 
-/** The missing space is part of DynamoDB's message. */
+/** DynamoDB's message lacks the space. */
 function tooLongError(key: KeySchemaElement): AwsError {
   return validationError(
     key.KeyType === 'HASH'

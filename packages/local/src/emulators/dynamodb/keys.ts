@@ -30,17 +30,17 @@ export function tokenExpiryRecord(milliseconds: number, token: string): string {
   return `token-expiry~${String(milliseconds).padStart(MILLISECONDS_DIGITS, '0')}~${token}`
 }
 
-/** The expiry records that are due at `seconds`. */
+/** The range of expiry records that are due at `seconds`. */
 export function expiryRecordsUntil(seconds: number) {
   return { gte: 'expiry~', lt: `expiry~${String(seconds + 1).padStart(SECONDS_DIGITS, '0')}` }
 }
 
-/** The token records that are due at `milliseconds`. */
+/** The range of token records that are due at `milliseconds`. */
 export function tokenExpiryRecordsUntil(milliseconds: number) {
   return { gte: 'token-expiry~', lt: `token-expiry~${String(milliseconds + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }
 
-/** All records with a prefix; the rest of a key is ASCII, so U+00FF sorts after it. */
+/** The range of all records with a prefix. Keys are ASCII, so U+00FF sorts after them. */
 export function recordsUnder(prefix: string) {
   return { gte: prefix, lt: `${prefix}\u00ff` }
 }

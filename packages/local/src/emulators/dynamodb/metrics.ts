@@ -6,7 +6,6 @@ interface OperationMetrics extends Usage {
   failures: number
 }
 
-/** Calls and capacity by operation since the start. */
 export class Metrics {
   readonly #operations: Record<string, OperationMetrics> = {}
 
@@ -14,7 +13,7 @@ export class Metrics {
     return this.#operations
   }
 
-  /** Counts a call and returns the record for its usage. */
+  /** Counts a call and returns the counters for its usage. */
   begin(operation: string): OperationMetrics {
     const metrics = (this.#operations[operation] ??= { calls: 0, failures: 0, readUnits: 0, writeUnits: 0 })
     metrics.calls += 1

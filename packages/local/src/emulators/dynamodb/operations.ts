@@ -8,7 +8,7 @@ import { describeTimeToLive, updateTimeToLive } from './time-to-live.ts'
 import { transactWriteItems } from './transact-write.ts'
 import type { Input, Usage } from './types.ts'
 
-/** One operation: returns the response or throws an AwsError, and adds the capacity it used. */
+/** Returns the response or throws an `AwsError`, and adds the used capacity. */
 type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
 
 export const operations = new Map<string, Operation>(

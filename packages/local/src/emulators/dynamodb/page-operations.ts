@@ -22,7 +22,7 @@ function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: 
   return runPageAction(action, data, table, (request) => readPage(store, request, usage))
 }
 
-/** One page: rows in key order up to the limit or 1 MB, then filtered and projected. */
+/** Reads rows in key order up to the limit or 1 MB, then filters and projects them, as DynamoDB does. */
 async function readPage(store: Store, request: PageRequest, usage: Usage): Promise<Input> {
   const { data, startKeyNames } = request
   const { rows, bytes, hasMore } = await readRows(store, request)
@@ -64,7 +64,7 @@ function boundsOf({ table, data, range }: PageRequest) {
   return { ...lower, ...upper, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_PER_READ }
 }
 
-/** A local index can return attributes that it does not contain. */
+/** A query of a local index may return attributes that the index does not contain. */
 function itemOf(store: Store, { table }: PageRequest, row: Item): Item {
   return store.database.getSync(itemPrefix(table.TableId) + createKey(row, table)) ?? row
 }

@@ -1,12 +1,12 @@
 /**
- * An embedded emulator of DynamoDB with its wire protocol, so the AWS SDK works unchanged.
+ * An embedded emulator of DynamoDB with its wire protocol, so that the AWS SDK works unchanged.
  *
  * Supported: CreateTable, DeleteTable, DescribeTable, ListTables, UpdateTimeToLive, DescribeTimeToLive; GetItem,
  * PutItem, UpdateItem, DeleteItem, Query, Scan, BatchGetItem, BatchWriteItem, TransactWriteItems; expressions, filters,
  * projections, global and local indexes, capacity, the limits on sizes and counts, the wording of most errors.
  *
  * Durability: an acknowledged write is on the disk (a synced batch, shared by concurrent requests). An item, its index
- * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a kill never splits them.
+ * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a crash never splits them.
  * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys stay distinct.
  *
  * Not supported: UpdateTable, TransactGetItems, streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled).
@@ -28,29 +28,29 @@ import { sweep } from './sweep.ts'
 
 const LOOPBACK = '127.0.0.1'
 const SWEEP_INTERVAL_MS = 1000
-/** Longer than clients keep a connection, so no connection closes during a request. */
+/** Longer than clients keep a connection, so that no connection closes during a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
 export interface DynamoDbOptions {
-  /** Folder of the data, for one process at a time; without one they are in memory only. */
+  /** Folder of the data, for one process at a time. Without it, the data is in memory only. */
   dataDir?: string
-  /** Port on 127.0.0.1; a free one by default. */
+  /** Port on 127.0.0.1; a free port by default. */
   port?: number
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string
   hooks?: DynamoDbHooks | undefined
-  /** Called for internal errors; by default they go to standard error. */
+  /** Called for internal errors; writes to standard error by default. */
   onError?: (error: unknown) => void
 }
 
 export interface DynamoDb {
-  /** The endpoint for the SDK. */
+  /** Endpoint for the SDK. */
   url: string
-  /** Completes the running operations, then releases port and data. */
+  /** Completes running operations, then releases the port and the data. */
   close(): Promise<void>
 }
 
-/** Starts a store. Rejects if the port or the data are in use. */
+/** Rejects if the port or the data folder is in use. */
 export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<DynamoDb> {
   const { hooks = {} } = options
   const store = await openStore(options.dataDir, hooks, options.onError ?? console.error)

@@ -6,7 +6,7 @@ import type { IndexChange } from './indexes.ts'
 import { itemPrefix } from './keys.ts'
 import type { Item, StoredTable } from './types.ts'
 
-/** A planned change of one item, with its index changes. */
+/** Planned change of one item and its index rows. */
 export interface Write {
   stored: StoredTable
   itemKey: string
@@ -24,7 +24,7 @@ export function writeOf(
   return { stored, itemKey, before, after, indexChanges: indexChanges(stored.description, before, after) }
 }
 
-/** Adds all records of a write to one batch: the item, its index rows, its expiry. */
+/** Adds the item, its index rows and its expiry record to one batch. */
 export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {
   changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
   const rowsOf = (isLocal: boolean) => write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rows)

@@ -7,9 +7,9 @@ import type { DynamoDbHooks, IndexWriter } from '../hooks.ts'
 import { TableWork } from './table-work.ts'
 
 export interface Store {
-  /** The records on the disk, which reads return. */
+  /** Records on the disk; reads return these. */
   database: Database
-  /** The records on the disk and pending ones, which decide writes. */
+  /** Records on the disk and pending ones; writes are decided by these. */
   commits: CommitLog
   catalog: Catalog
   indexes: IndexWriter
@@ -19,7 +19,7 @@ export interface Store {
   report: (error: unknown) => void
 }
 
-/** Opens the store and continues unfinished work of an earlier process. */
+/** Continues table work that an earlier process did not complete. */
 export async function openStore(
   dataDir: string | undefined,
   hooks: DynamoDbHooks,
@@ -41,14 +41,14 @@ export async function closeStore(store: Store): Promise<void> {
   await store.database.close()
 }
 
-/** Writes index entries in the batch of their item. */
+/** Writes index rows in the batch of their item. */
 const writeWithItems = (commits: CommitLog): IndexWriter => ({
   stage: (changes, entries) => entries.forEach(([key, value]) => changes.set(key, value)),
   drain: () => commits.settled(),
   close: () => undefined,
 })
 
-/** Writes the changes, if any, and waits until the values they were based on are on the disk. */
+/** Writes the changes, if any, and waits until the values that they are based on are on the disk. */
 export function finish(store: Store, changes: Changes): Promise<void> {
   return changes.size > 0 ? store.commits.commit(changes) : store.commits.settled()
 }

@@ -9,10 +9,10 @@ import type { Item } from './types.ts'
 
 const RECORDS_PER_BATCH = 200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
-/** DynamoDB does not expire an item with an older time, which is probably a mistake. */
+/** DynamoDB does not expire an item whose time is older, which is probably a mistake. */
 const OLDEST_SECONDS = 5 * YEAR_SECONDS
 
-/** Deletes expired items and old transaction tokens. Reads only the records that are due. */
+/** Deletes expired items and transaction tokens. Reads only the records that are due. */
 export async function sweep(store: Store, nowMs: number): Promise<void> {
   await deleteExpiredTokens(store, nowMs)
   await deleteExpired(store, Math.floor(nowMs / 1000))
@@ -32,7 +32,7 @@ async function deleteExpired(store: Store, nowSeconds: number): Promise<void> {
   }
 }
 
-/** The record is obsolete if its item or table has changed. */
+/** Skips an obsolete record: its item or table has changed. */
 function stageDeletion(store: Store, changes: Changes, record: string, row: ExpiryRow, nowSeconds: number): void {
   const stored = store.catalog.find(row.tableName)
   if (!stored || stored.description.TableStatus === 'DELETING') return

@@ -6,7 +6,7 @@ import type { Input, TableDescription } from './types.ts'
 
 const DEFAULT_NAMES = 100
 
-/** Returns CREATING as DynamoDB does, although the table is available at once. */
+/** Returns CREATING as DynamoDB does, although the table is available immediately. */
 export async function createTable(store: Store, input: Input): Promise<Input> {
   const data = validate('createTable', input)
   if (store.catalog.find(data.TableName)) throw inUse(`Table already exists: ${data.TableName}`)

@@ -8,9 +8,8 @@ const RECORDS_PER_BATCH = 250
 
 type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
 
-/**
- * The long part of a table change, in the background. The table's state records the remaining work, so it continues
- * after a kill.
+/** Runs the slow part of table changes in the background. The table's status records the remaining work, so that it
+ * continues after a crash.
  */
 export class TableWork {
   readonly #stopping = new AbortController()
@@ -21,7 +20,7 @@ export class TableWork {
     this.#running.set(tableName, earlier.then(() => this.#run(store, tableName)).catch(store.report))
   }
 
-  /** Stops between two batches. */
+  /** Stops after the current batch. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await Promise.all(this.#running.values())
@@ -52,7 +51,7 @@ async function dropTable(store: Store, { description }: StoredTable, signal: Abo
   if (!signal.aborted) await store.catalog.remove(description.TableName)
 }
 
-/** Writes the expiry record of every item, from its newest state. Newer writes add their own. */
+/** Writes the expiry record of every item, from its newest state. Concurrent writes add their own records. */
 async function stageExpiries(
   store: Store,
   { description, timeToLive }: StoredTable,

@@ -8,7 +8,7 @@ interface Specification {
   Enabled?: boolean
 }
 
-/** Sets the attribute with the expiry time in seconds since 1970, or removes it. */
+/** Sets or removes the attribute that contains the expiry time, in seconds since 1970. */
 export async function updateTimeToLive(store: Store, input: Input): Promise<Input> {
   const { TableName } = validate('describeTable', { TableName: input.TableName })
   const specification: Specification = input.TimeToLiveSpecification ?? {}

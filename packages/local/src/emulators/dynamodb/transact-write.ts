@@ -15,7 +15,7 @@ import type { PlannedWrite, FailedWrite, WriteRequest } from './writes.ts'
 const MAX_BYTES = 4 * 1024 * 1024
 
 /**
- * Performs all members or none, in one batch with the client's token. Decides synchronously, so no other write
+ * Performs all writes or none, in one batch with the client's token. Plans synchronously, so that no other write
  * interferes.
  */
 export async function transactWriteItems(store: Store, input: Input, usage: Usage): Promise<Input> {
@@ -59,7 +59,7 @@ function reasonOf(result: PlannedWrite | FailedWrite): CancellationReason {
   return { Code: 'ConditionalCheckFailed', Message: error.message, ...item }
 }
 
-/** A cancelled transaction pays for the items it checked. */
+/** As in DynamoDB, a cancelled transaction consumes capacity for the items that it checked. */
 function attemptUnits(results: (PlannedWrite | FailedWrite)[]): number {
   return results.reduce((units, { before }) => units + TRANSACTION_FACTOR * itemWriteUnits(before), 0)
 }

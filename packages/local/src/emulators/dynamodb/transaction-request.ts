@@ -13,13 +13,12 @@ const ACTIONS: Record<string, WriteAction> = {
   ConditionCheck: 'conditionCheck',
 }
 
-/** The expression that each kind of member requires. */
 const REQUIRED: Partial<Record<string, string>> = {
   Update: 'UpdateExpression',
   ConditionCheck: 'ConditionExpression',
 }
 
-/** The members of a transaction: their number is checked, not their content. */
+/** Checks only the number of members, not their content. */
 export function transactionMembers(input: Input): Input[] {
   const members: unknown = input.TransactItems
   if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')
@@ -30,7 +29,7 @@ export function transactionMembers(input: Input): Input[] {
   return members
 }
 
-/** Validates the member at `position` of a write transaction; throws its error. */
+/** Throws the validation error of the member at `position`. */
 export function readTransactWrite(member: Input, position: number): WriteRequest {
   const [kind = '', ...others] = Object.keys(member).filter((name) => isObject(member[name]))
   const action = ACTIONS[kind]

@@ -1,4 +1,4 @@
-/** One attribute in wire format: `{ S: 'text' }`, `{ N: '1.5' }`, `{ M: { … } }`. */
+/** Attribute in wire format: `{ S: 'text' }`, `{ N: '1.5' }`, `{ M: { … } }`. */
 export interface AttributeValue {
   S?: string
   N?: string
@@ -31,7 +31,7 @@ export interface SecondaryIndex {
   IndexStatus?: 'ACTIVE'
 }
 
-/** The result of DescribeTable; lists the fields that the emulator itself uses. */
+/** Result of DescribeTable; declares the fields that the emulator itself uses. */
 export interface TableDescription {
   TableName: string
   TableId: string
@@ -50,7 +50,6 @@ export interface TimeToLive {
   status: 'ENABLING' | 'ENABLED'
 }
 
-/** A table as stored: its public description and its expiry setting. */
 export interface StoredTable {
   description: TableDescription
   timeToLive?: TimeToLive
@@ -59,7 +58,7 @@ export interface StoredTable {
 /** JSON of a request or a response. Readers validate a field before they rely on its type. */
 export type Input = Record<string, any>
 
-/** The capacity that a call used, even if the client did not request it. */
+/** Capacity that a call used, even if the client did not request it. */
 export interface Usage {
   readUnits: number
   writeUnits: number

@@ -21,20 +21,20 @@ export interface WriteRequest {
   includesItem: boolean
 }
 
-/** The result of a write, based on the newest state. Nothing changes until it is staged and committed. */
+/** Based on the newest state. Takes effect only when staged and committed. */
 export interface PlannedWrite extends Write {
   output: Input
   cost: Cost
 }
 
-/** The error of one write, and the item that caused it; no item if its key is invalid. */
+/** `itemKey` is absent if the key is invalid. */
 export interface FailedWrite {
   error: AwsError
   itemKey?: string
   before?: Item | undefined
 }
 
-/** Validates the request for one write; throws its error. */
+/** Throws the validation error of the request. */
 export function readWriteRequest(action: WriteAction, input: Input): WriteRequest {
   const returnValues: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
   if (returnValues !== 'ALL_OLD' && returnValues !== 'NONE') {
@@ -45,7 +45,7 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
   return { action, data, includesItem: returnValues === 'ALL_OLD' }
 }
 
-/** Plans one write. Returns errors about the item; throws if the table is missing. */
+/** Returns errors about the item; throws if the table does not exist. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
   const { action, data, includesItem } = request
   const stored = store.catalog.serving(data.TableName)
@@ -65,7 +65,7 @@ export function planWrite(store: Store, request: WriteRequest): PlannedWrite | F
   }
 }
 
-/** A condition check is a delete without effect. */
+/** A condition check is evaluated as a delete whose result is discarded. */
 function runWriteAction(action: WriteAction, data: Data, table: TableDescription, before: Item | undefined) {
   if (action === 'conditionCheck') return { ...runItemAction('deleteItem', data, table, before), after: before }
   const outcome = runItemAction(action, data, table, before)

@@ -3,22 +3,21 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
-/** The state of callers and their connections. */
 export interface Connections {
   /** Aborts when the caller disconnects, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
-  /** Whether the caller has disconnected. Lets the event loop poll the sockets first. */
+  /** Lets the event loop poll the sockets first, so that a disconnect is visible. */
   hasDisconnected(request: IncomingMessage): Promise<boolean>
-  /** Calls `revert` if the response is not read. */
+  /** Calls `revert` if the caller does not read the response. */
   onUnread(request: IncomingMessage, response: ServerResponse, revert: () => void): void
-  /** Ends long polls, completes received requests, then closes every connection. */
+  /** Ends long polls, completes received requests, then closes all connections. */
   close(): Promise<void>
 }
 
 export function watchConnections(server: Server): Connections {
   const active = new Map<ServerResponse, AbortController>()
   const onUnreadBySocket = new WeakMap<Socket, () => void>()
-  // The kernel resets a connection that its caller closed with unread bytes; other closes are no error.
+  // The kernel resets a connection whose caller closes it with unread bytes. Other closes report no error.
   server.on('connection', (socket) => socket.once('close', (hadError) => hadError && onUnreadBySocket.get(socket)?.()))
   server.on('request', (request, response) => {
     // A caller that sends another request has read the previous response.
@@ -34,7 +33,7 @@ export function watchConnections(server: Server): Connections {
   return {
     signalOf: (response) => active.get(response)?.signal ?? AbortSignal.abort(),
     hasDisconnected: async ({ socket }) => {
-      // Two turns, so the event loop polls the sockets in between and sees a disconnect.
+      // The event loop polls the sockets between two turns.
       await setImmediate()
       await setImmediate()
       return socket.readableEnded || socket.destroyed

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** The account and the region in resource names on one machine. */
+/** Account and region in the resource names of one machine. */
 export const localAccountId = '000000000000'
 export const localRegion = 'us-east-1'
 
-/** The addresses of the emulators and their access key. */
 export interface EmulatorAddresses {
   dynamoDbUrl: string
   sqsUrl: string
@@ -12,19 +11,19 @@ export interface EmulatorAddresses {
   accessKeyId: string
 }
 
-/** An access key for this run, unknown to other programs on the machine. */
+/** A new key for each run, so that other programs of the machine do not know it. */
 export const newAccessKeyId = (): string => `LOCAL${randomBytes(16).toString('hex').toUpperCase()}`
 
 const secretAccessKey = 'signatures-are-not-verified'
 
-/** Settings of an SDK client in this process, independent of the machine's AWS environment. */
+/** Ignores the AWS configuration of the machine. */
 export const clientSettings = (endpoint: string, accessKeyId: string) => ({
   endpoint,
   region: localRegion,
   credentials: { accessKeyId, secretAccessKey },
 })
 
-/** The environment in which an SDK of another thread reaches only the emulators. */
+/** Environment in which an SDK of another thread reaches only the emulators. */
 export const awsEnvironment = (emulators: EmulatorAddresses): Record<string, string> => ({
   AWS_REGION: localRegion,
   AWS_ACCESS_KEY_ID: emulators.accessKeyId,

@@ -1,4 +1,4 @@
-/** An error of AWS; the SDK uses `code` as the name of the exception. */
+/** The SDK uses `code` as the name of the exception. */
 export class AwsServiceError extends Error {
   readonly code: string
   readonly status: number
@@ -11,7 +11,7 @@ export class AwsServiceError extends Error {
   }
 }
 
-/** Thrown by a hook: the call gets no response. Its connection closes, or stays open if the call hangs. */
+/** Thrown by a hook to leave a call without a response. The connection closes, or stays open if `hangs`. */
 export class NoResponse extends Error {
   readonly hangs: boolean
 

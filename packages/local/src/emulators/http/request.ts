@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { AwsServiceError } from './error.ts'
 
-/** The members of a request or a response in JSON. */
 export type JsonObject = Record<string, unknown>
 
 const maximumBodyBytes = 8 * 1024 * 1024
 const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 
-/** Rejects a request that a web page sent through a host name that resolves to this machine. */
+/** Rejects requests of a web page whose host name resolves to this machine. */
 export function requireLoopbackHost(request: IncomingMessage): void {
   if (!loopbackHost.test(request.headers.host ?? '')) {
     throw new AwsServiceError(
@@ -18,7 +17,7 @@ export function requireLoopbackHost(request: IncomingMessage): void {
   }
 }
 
-/** Reads the access key from a signature; the signature itself is not verified. */
+/** Checks the access key of the signature, but not the signature itself. */
 export function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
   const signer = /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(request.headers.authorization ?? '')?.[1]
   if (signer === undefined) {
@@ -29,7 +28,7 @@ export function requireSigner(request: IncomingMessage, accessKeyId: string | un
   }
 }
 
-/** The action in `X-Amz-Target`, such as `SendMessage` of `AmazonSQS.SendMessage`. */
+/** Reads the action from `X-Amz-Target`: `SendMessage` of `AmazonSQS.SendMessage`. */
 export function actionOf(request: IncomingMessage, service: string): string {
   const [name, action] = String(request.headers['x-amz-target'] ?? '').split('.')
   if (name !== service || action === undefined) {
@@ -38,7 +37,7 @@ export function actionOf(request: IncomingMessage, service: string): string {
   return action
 }
 
-/** Reads a JSON object; an empty body counts as `{}`. */
+/** An empty body counts as `{}`. Throws `SerializationException` for other content than a JSON object. */
 export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
   const text = await readText(request, maximumBytes)
   try {
@@ -50,7 +49,7 @@ export async function readJson(request: IncomingMessage, maximumBytes = maximumB
   throw new AwsServiceError('SerializationException', 'The body must be a JSON object.')
 }
 
-/** The objects of a list; empty for any other value. */
+/** Drops all members that are not objects. Empty for a value that is not a list. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

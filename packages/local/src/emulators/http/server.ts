@@ -6,11 +6,10 @@ import { actionOf, type JsonObject, readJson, requireLoopbackHost, requireSigner
 import type { AwsService } from './service.ts'
 import { listenAt } from '../../listening.ts'
 
-/** A running emulator. */
 export interface AwsServer {
   /** `http://127.0.0.1:<port>`: the `endpoint` of an SDK client. */
   url: string
-  /** Ends long polls, completes running requests, then closes. */
+  /** Ends long polls and completes running requests first. */
   close(): Promise<void>
 }
 
@@ -23,7 +22,7 @@ interface Exchange {
 
 const keepAliveTimeoutMs = 65_000
 
-/** Serves an AWS JSON protocol on a loopback port; port 0 picks a free one. */
+/** Listens on loopback; port 0 selects a free port. */
 export async function serveAws(service: AwsService, port = 0): Promise<AwsServer> {
   const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs })
   const connections = watchConnections(server)

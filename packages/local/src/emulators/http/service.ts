@@ -9,21 +9,21 @@ export interface AwsCall {
   signal: AbortSignal
 }
 
-/** Routes beside the AWS protocol, such as `GET /_metrics`. */
+/** Routes outside the AWS protocol, such as `GET /_metrics`. */
 export type ControlRoutes = Readonly<Record<string, (input: JsonObject) => JsonObject>>
 
-/** An emulator of one AWS service with an AWS JSON protocol. */
+/** An emulated service with an AWS JSON protocol. */
 export interface AwsService {
-  /** The service's name in `X-Amz-Target`. */
+  /** Name of the service in `X-Amz-Target`. */
   target: string
   contentType: string
-  /** The prefix of an error code in `__type`. */
+  /** Prefix of error codes in `__type`. */
   errorNamespace: string
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string | undefined
-  /** Performs the call; throws `AwsServiceError` for an error of AWS. */
+  /** Throws `AwsServiceError` for an error that AWS would return. */
   respond(call: AwsCall): JsonObject | Promise<JsonObject>
-  /** Reverts a response that the caller did not receive. */
+  /** Reverts the effects of a response that the caller did not receive. */
   onUndelivered?(call: AwsCall, output: JsonObject): void
   /** Called once, after the last response. */
   onClose?(): void

@@ -44,7 +44,7 @@ export const deleteSecret = operation(
     if (force && days !== undefined) {
       throw invalidParameter("You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays.")
     }
-    if (force) return deleteAtOnce(secrets, id)
+    if (force) return deleteImmediately(secrets, id)
     return secrets.change(secrets.find(id), (secret) => {
       secret.DeletedDate = secrets.now()
       secret.DeletionDate = secret.DeletedDate + (days ?? defaultRecoveryDays) * secondsPerDay
@@ -53,7 +53,7 @@ export const deleteSecret = operation(
   },
 )
 
-/** Recognises a repeated CreateSecret by its request token; rejects any other request for an existing name. */
+/** Recognises a repeated CreateSecret by its request token. Rejects any other request for an existing name. */
 function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretValue) {
   if (secret.DeletedDate !== undefined) {
     throw invalidRequest(
@@ -67,8 +67,8 @@ function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretVal
   return { ...headOf(secret), VersionId: addVersion(secret, request, [], secrets.now()) }
 }
 
-/** Succeeds for a deleted secret as well, so a call can be repeated. */
-function deleteAtOnce(secrets: SecretStore, id: string) {
+/** Succeeds for a missing secret too, so that a call can be repeated. */
+function deleteImmediately(secrets: SecretStore, id: string) {
   const secret = secrets.lookUp(id)
   if (secret === undefined) return { Name: id, DeletionDate: secrets.now() }
   secrets.remove(secret)

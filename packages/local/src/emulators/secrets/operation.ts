@@ -4,10 +4,9 @@ import type { JsonObject } from '../http/request.ts'
 import type { Secret, SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
-/** One action of the API: validates its input, then reads or changes the store. */
 export type Operation = (secrets: SecretStore, input: JsonObject) => JsonObject
 
-/** An operation with input validated by a schema; its errors never contain a value. */
+/** Validates the input with a schema. Validation errors never contain a value. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
   perform: (secrets: SecretStore, request: z.output<Schema>) => JsonObject,
@@ -25,7 +24,6 @@ const maximumValueBytes = 65_536
 
 export const SecretId = z.string().min(1).max(2048)
 
-/** The request fields that contain the value of a secret. */
 export const valueMembers = {
   ClientRequestToken: z.string().min(32).max(64).optional(),
   SecretString: z
@@ -40,13 +38,12 @@ export const valueMembers = {
     .optional(),
 } satisfies Record<keyof SecretValue, z.ZodType>
 
-/** The members of a request for a page of a list. */
 export const pageMembers = {
   MaxResults: z.int().min(1).max(100).default(100),
   NextToken: z.string().optional(),
 }
 
-/** One page of a list, and the token of the next one. */
+/** `NextToken` is the position of the next page. */
 export function page<Item>(items: readonly Item[], request: { MaxResults: number; NextToken?: string | undefined }) {
   const start = Number(request.NextToken ?? 0)
   if (!Number.isInteger(start) || start < 0)
@@ -55,5 +52,5 @@ export function page<Item>(items: readonly Item[], request: { MaxResults: number
   return { items: items.slice(start, end), ...(end < items.length && { NextToken: String(end) }) }
 }
 
-/** The first members of every response about a secret. */
+/** Every response about a secret begins with these members. */
 export const headOf = ({ ARN, Name }: Secret) => ({ ARN, Name })

@@ -12,7 +12,7 @@ const Version = z.object({
   VersionStages: z.array(z.string()),
 })
 
-/** A stored secret: the members of AWS, dates in seconds, and all versions by id. */
+/** A stored secret: the members of AWS, with dates in seconds, and all versions by id. */
 export const Secret = z.object({
   ARN: z.string(),
   Name: z.string(),
@@ -22,15 +22,14 @@ export const Secret = z.object({
   CreatedDate: z.number(),
   LastChangedDate: z.number(),
   LastAccessedDate: z.number().optional(),
-  /** When the deletion was requested. */
+  /** Time at which the deletion was requested. */
   DeletedDate: z.number().optional(),
-  /** When the secret is deleted. */
+  /** Time at which the secret is deleted. */
   DeletionDate: z.number().optional(),
   versions: z.record(z.string(), Version),
 })
 export type Secret = z.infer<typeof Secret>
 
-/** The value of a version in a request. */
 export interface SecretValue {
   SecretString?: string | undefined
   SecretBinary?: string | undefined
@@ -41,22 +40,21 @@ export const secondsPerDay = 86_400
 
 const maximumUnlabelledVersions = 100
 
-/** Whether a request has a value. */
 export const hasValue = (value: SecretValue): boolean =>
   value.SecretString !== undefined || value.SecretBinary !== undefined
 
-/** The id of the version with a stage. */
+/** Returns the id of the version with a stage. */
 export function versionAt(secret: Secret, stage: string): string | undefined {
   return Object.keys(secret.versions).find((id) => secret.versions[id]?.VersionStages.includes(stage))
 }
 
-/** Version ids with their stages, without deprecated versions. */
+/** Omits deprecated versions, which have no stage. */
 export function stagesById(secret: Secret): Record<string, string[]> {
   const labelled = Object.entries(secret.versions).filter(([, version]) => version.VersionStages.length > 0)
   return Object.fromEntries(labelled.map(([id, version]) => [id, version.VersionStages]))
 }
 
-/** Adds a version under its request token; the same token with the same value changes nothing. */
+/** The request token becomes the version id. The same token with the same value changes nothing. */
 export function addVersion(secret: Secret, value: SecretValue, stages: readonly string[], now: number): string {
   const { SecretString, SecretBinary, ClientRequestToken: id = randomUUID() } = value
   if (SecretString !== undefined && SecretBinary !== undefined) {
@@ -74,13 +72,13 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
   return id
 }
 
-/** Moves a stage to a version, or removes it. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
+/** `to` undefined removes the stage. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
 function moveStage(secret: Secret, stage: string, to: string | undefined): void {
   const from = versionAt(secret, stage)
   if (from === to) return
   if (from !== undefined) {
     const version = secret.versions[from]!
-    version.VersionStages = version.VersionStages.filter((other) => other !== stage)
+    version.VersionStages = version.VersionStages.filter((each) => each !== stage)
   }
   if (to !== undefined) secret.versions[to]!.VersionStages.push(stage)
   if (stage === 'AWSCURRENT' && from !== undefined) moveStage(secret, 'AWSPREVIOUS', from)

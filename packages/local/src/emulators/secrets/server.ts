@@ -8,19 +8,19 @@ import { SecretStore } from './store.ts'
 import { getSecretValue, putSecretValue } from './values.ts'
 
 export interface SecretsManagerOptions {
-  /** Folder of the secrets; without it they are in memory only. */
+  /** Folder of the secrets. Without it, they are in memory only. */
   dataDir?: string
-  /** 0, the default, picks a free one. */
+  /** 0, the default, selects a free port. */
   port?: number
-  /** The region in the ARNs. */
+  /** Region in the ARNs. */
   region?: string
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string
-  /** The clock, in milliseconds. */
+  /** Clock in milliseconds. */
   nowMs?: () => number
 }
 
-/** Serves the actions of Secrets Manager that the platform calls, on a loopback port. */
+/** Listens on loopback. Supports only the actions that the platform calls. */
 export async function startSecretsManager(options: SecretsManagerOptions = {}): Promise<AwsServer> {
   const secrets = new SecretStore(options.dataDir, options.nowMs ?? Date.now)
   const operations = new Map(Object.entries(operationsOf(options.region ?? 'us-east-1')))

@@ -5,7 +5,7 @@ import { writeDurably } from './durable-file.ts'
 import { invalidRequest, notFound } from './errors.ts'
 import { Secret } from './secret.ts'
 
-/** All secrets, in memory and, with a folder, in one file that is replaced before a change is acknowledged. */
+/** Holds all secrets in memory and, with a folder, replaces one file before a change is acknowledged. */
 export class SecretStore {
   /** Seconds since 1970. */
   readonly now: () => number
@@ -20,12 +20,12 @@ export class SecretStore {
     if (existsSync(this.#path)) this.#secrets = z.array(Secret).parse(JSON.parse(readFileSync(this.#path, 'utf8')))
   }
 
-  /** Every secret with no deletion due. */
+  /** Omits secrets whose deletion is due. */
   all(): readonly Secret[] {
     return this.#secrets.filter((secret) => secret.DeletionDate === undefined || secret.DeletionDate > this.now())
   }
 
-  /** The secret with a name, an ARN, or an ARN without its random suffix. */
+  /** Accepts a name, an ARN, or an ARN without its random suffix. */
   lookUp(id: string): Secret | undefined {
     const secrets = this.all()
     return (
@@ -34,7 +34,7 @@ export class SecretStore {
     )
   }
 
-  /** The secret, unless it is marked for deletion. */
+  /** Throws if the secret does not exist or is marked for deletion. */
   find(id: string): Secret {
     const secret = this.lookUp(id)
     if (secret === undefined) throw notFound()
@@ -44,7 +44,7 @@ export class SecretStore {
     return secret
   }
 
-  /** Edits a copy of the secret; an error changes nothing. */
+  /** Edits a copy, so that an error changes nothing. */
   change<Result>(secret: Secret, edit: (draft: Secret) => Result): Result {
     const draft = structuredClone(secret)
     const result = edit(draft)

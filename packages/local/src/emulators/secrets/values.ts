@@ -33,7 +33,7 @@ function readValue(secrets: SecretStore, secretId: string, reference: VersionRef
   return { ...headOf(secret), VersionId: id, ...version }
 }
 
-/** The version of an id, of a stage, of both if they match, or the current one. */
+/** The id and the stage must match if both are given. The stage is AWSCURRENT if both are absent. */
 function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: VersionReference): string {
   const found = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
   if (found === undefined || secret.versions[found] === undefined) {

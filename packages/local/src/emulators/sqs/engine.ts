@@ -5,18 +5,16 @@ import { queueDepthOf, type QueueDepth } from './queue-depth.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
-/** The queues: fauxqs, in memory or with a journal on disk. */
 export interface Engine {
-  /** Performs one action; its changes are durable together before it resolves. */
+  /** Performs one action. All its changes are durable when the call resolves. */
   perform: (call: AwsCall) => Promise<JsonObject>
-  /** The queue of a URL, with any host and port. */
+  /** Ignores the host and port of the URL. */
   find: (url: unknown) => Queue | undefined
-  /** The number of messages in each queue. */
   depths: () => QueueDepth[]
   close: () => void
 }
 
-/** Opens the queues of a folder; without one they are in memory only. */
+/** Without a folder, the queues are in memory only. */
 export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   const { Store, Persistence, SqsError, actions } = await loadFauxqs()
   const store = new Store()
@@ -27,7 +25,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   const perform = async ({ action: name, input, host, authorization }: AwsCall): Promise<JsonObject> => {
     const action = actions.get(name)
     if (action === undefined) throw new AwsServiceError('UnsupportedOperation', `${name} is not supported here.`)
-    // Every action makes its changes before its first wait, so one transaction can include them.
+    // Every fauxqs action makes its changes before its first await, so one transaction can include them all.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
       return withCurrentHost(await (journal === undefined ? work() : journal.atomically(work)), host)
@@ -49,8 +47,8 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
 
 /** A stored queue URL has the port of an earlier start. */
 function withCurrentHost(output: JsonObject, host: string): JsonObject {
-  const here = (url: string) => `http://${host}${new URL(url).pathname}`
-  if (typeof output['QueueUrl'] === 'string') return { ...output, QueueUrl: here(output['QueueUrl']) }
-  if (Array.isArray(output['QueueUrls'])) return { ...output, QueueUrls: output['QueueUrls'].map(here) }
+  const toCurrentHost = (url: string) => `http://${host}${new URL(url).pathname}`
+  if (typeof output['QueueUrl'] === 'string') return { ...output, QueueUrl: toCurrentHost(output['QueueUrl']) }
+  if (Array.isArray(output['QueueUrls'])) return { ...output, QueueUrls: output['QueueUrls'].map(toCurrentHost) }
   return output
 }

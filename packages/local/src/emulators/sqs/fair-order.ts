@@ -2,11 +2,11 @@ import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { Message, Queue } from './fauxqs.ts'
 
 /**
- * Fair queues: messages of a group with few messages in flight come first. fauxqs supports groups of FIFO queues only,
- * so they are recorded here.
+ * Fair queues deliver messages of a group with few messages in flight first. fauxqs supports groups only for FIFO queues,
+ * so this file records the groups.
  */
 
-/** Records the groups of messages just sent, except those already received. */
+/** Records the groups of the messages of a send call, except messages that were received in the meantime. */
 export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
   const entries = [
@@ -22,8 +22,8 @@ export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonO
 const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
 
 /**
- * Sorts waiting messages: a group with few messages in flight comes first, and groups take turns. The order within a
- * group stays.
+ * Moves waiting messages of groups with few messages in flight to the front, and lets groups take turns. Keeps the order
+ * within a group.
  */
 export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
   const [first] = messages

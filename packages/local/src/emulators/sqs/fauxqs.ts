@@ -4,13 +4,12 @@ import type { JsonObject } from '../http/request.ts'
 type Stores = NonNullable<NonNullable<Parameters<typeof buildApp>[0]>['stores']>
 
 export type Store = Stores['sqsStore']
-/** One queue with its waiting, delayed and in-flight messages. */
 export type Queue = ReturnType<Store['createQueue']>
 export type Message = Queue['messages'][number]
 /** Writes every change of a queue to SQLite. */
 export type Persistence = NonNullable<Store['persistence']>
 
-/** One action: validates the input, changes the store, and returns or throws an `SqsError`. */
+/** Validates the input, changes the store, and returns the output or throws an `SqsError`. */
 export type Action = (
   input: JsonObject,
   store: Store,
@@ -40,12 +39,12 @@ const actionNames = [
 ]
 
 /**
- * Loads the queues of fauxqs. Its public server listens on every address and includes S3 and SNS. The parts are not
- * exported and are loaded by file name, so the version is pinned.
+ * Loads the queues of fauxqs without its server, which listens on every address and includes S3 and SNS. fauxqs does not
+ * export these files, so they are loaded by name and the version is pinned.
  */
 export async function loadFauxqs(): Promise<Library> {
-  const home = import.meta.resolve('fauxqs')
-  const load = (file: string) => import(new URL(file, home).href)
+  const packageUrl = import.meta.resolve('fauxqs')
+  const load = (file: string) => import(new URL(file, packageUrl).href)
   const [{ SqsStore }, { PersistenceManager }, { SqsError }, contents] = await Promise.all([
     load('sqs/sqsStore.js'),
     load('persistence.js'),
@@ -60,7 +59,7 @@ export async function loadFauxqs(): Promise<Library> {
   return { Store: SqsStore, Persistence: PersistenceManager, SqsError, actions: new Map(await Promise.all(actions)) }
 }
 
-/** fauxqs checks single UTF-16 units and rejects every emoji; `validation.ts` checks code points instead. */
+/** fauxqs checks single UTF-16 units and rejects every emoji. validation.ts checks code points instead. */
 function acceptEveryBody(forbidden: RegExp) {
   forbidden.test = () => false
 }

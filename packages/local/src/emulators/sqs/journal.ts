@@ -1,14 +1,14 @@
 import type { Persistence, Store } from './fauxqs.ts'
 
-/** The durable copy of all queues. */
+/** Durable copy of all queues. */
 export interface Journal extends Persistence {
   /** Makes all changes of `work` durable together, or none. */
   atomically<Result>(work: () => Result): Result
-  /** Fills an empty store with the stored queues. */
+  /** Loads the stored queues into an empty store. */
   restore(store: Store): void
 }
 
-/** Opens the journal in a folder, and replaces a statement of fauxqs that loses messages. */
+/** Replaces a statement of fauxqs that loses messages. */
 export function openJournal(Base: new (dataDir: string) => Persistence, dataDir: string): Journal {
   class RepairedJournal extends Base {
     readonly #release = this['db'].prepare(

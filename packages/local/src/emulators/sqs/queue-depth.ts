@@ -1,16 +1,14 @@
 import type { Queue } from './fauxqs.ts'
 
-/** The messages in a queue, and the age of the oldest. */
 export interface QueueDepth {
   name: string
   waiting: number
   inFlight: number
   delayed: number
-  /** When the oldest waiting or in-flight message was sent; 0 without messages. */
+  /** Time at which the oldest waiting or in-flight message was sent; 0 without messages. */
   oldestSentMs: number
 }
 
-/** Counts the messages of a queue by state. */
 export function queueDepthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
   const present = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
   const oldestSentMs = present.reduce((oldest, { sentTimestamp }) => Math.min(oldest, sentTimestamp), Infinity)

@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 import { orderFairly } from './fair-order.ts'
 import type { Queue } from './fauxqs.ts'
 
-/** Performs ReceiveMessage. A long poll ends when its caller disconnects, so no message goes to a closed connection. */
+/** Ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
 export function createReceiver(engine: Engine) {
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     orderFairly(queue)
@@ -42,7 +42,7 @@ function waitSeconds(queue: Queue, input: JsonObject): number {
   return Number(input['WaitTimeSeconds'] ?? queue.attributes['ReceiveMessageWaitTimeSeconds'] ?? 0)
 }
 
-/** Resolves when messages may have arrived, the time is over, or the caller has disconnected. */
+/** Resolves when messages may have arrived, at the timeout, or when the caller disconnects. */
 async function waitForMessages(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const arrived = queue.waitForMessages(waitMs / 1000)
@@ -60,7 +60,7 @@ async function waitForMessages(queue: Queue, waitMs: number, signal: AbortSignal
 const requestsAttributes = (input: JsonObject) =>
   Array.isArray(input['MessageAttributeNames']) && input['MessageAttributeNames'].length > 0
 
-/** AWS returns message attributes only if requested; fauxqs always returns them. */
+/** AWS returns message attributes only on request; fauxqs always returns them. */
 function withoutAttributes(message: JsonObject): JsonObject {
   const { MessageAttributes: _attributes, MD5OfMessageAttributes: _digest, ...rest } = message
   return rest

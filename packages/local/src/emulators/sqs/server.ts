@@ -7,16 +7,16 @@ import { createReceiver, releaseMessages } from './receive.ts'
 import { performChecked } from './validation.ts'
 
 export interface SqsOptions {
-  /** Folder of the queues; without it they are in memory only. */
+  /** Folder of the queues. Without it, they are in memory only. */
   dataDir?: string
-  /** 0, the default, picks a free one. */
+  /** 0, the default, selects a free port. */
   port?: number
   hooks?: SqsHooks | undefined
   /** If given, requests must be signed with this access key. */
   accessKeyId?: string
 }
 
-/** Serves standard queues on a loopback port. `GET /_metrics` counts calls by action, `GET /_queues` messages by queue. */
+/** Serves standard queues. `GET /_metrics` counts calls by action, and `GET /_queues` counts messages by queue. */
 export async function startSqs(options: SqsOptions = {}): Promise<AwsServer> {
   const engine = await openEngine(options.dataDir)
   const { intercept, control } = options.hooks ?? {}

@@ -2,7 +2,7 @@ import { AwsServiceError } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 
-/** Characters outside XML, which SQS rejects; includes lone surrogates. */
+/** SQS rejects characters outside XML, such as lone surrogates. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
 const receiptHandle = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const maximumDelaySeconds = 900
@@ -11,7 +11,7 @@ const maximumBatchEntries = 10
 
 type Check = (input: JsonObject) => AwsServiceError | undefined
 
-/** Inputs that AWS rejects and fauxqs accepts, by action; entries of a batch are checked one by one. */
+/** Detects inputs that AWS rejects but fauxqs accepts, by action. Entries of a batch are checked individually. */
 const checks: Readonly<Record<string, Check>> = {
   CreateQueue: ({ QueueName: name }) =>
     String(name).endsWith('.fifo') ? invalidParameter('FIFO queues are not supported here.') : undefined,
@@ -24,7 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   ChangeMessageVisibilityBatch: checkHandle,
 }
 
-/** Performs a call unless AWS would reject it; of a batch, performs the entries that AWS would accept. */
+/** Performs a call unless AWS would reject it. Of a batch, performs the entries that AWS would accept. */
 export async function performChecked(
   call: AwsCall,
   perform: (call: AwsCall) => Promise<JsonObject>,
@@ -66,7 +66,7 @@ function checkMessage(message: JsonObject): AwsServiceError | undefined {
   return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
 }
 
-/** As on AWS, an outdated handle is ignored; one that was never issued is an error. */
+/** As on AWS, an outdated handle is ignored, and a handle that was never issued is an error. */
 function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsServiceError | undefined {
   if (typeof handle !== 'string' || handle === '' || receiptHandle.test(handle)) return undefined
   return new AwsServiceError('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')

@@ -47,7 +47,7 @@ export async function callControl<Body>(
   return { isDone: false, status, message: `It returned an invalid response to ${method} ${path}.`, published }
 }
 
-/** Sends any request to an instance. Returns the response, or the error message. */
+/** Returns the response, or the error message. */
 export async function responseTo(
   runtime: ModuleClient,
   deployment: Deployment,
@@ -64,7 +64,7 @@ export async function responseTo(
 /** Maximum nesting: no SDK nests deeper, and recursion over deeper content would exhaust the stack. */
 const maxDepth = 32
 
-/** The content of a response; undefined if it is not JSON or nested too deeply. */
+/** Undefined if the body is not JSON or nested too deeply. */
 export function jsonOf({ body }: ModuleResponse): unknown {
   try {
     const content: unknown = JSON.parse(Buffer.from(body).toString())
@@ -84,12 +84,12 @@ function reasonOf(content: unknown, status: number, method: string, path: string
   return success && data.message !== '' ? sanitize(data.message) : `It returned ${status} to ${method} ${path}.`
 }
 
-/** A module's text that is safe to store and to show. */
+/** Makes a module's text safe to store and to show. */
 export const sanitize = (text: string, maxLength = 1000): string =>
   text
     .toWellFormed()
     // oxlint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, ' ')
     .slice(0, maxLength)
-    // The cut may have split a character.
+    // `slice` may have split a surrogate pair.
     .toWellFormed()

@@ -5,7 +5,7 @@ import { type ModuleClient, type ModuleRuntime } from '../../runtimes/port.ts'
 import { type EventsResponse, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
 import { callControl, sanitize } from './control-client.ts'
 
-/** The result of event delivery: each event is handled or failed. */
+/** Each event is either handled or failed. */
 export interface Delivery {
   handled: string[]
   failed: { id: string; message: string }[]
@@ -45,7 +45,7 @@ export async function deliverEvents(
   }
 }
 
-/** The result of a background job call. `Skipped`: the previous run has not ended. */
+/** `Skipped`: the previous run has not ended. */
 export interface JobRun {
   outcome: 'Completed' | 'Skipped' | 'Failed'
   message?: string
@@ -54,7 +54,7 @@ export interface JobRun {
 
 const JobResponse = z.object({ hasRun: z.boolean() })
 
-/** Calls a background job of a module. Never throws. */
+/** Never throws. */
 export async function runJob(
   runtime: ModuleRuntime,
   deployment: Deployment,

@@ -16,8 +16,8 @@ const Published = z.array(
 )
 
 /**
- * The events in a module's response: only its own types, and no more than an SDK would send. Other content of the
- * header is ignored.
+ * Returns only events of the module's own types, and no more than an SDK would send. Ignores other content of the
+ * header.
  */
 export function publishedIn(moduleId: string, headers: Readonly<Record<string, string>>): PublishedEvent[] {
   const value = headers[publishedHeader]
@@ -37,12 +37,10 @@ function parse(value: string): z.infer<typeof Published> {
   }
 }
 
-/** Events that modules publish become platform events with their own names. */
-
 const maxTextLength = 200
 const maxDepth = 16
 
-/** The permitted events of a response: only the module's own types, within the limits for number and size. */
+/** Drops events with types of other modules, and those beyond the limits for number and size. */
 export function ownEvents(moduleId: string, published: readonly PublishedEvent[]): ModuleEvent[] {
   const events = published.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
   const rejected = published.length - events.length
@@ -63,13 +61,12 @@ const isShallow = (value: unknown, levels = maxDepth): boolean =>
   value === null ||
   (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
 
-/** The source of the events: recording them twice yields the same events. */
+/** Identifies the source of the events, so that recording them twice yields the same events. */
 export interface PublishContext {
   atMs: number
   name: string
 }
 
-/** Records the events that a module has published. One call and one message; none without events. */
 export async function recordPublished(
   { id: moduleId, organisationId }: Pick<ModuleRecord, 'id' | 'organisationId'>,
   published: readonly PublishedEvent[],

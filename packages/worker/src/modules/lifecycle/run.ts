@@ -19,10 +19,10 @@ export interface LifecycleResult {
   moduleId: string
   outcome: 'Running' | 'Failed'
   error?: { code: ModuleErrorCode; message: string }
-  /** Problems that do not prevent it from running. */
+  /** Problems that do not prevent the module from running. */
   warnings: string[]
   subscriptions: string[]
-  /** Events that it published while its hooks ran. */
+  /** Events that the module published while its hooks ran. */
   published: PublishedEvent[]
 }
 
@@ -38,9 +38,8 @@ const healthPauseMs = 250
 
 /**
  * Runs the hooks of modules: no module starts before all have ended their configuration, successfully or not. Then each
- * is probed until it is healthy. A module's failure does not affect the others, and is a result, not an exception. A
- * failed module is left as it is: call `shutDown`. The call can be repeated, because modules that have passed pass
- * again.
+ * is probed until it is healthy. A module's failure does not affect the others, and is a result, not an exception. Does
+ * not stop failed modules: call `shutDown`. A repeated call runs the hooks again, which succeed for a running module.
  */
 export async function runLifecycle(
   runtime: ModuleRuntime,
@@ -48,13 +47,13 @@ export async function runLifecycle(
   options: LifecycleOptions = {},
 ): Promise<LifecycleResult[]> {
   const starts = candidates.map((candidate) => new ModuleStart(runtime, candidate, options))
-  await all(starts.map((start) => start.configure()))
-  await all(starts.map((start) => start.start()))
+  await settleAll(starts.map((start) => start.configure()))
+  await settleAll(starts.map((start) => start.start()))
   return starts.map(({ result }) => result)
 }
 
-/** Waits for all of them, even if one fails. */
-async function all(tasks: readonly Promise<void>[]): Promise<void> {
+/** Waits until all tasks have ended before it throws the first error. */
+async function settleAll(tasks: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(tasks)
   await Promise.all(tasks)
 }
@@ -82,7 +81,10 @@ class ModuleStart {
     if (!description.isDone) return this.#fail('PLAT-MOD-5004', describeFailure(description))
     const { id } = description.body
     if (id !== manifest.metadata.id) {
-      return this.#fail('PLAT-MOD-5001', `The code says ${sanitize(id)}, the manifest ${manifest.metadata.id}.`)
+      return this.#fail(
+        'PLAT-MOD-5001',
+        `The code has the id ${sanitize(id)}, but the manifest has ${manifest.metadata.id}.`,
+      )
     }
     this.result.warnings.push(...warningsOf(description.body, manifest))
     const configured = await this.#call('POST', '/configure')
@@ -137,8 +139,8 @@ const describeFailure = ({ status, message }: { status?: number; message: string
     : message
 
 /**
- * Whether the runtime has the deployment, healthy or not; false if the runtime is unreachable. If not, the module did
- * not cause the failure: the deployment was removed, or the platform is stopping.
+ * Whether the runtime lists the deployment, healthy or not; false if the runtime is unreachable. If the deployment is
+ * missing, the module did not cause the failure: the deployment was removed, or the platform is stopping.
  */
 export async function deploymentExists(runtime: ModuleRuntime, { id }: Deployment): Promise<boolean> {
   const statuses = await runtime.list().catch(() => [])

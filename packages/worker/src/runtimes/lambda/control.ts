@@ -21,7 +21,6 @@ export interface LambdaControl {
   timeoutMs: number
 }
 
-/** The control plane, for deployments of modules. */
 export interface ModuleLambdaContext extends LambdaControl {
   /** ARN of the execution role of modules. */
   role: string
@@ -30,17 +29,17 @@ export interface ModuleLambdaContext extends LambdaControl {
   memoryMegabytes: number
   /** Log group of all modules; if empty, each function has its own. */
   logGroup: string
-  /** Of one invocation; a module has 30 seconds to stop. */
+  /** Timeout of one invocation; a module has 30 seconds to stop. */
   timeoutSeconds: number
 }
 
 export interface FunctionState {
   configuration: FunctionConfiguration
-  /** By digest. */
+  /** Refers to the image by digest. */
   imageUri: string | undefined
 }
 
-/** A function or a version in its current state. Throws if it does not exist. One call. */
+/** Throws if the function or version does not exist. */
 export async function getFunction(
   { client }: LambdaControl,
   FunctionName: string,
@@ -50,7 +49,7 @@ export async function getFunction(
   return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
 }
 
-/** Undefined if the function or version does not exist. One call. */
+/** Undefined if the function or version does not exist. */
 export async function findFunction(
   control: LambdaControl,
   name: string,
@@ -70,7 +69,7 @@ export interface FunctionVersions {
   published: FunctionConfiguration[]
 }
 
-/** Throws if the function does not exist. One call for every 50 versions. */
+/** Throws if the function does not exist. */
 export async function getVersions({ client }: LambdaControl, FunctionName: string): Promise<FunctionVersions> {
   const current: FunctionConfiguration[] = []
   let Marker: string | undefined
@@ -82,7 +81,7 @@ export async function getVersions({ client }: LambdaControl, FunctionName: strin
   return { latest: current.find(isLatest), published: current.filter((version) => !isLatest(version)) }
 }
 
-/** No versions if the function does not exist. One call for every 50 versions. */
+/** No versions if the function does not exist. */
 export async function findVersions(control: LambdaControl, name: string): Promise<FunctionVersions> {
   try {
     return await getVersions(control, name)

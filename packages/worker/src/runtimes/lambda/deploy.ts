@@ -7,9 +7,8 @@ import { deploymentIdIn, deploymentOf, environmentOf, functionNameOf } from './n
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
 /**
- * Publishes the version of an assignment, or finds it. Keeps no state: every step depends only on the function's
- * current state, so that a retry continues after a killed attempt. Throws `RuntimeError`. Six calls for a new function,
- * and two more for each wait, plus those for its image; two if the version exists.
+ * Publishes the version of a deployment, or finds it. Keeps no state: every step depends only on the function's current
+ * state, so that a retry continues after a killed attempt. Throws `RuntimeError`.
  */
 export async function deployFunction(control: ModuleLambdaContext, spec: DeploymentSpec): Promise<Deployment> {
   const functionName = functionNameOf(control.prefix, spec.moduleId)
@@ -23,7 +22,7 @@ export async function deployFunction(control: ModuleLambdaContext, spec: Deploym
   }
 }
 
-/** The version of a deployment, if it exists; the first one if there are several. */
+/** The first version if concurrent attempts have published several. */
 async function publishedVersion(
   control: ModuleLambdaContext,
   functionName: string,

@@ -10,7 +10,7 @@ import { isAws } from '@platform/core/aws/sdk'
 
 /** The ECR calls that modules need. Named imports keep all others out of the bundle. */
 export interface EcrCalls {
-  /** Returns `user:password` for Basic authentication; the registry treats its bearer as the caller of this method. */
+  /** Returns `user:password` for Basic authentication. The token grants the permissions of its requester. */
   token: () => Promise<string>
   create: (repository: string) => Promise<void>
   setPolicy: (repository: string, policy: string) => Promise<void>

@@ -22,8 +22,8 @@ const readableByLambda = JSON.stringify({
 
 /**
  * Amazon ECR. It does not create repositories on demand, authenticates callers by tokens that are valid for twelve
- * hours, and lets Lambda read images if the repository's policy allows it. Tested against its reference only, not
- * against ECR. The SDK is loaded with the first call.
+ * hours, and lets Lambda read images if the repository's policy allows it. Tested against the documented API only, not
+ * against ECR itself. The first call loads the SDK.
  */
 export function ecrTarget(
   aws: ECRClientConfig,

@@ -8,15 +8,15 @@ import { type ModuleResponse, type ModuleRequest, RuntimeError } from '../port.t
  * restore the URL. The platform's token replaces any other.
  */
 export function eventOf({ method, path, headers = {}, body }: ModuleRequest, token: string) {
-  const at = path.indexOf('?')
-  const rawPath = at === -1 ? path : path.slice(0, at)
+  const queryStart = path.indexOf('?')
+  const rawPath = queryStart === -1 ? path : path.slice(0, queryStart)
   const lowerCased = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
   const http = { method, path: rawPath, protocol: 'HTTP/1.1', sourceIp: '', userAgent: '' }
   return {
     version: '2.0',
     routeKey: '$default',
     rawPath,
-    rawQueryString: at === -1 ? '' : path.slice(at + 1),
+    rawQueryString: queryStart === -1 ? '' : path.slice(queryStart + 1),
     headers: { host: 'module', ...Object.fromEntries(lowerCased), [tokenHeader]: token },
     requestContext: { routeKey: '$default', stage: '$default', http },
     ...(body !== undefined && { body: Buffer.from(body).toString('base64') }),
@@ -59,7 +59,7 @@ function headersOf(headers: unknown): Record<string, string> {
 }
 
 const isPassed = (name: string, value: unknown): boolean =>
-  name !== 'set-cookie' && isName.test(name) && typeof value === 'string' && isValue.test(value)
+  name !== 'set-cookie' && namePattern.test(name) && typeof value === 'string' && valuePattern.test(value)
 
-const isName = /^[\w!#$%&'*+.^`|~-]+$/
-const isValue = /^[\t\u0020-\u007e\u0080-\u00ff]*$/
+const namePattern = /^[\w!#$%&'*+.^`|~-]+$/
+const valuePattern = /^[\t\u0020-\u007e\u0080-\u00ff]*$/

@@ -49,8 +49,8 @@ export interface ImageRoute {
 export const repositoryOf = ({ path }: TargetRegistry, moduleId: string): string => `${path}/${moduleId}`
 
 /**
- * Copies the image of an assignment to the registry of Lambda and returns its URI, by digest. Existing content is not
- * sent again. Throws `RuntimeError`: `unavailable` if a retry may help, otherwise `refused`.
+ * Copies the image of a deployment to the registry that Lambda reads and returns its URI, by digest. Does not send
+ * existing content again. Throws `RuntimeError`: `unavailable` if a retry may help, otherwise `refused`.
  */
 export async function copyImage({ source, target, platform }: ImageRoute, spec: DeploymentSpec): Promise<string> {
   const { repository: name, digest, moduleId } = spec

@@ -4,8 +4,8 @@ import { environmentNames } from '@platform/modules/protocol'
 import { type DeploymentSpec } from '../port.ts'
 
 /**
- * The state of a deployment in Lambda, so that it need not be stored elsewhere: a module is a function, and each of its
- * deployments is a version. The version's environment contains all of it; its description is for people.
+ * A module is a Lambda function, and each of its deployments is a version. The version's environment contains the whole
+ * state of the deployment, so that the platform need not store it elsewhere. The description is for people.
  */
 
 /** The unpublished revision of a function. */
@@ -37,18 +37,17 @@ export const environmentOf = (spec: DeploymentSpec, token: string): Record<strin
 
 export const descriptionOf = (deploymentId: string): string => `deployment ${deploymentId}`
 
-/** The parts of a function's configuration that identify its deployment. */
 interface Configuration {
   FunctionName?: string | undefined
   Version?: string | undefined
   Environment?: { Variables?: Record<string, string> | undefined } | undefined
 }
 
-/** The deployment id of a configuration, published or not yet; undefined if it has none. */
+/** Undefined for a function without a deployment. */
 export const deploymentIdIn = ({ Environment }: Configuration): string | undefined =>
   Environment?.Variables?.[environmentNames.deployment]
 
-/** The deployment of a function or version; undefined if it has none. */
+/** Undefined for a function or version without a deployment. */
 export function deploymentIn(configuration: Configuration): Deployment | undefined {
   const { FunctionName: name, Version: functionVersion = latestVersion, Environment } = configuration
   const { [environmentNames.deployment]: id, [environmentNames.module]: moduleId } = Environment?.Variables ?? {}

@@ -8,27 +8,26 @@ import { type FunctionState, type ModuleLambdaContext } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
 import { RuntimeError } from '../port.ts'
 
-/** The desired state of `$LATEST` before it is published. */
+/** The state of `$LATEST` before it is published. */
 export interface DesiredState {
   functionName: string
   id: string
   moduleId: string
-  /** By digest. */
+  /** Refers to the image by digest. */
   imageUri: string
   environment: Record<string, string>
 }
 
-/** The function is being created or changed. */
 export const isBusy = (current: FunctionState | undefined): boolean =>
   current?.configuration.State === 'Pending' || current?.configuration.LastUpdateStatus === 'InProgress'
 
-/** The creation or change has failed, and no other is in progress. */
+/** The last creation or change has failed, and no other is in progress. */
 export function hasFailed(current: FunctionState): boolean {
   const { State, LastUpdateStatus } = current.configuration
   return !isBusy(current) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
-/** The function has the desired state and can be published. */
+/** Whether the function has the desired state and can be published. */
 export const isReached = (current: FunctionState, { imageUri, id }: DesiredState): boolean =>
   !isBusy(current) &&
   !hasFailed(current) &&
@@ -42,7 +41,7 @@ export function requireSuccess(current: FunctionState): void {
   throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'no reason reported'}`)
 }
 
-/** Performs one step: the function, then its code, then its settings. Each waits for the previous one. */
+/** Performs only the next step, because Lambda applies one change at a time: the function, its code, its settings. */
 export async function reconcile(
   control: ModuleLambdaContext,
   desired: DesiredState,
@@ -87,7 +86,7 @@ const architecturesOf = ({ images }: ModuleLambdaContext): ('arm64' | 'x86_64')[
   images.platform.architecture === 'arm64' ? 'arm64' : 'x86_64',
 ]
 
-/** Publishes exactly the revision that was found: Lambda refuses if it has changed. */
+/** Publishes exactly the revision that was read: Lambda refuses if it has changed. */
 export async function publishLatest(
   control: ModuleLambdaContext,
   desired: DesiredState,

@@ -11,9 +11,9 @@ import { repositoryOf } from './image.ts'
 import { deploymentIdIn, parseHandle } from './names.ts'
 
 /**
- * Removes a deployment. After the last version, its images are removed, which Lambda needs while a version exists, and
- * then the function, so that a retry finds the leftovers. Until then, images of removed versions remain and cost
- * storage, because their use is not counted. Can be repeated. Throws `RuntimeError`. Three calls.
+ * Removes a deployment. After the last version, removes the images, which Lambda needs while a version exists, and then
+ * the function, by which a retry finds remaining images. Until then, images of removed versions cost storage, because
+ * their use is not counted. Can be repeated. Throws `RuntimeError`.
  */
 export async function removeDeployment(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const untilMs = performance.now() + control.timeoutMs
@@ -41,7 +41,7 @@ async function removeNow(control: ModuleLambdaContext, deployment: Deployment): 
   await removeRemaining(control, deployment, remaining)
 }
 
-/** The unpublished revision belongs to this deployment, to none, or to one in progress that needs the function. */
+/** `$LATEST` belongs to this deployment, to none, or to one in progress that needs the function. */
 async function removeRemaining(
   control: ModuleLambdaContext,
   deployment: Deployment,

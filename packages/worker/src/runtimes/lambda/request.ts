@@ -4,13 +4,13 @@ import { functionFailure, invokeFailure } from './errors.ts'
 import { parseHandle } from './names.ts'
 import { type ModuleRuntime, RuntimeError } from '../port.ts'
 
-/** The gateway needs only this file, which contains no deployment code. */
+/** The gateway imports this file, so it contains no deployment code. */
 
 export type TokenOf = (deploymentId: string) => Promise<string>
 
 /**
- * Calls modules that are Lambda functions. An invocation is never retried: only its caller knows whether the request is
- * idempotent. One call, or none if the request cannot be carried.
+ * Calls modules that are Lambda functions. An invocation is never retried, because only its caller knows whether the
+ * request is idempotent.
  */
 export function lambdaRequest(aws: LambdaClientConfig, tokenOf: TokenOf): ModuleRuntime['request'] {
   const client = new LambdaClient({ requestHandler: { connectionTimeout: 1000 }, ...aws, maxAttempts: 1 })

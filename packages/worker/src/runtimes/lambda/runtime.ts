@@ -13,8 +13,7 @@ import { removeDeployment } from './remove.ts'
 import { lambdaRequest } from './request.ts'
 
 /**
- * All deployments, including unpublished ones. Lambda counts no crashes, because every invocation may have a new
- * sandbox. One call for every 50 functions of the account, one for each module and one for each deployment. Throws
+ * Includes unpublished deployments. Reports no crashes, because every invocation may have a new sandbox. Throws
  * `RuntimeError`.
  */
 async function listDeployments(control: ModuleLambdaContext): Promise<DeploymentStatus[]> {
@@ -80,7 +79,7 @@ export interface LambdaSettings
  * have several sandboxes or none: each configures itself at initialization and starts before its first request.
  */
 export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): ModuleRuntime {
-  const client = new LambdaClient({ requestHandler: patient, ...aws })
+  const client = new LambdaClient({ requestHandler, ...aws })
   const defaults = { memoryMegabytes: 256, logGroup: '', timeoutSeconds: 60, pollMs: 1000, timeoutMs: 120_000 }
   const control: ModuleLambdaContext = { ...defaults, ...settings, client }
   return {
@@ -92,4 +91,4 @@ export function lambdaRuntime({ aws = {}, ...settings }: LambdaSettings): Module
 }
 
 /** The creation of a function takes seconds, not milliseconds. */
-const patient = { connectionTimeout: 1000, requestTimeout: 20_000, throwOnRequestTimeout: true } as const
+const requestHandler = { connectionTimeout: 1000, requestTimeout: 20_000, throwOnRequestTimeout: true } as const

@@ -22,14 +22,14 @@ export interface LambdaAliasSettings
 }
 
 /** The upload of a zip of several megabytes takes time, and a smoke test call may take half a minute. */
-const patient = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnRequestTimeout: true } as const
+const requestHandler = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnRequestTimeout: true } as const
 
 /**
- * The platform as Lambda functions that are each called through one alias. A release is a version of each
- * function; the alias sets its share. For one update attempt: an alias that others change during it is left as it is.
+ * The platform as Lambda functions that are each called through one alias. A release is a version of each function; the
+ * alias sets its share. For one update attempt, which does not overwrite aliases that others have changed.
  */
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
-  const client = new LambdaClient({ requestHandler: patient, maxAttempts: 6, retryMode: 'adaptive', ...aws })
+  const client = new LambdaClient({ requestHandler, maxAttempts: 6, retryMode: 'adaptive', ...aws })
   const control: AliasControl = { names: functionNames, pollMs: 500, timeoutMs: 60_000, ...settings, client }
   const work: Work = { control, aliases: readAliases(control), numbers: new Map() }
   return {
@@ -44,7 +44,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       withTargetErrors(async () =>
         invokeVersion(control, cloudNameOf(control.prefix, name), await requireVersion(work, name, release), event),
       ),
-    // Only CloudWatch knows, minutes later, so updates do not use it. docs/operations.md lists alternatives to watch.
+    // CloudWatch reports these minutes later, so updates do not use it. docs/operations.md lists alternatives to watch.
     unanswered: async () => undefined,
     shift: (release, share, isBack) => withTargetErrors(() => shift(work, release, share / 100, isBack)),
     commit: (release, before) => withTargetErrors(() => commit(work, release, before)),

@@ -12,11 +12,10 @@ export interface AliasState {
 
 /** The functions' aliases as one update attempt has read and written them, to detect changes by others. */
 export interface AliasStates {
-  /** A function's alias as cached. One call if it is not cached. */
   cached: (name: string) => Promise<AliasState>
-  /** A function's alias as it is now, regardless of the cache. One call. */
+  /** Reads the alias regardless of the cache. */
   now: (name: string) => Promise<AliasState>
-  /** Moves an alias unless others changed it. Throws a final `TargetError`. One call if cached, two on a conflict. */
+  /** Moves an alias. Throws a final `TargetError` if others have changed it. */
   move: (name: string, to: AliasState) => Promise<void>
 }
 

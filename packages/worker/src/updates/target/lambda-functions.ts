@@ -5,7 +5,6 @@ import { type InstalledRelease } from '@platform/core/updates/record'
 import { type LambdaControl } from '../../runtimes/lambda/control.ts'
 import { TargetError } from './port.ts'
 
-/** Lambda's control plane, for the platform's own functions. */
 export interface AliasControl extends LambdaControl {
   alias: string
   names: readonly string[]
@@ -59,14 +58,14 @@ export async function invokeVersion(
  */
 export async function pollUntil<Found>(
   { pollMs, timeoutMs }: LambdaControl,
-  what: string,
+  description: string,
   read: () => Promise<Found | undefined>,
 ): Promise<Found> {
   const endMs = performance.now() + timeoutMs
   for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
     const found = await read()
     if (found !== undefined) return found
-    if (performance.now() > endMs) throw new TargetError(`${what} is not ready after ${timeoutMs / 1000} s.`)
+    if (performance.now() > endMs) throw new TargetError(`${description} is not ready after ${timeoutMs / 1000} s.`)
     await delay(pauseMs)
   }
 }

@@ -31,8 +31,7 @@ interface Serving extends AliasState {
 
 /**
  * The release of all functions. If they differ, a commit or its reversal was interrupted: the remaining shares identify
- * the release before it. Two calls for each function, three if it was deployed. Throws a final `TargetError` if the
- * state cannot be explained.
+ * the release before it. Throws a final `TargetError` if the state cannot be explained.
  */
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
   const states: Serving[] = []
@@ -51,7 +50,7 @@ export async function servingRelease(control: AliasControl, aliases: AliasStates
   })
 }
 
-/** The release in a version's description; a deployed version is invoked to report it. */
+/** Reads the release from the version's description, or invokes a deployed version to report it. */
 async function releaseOf(control: AliasControl, name: string, number: string): Promise<InstalledRelease | undefined> {
   const cloudName = cloudNameOf(control.prefix, name)
   const { configuration } = await getFunction(control, cloudName, number)
@@ -62,8 +61,8 @@ async function releaseOf(control: AliasControl, name: string, number: string): P
 }
 
 /**
- * The version of a function that belongs to a release; undefined if there is none. One call; a few more for a deployed
- * release, whose versions have no label and are invoked.
+ * The version of a function that belongs to a release; undefined if there is none. Versions of a deployed release have no
+ * label, so they are invoked.
  */
 export async function findNumber(
   control: AliasControl,
@@ -88,7 +87,7 @@ async function newestVersions(control: AliasControl, cloudName: string): Promise
 /** Older deployed versions are not rollback targets. */
 const deployedLimit = 5
 
-/** The platform version that a function's version reports; undefined if it reports none. */
+/** Undefined if the function's version reports no platform version. */
 async function reportedVersion(control: AliasControl, cloudName: string, number: string): Promise<string | undefined> {
   const response = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
     if (error instanceof TargetError) return undefined
@@ -104,7 +103,7 @@ export async function publish(control: AliasControl, release: StagedRelease, nam
   await pollUntil(control, `${cloudName}:${number}`, async () => {
     const { configuration: current } = await getFunction(control, cloudName, number)
     if (current.State === 'Failed') throw brokenCode(cloudName, current)
-    // Lambda deactivates a version without calls for weeks; the first call fails and reactivates it.
+    // Lambda deactivates a version that was not called for weeks. The next call fails and reactivates it.
     if (current.State === 'Inactive') await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
     return current.State === 'Pending' || current.State === 'Inactive' ? undefined : current
   })
@@ -120,7 +119,7 @@ async function publishNew(control: AliasControl, release: StagedRelease, name: s
   const latest = await pollUntil(control, FunctionName, () =>
     latestWith(control, FunctionName, { ZipFile, CodeSha256 }),
   )
-  // Publishes exactly the revision that was found: Lambda refuses if it has changed.
+  // Publishes exactly the revision that was read: Lambda refuses if it has changed.
   const { RevisionId } = latest
   const published = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
@@ -157,7 +156,7 @@ async function latestWith(
 const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
   new TargetError(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
 
-/** Removes versions of updates that are not rollback targets. The next update removes any leftovers. */
+/** Removes versions of updates that are not rollback targets. If this fails, the next update removes them. */
 export async function pruneVersions(
   control: AliasControl,
   name: string,

@@ -53,7 +53,7 @@ export interface UpdateTarget {
    * first with `isBack`, when returning to an older release.
    */
   shift: (release: InstalledRelease, share: TrafficPercent, isBack?: boolean) => Promise<void>
-  /** The release serves alone for good. Keeps `before` for a rollback without a fetch, and removes all others. */
+  /** The release serves alone permanently. Keeps `before` for a rollback without a fetch, and removes all others. */
   commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
   /** Only `before` serves, as if no release had been staged. */
   revert: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
