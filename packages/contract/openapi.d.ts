@@ -2642,7 +2642,7 @@ export interface components {
             data: string;
         };
         DashboardLayout: {
-            layout: components["schemas"]["WidgetPlacement"][];
+            layout: components["schemas"]["WidgetPlacementOutput"][];
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2651,6 +2651,34 @@ export interface components {
             updatedAt: string;
         };
         WidgetPlacement: {
+            /** @example cluster-health */
+            widgetId: string;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            x: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            y: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            w: number;
+            /**
+             * Format: int32
+             * @description Cells of the dashboard grid
+             * @example 4
+             */
+            h: number;
+        };
+        WidgetPlacementOutput: {
             /** @example cluster-health */
             widgetId: string;
             /**
@@ -3167,7 +3195,7 @@ export interface components {
             groupMemberAttribute?: string;
             displayName: string;
             enabled: boolean;
-            roleMappings: components["schemas"]["RoleMapping"][];
+            roleMappings: components["schemas"]["RoleMappingOutput"][];
             /** @enum {string} */
             defaultRole: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
             /** @description Register this URI with the provider */
@@ -3182,6 +3210,17 @@ export interface components {
          *     }
          */
         RoleMapping: {
+            group: string;
+            /** @enum {string} */
+            role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+        };
+        /**
+         * @example {
+         *       "group": "platform-operators",
+         *       "role": "Operator"
+         *     }
+         */
+        RoleMappingOutput: {
             group: string;
             /** @enum {string} */
             role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";

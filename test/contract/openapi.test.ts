@@ -36,6 +36,14 @@ test('every string, array and integer has bounds', () => {
   expect(schemasOf(document).filter(isUnbounded)).toEqual([])
 })
 
+test('objects of responses have no additional properties, also in components that requests use', () => {
+  const { schemas } = document.components
+  for (const name of ['DashboardLayout', 'WidgetPlacementOutput', 'IdentityProvider', 'RoleMappingOutput'])
+    expect(schemas[name], name).toMatchObject({ additionalProperties: false })
+  expect(schemas['DashboardLayout']?.properties?.['layout']?.items?.$ref).toMatch(/\/WidgetPlacementOutput$/)
+  expect(schemas['IdentityProvider']?.properties?.['roleMappings']?.items?.$ref).toMatch(/\/RoleMappingOutput$/)
+})
+
 test('no pattern has flags and no component is nullable, because the generator prints both incorrectly', () => {
   const { schemas } = document.components
   expect(schemasOf(document).filter(([, { pattern }]) => pattern && /\/[a-z]+$/.test(pattern))).toEqual([])

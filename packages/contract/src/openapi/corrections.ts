@@ -18,18 +18,34 @@ function correctInteger(schema: Schema): Schema {
 const close = (schema: Schema): Schema =>
   schema['properties'] === undefined ? schema : { additionalProperties: false, ...schema }
 
-const values = new Set(['example', 'default', 'enum'])
+const literals = new Set(['example', 'default', 'enum'])
 
-function corrected(value: unknown, isResponse: boolean, isMap = false): unknown {
-  if (Array.isArray(value)) return value.map((each) => corrected(each, isResponse))
+/** Options of `corrected`: `shared` are the names of the components that both requests and responses use. */
+interface Position {
+  shared: ReadonlySet<string>
+  isResponse: boolean
+  /** Whether the object maps names to schemas, and is not a schema itself. */
+  isMap?: boolean
+}
+
+const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
+
+function corrected(value: unknown, position: Position): unknown {
+  const { shared, isResponse, isMap = false } = position
+  if (Array.isArray(value)) return value.map((item) => corrected(item, { shared, isResponse }))
   if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).map(([name, member]) => [
-    name,
-    values.has(name) && !isMap ? member : corrected(member, isResponse || name === 'responses', name === 'properties'),
-  ])
+  const members = Object.entries(value).map(([name, member]) => [name, correctedMember(name, member, position)])
   const schema = Object.fromEntries(members)
   if (isMap) return schema
   return isResponse ? close(correctInteger(schema)) : correctInteger(schema)
+}
+
+function correctedMember(name: string, member: unknown, { shared, isResponse, isMap = false }: Position): unknown {
+  if (literals.has(name) && !isMap) return member
+  if (name === '$ref' && typeof member === 'string') {
+    return isResponse && shared.has(nameOf(member)) ? `${member}Output` : member
+  }
+  return corrected(member, { shared, isResponse: isResponse || name === 'responses', isMap: name === 'properties' })
 }
 
 // Names of all components that a part of the document references, directly or indirectly.
@@ -41,24 +57,30 @@ function componentsOf(part: unknown, schemas: Record<string, unknown>, found = n
 }
 
 /**
- * Corrects the document of `@hono/zod-openapi` 1. Schemas avoid three other defects of `@asteasolutions/zod-to-openapi`
- * 9: it prints the flags of a pattern, makes a component with `.nullable()` nullable everywhere (issue 258; use
- * `z.union`), and loses the reference to a component in a wrapper with metadata (issue 376).
+ * Corrects the document of `@hono/zod-openapi` 1. A component that both requests and responses use gets a closed copy
+ * for responses, `<name>Output`. Schemas avoid three other defects of `@asteasolutions/zod-to-openapi` 9: it prints the
+ * flags of a pattern, makes a component with `.nullable()` nullable everywhere (issue 258; use `z.union`), and loses the
+ * reference to a component in a wrapper with metadata (issue 376).
  */
 export function correct({ paths = {}, components = {}, ...document }: ReturnType<OpenAPIHono['getOpenAPI31Document']>) {
   const schemas = components.schemas ?? {}
-  const operations = Object.values(paths).flatMap(({ post, put, patch }) => [post, put, patch])
+  const operations = Object.values(paths).flatMap((path) => [path.get, path.post, path.put, path.patch, path.delete])
   const requested = componentsOf(
     operations.map((operation) => operation?.requestBody),
     schemas,
   )
-  const correctedSchemas = Object.entries(schemas).map(([name, schema]) => [
-    name,
-    corrected(schema, !requested.has(name)),
+  const returned = componentsOf(
+    operations.map((operation) => operation?.responses),
+    schemas,
+  )
+  const shared = requested.intersection(returned)
+  const correctedSchemas = Object.entries(schemas).flatMap(([name, schema]) => [
+    [name, corrected(schema, { shared, isResponse: !requested.has(name) })],
+    ...(shared.has(name) ? [[`${name}Output`, corrected(schema, { shared, isResponse: true })]] : []),
   ])
   return {
     ...document,
-    paths: corrected(paths, false),
+    paths: corrected(paths, { shared, isResponse: false }),
     components: { ...components, schemas: Object.fromEntries(correctedSchemas) },
   }
 }
