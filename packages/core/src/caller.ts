@@ -1,29 +1,25 @@
 import { type Permission } from '@platform/contract/permission'
 
-/** The first argument of every use case that acts for a user. */
 export interface Caller {
   kind: 'user'
   userId: string
   organisationId: string
   /** Empty if the request has an API token. */
   sessionId: string
-  /** Set if the request has an API token. */
   tokenId?: string
   permissions: ReadonlySet<Permission>
-  /** The IP address of the client. */
   address?: string
-  /** Set if the request has an `Idempotency-Key`. */
+  /** Set if the request has an `Idempotency-Key` header. */
   idempotency?: IdempotentRequest
 }
 
-/** The transaction of the change stores the response, which repeats of the request then receive. */
+/** A request with an `Idempotency-Key`. Repeats receive the response that the first request's transaction stored. */
 export interface IdempotentRequest {
   /** The caller's organisation, even if the use case changes another one. */
   organisationId: string
   key: string
   /** A hash of the request; detects a different request with the same key. */
   fingerprint: string
-  /** The HTTP status of the stored response. */
   status: number
   isStored?: true
 }
@@ -33,7 +29,7 @@ export interface RelayCaller {
   relayId: string
   organisationId: string
   clusterId: string
-  /** The unique id of the request's token. Every use case consumes it, so that requests cannot be replayed. */
+  /** Every use case consumes this id of the request's token, so that requests cannot be replayed. */
   tokenId: string
   issuedAtMs: number
 }
@@ -53,7 +49,6 @@ export const system = (organisationId: string, address?: string): System => ({
   ...(address !== undefined && { address }),
 })
 
-/** Identifies the sender for rate limits and logs. */
 export interface Origin {
   address: string
 }

@@ -14,7 +14,7 @@ export const iso = (ms: number): string => new Date(ms).toISOString()
 
 export const optionalTimestamp = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: iso(ms) })
 
-/** Future times, which occur after the clock was set back, return false. */
+/** Returns false for future times, which occur after the clock was set back. */
 export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
 export const shiftClock = (ms: number): void => {

@@ -26,7 +26,6 @@ export class PlatformError extends Error {
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
-/** Nothing was changed, so the caller may retry. */
 export const storeContention = (): PlatformError =>
   new PlatformError(
     'database_unavailable',

@@ -29,10 +29,9 @@ export function timeOf(id: string): number {
 
 const lastTenBits = (id: string): number => alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
 
-/** At most ten bits. */
+/** `bits` is at most ten. */
 export const lowBits = (id: string, bits: number): number => lastTenBits(id) % 2 ** bits
 
-/** At most ten bits. */
 export const withLowBits = (id: string, bits: number, value: number): string =>
   id.slice(0, -2) + base32(BigInt(lastTenBits(id) - lowBits(id, bits) + value), 2)
 
@@ -46,10 +45,10 @@ export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 export const newNonce = (): string => randomBytes(6).toString('base64url')
 
-/** Returns hex. Tokens have 256 bits of entropy, so this hash is sufficient to store them. */
+/** Returns hex. Plain hashing suffices for tokens, because they have 256 bits of entropy. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
-/** In [0, 1), for jitter only. */
+/** Only for jitter, because it is predictable. */
 export const jitter = (): number => Math.random()
 
 /** Sorts after every id created before `timeMs` and before every later one. */

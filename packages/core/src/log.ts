@@ -14,7 +14,6 @@ interface Trace extends LogFields {
 
 const storage = new AsyncLocalStorage<Trace>()
 
-/** All log lines of `work` contain the trace's fields. */
 export const withTrace = <Result>(trace: Trace, work: () => Result): Result => storage.run({ ...trace }, work)
 
 export const addLogFields = (fields: LogFields): void => {

@@ -118,7 +118,7 @@ async function recordFailure({ username, credential, address }: Attempt): Promis
     writes: [],
     audit: { action: 'session.refuse', resource: userId, detail: 'Wrong password' },
     events: [{ name: 'user.sign_in_failed', subject: userId, data: { userId, username } }],
-    // Saves a message: the organisation's next message or the sweep starts the projections.
+    // A message is not needed: the organisation's next message or the sweep starts the projections.
     isEnqueued: true,
   })
 }

@@ -19,7 +19,7 @@ export interface CurrentRights {
 
 /**
  * Throws `unauthenticated` if the user, its session or its identity provider is no longer valid, and `forbidden` if the
- * caller lacks one of `permissions`. Also reads `itemKeys`, at most 98.
+ * caller lacks one of `permissions`. Also reads up to 98 further items.
  */
 export async function reauthorize(
   caller: Caller,

@@ -42,7 +42,6 @@ async function tryCreate(
     orThrow(credentialWrite, 'username_taken'),
     insertWrite(usersOf(organisationId), head, createdAtMs),
     ...administratorCountWrites(user, [], roles),
-    // The administrator's organisation gets an audit entry as well.
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
   const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]

@@ -33,7 +33,6 @@ const hash = (queueKey: string, password: string, parameters: Parameters): Promi
 const format = (salt: Buffer, tag: Buffer): string =>
   ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
 
-/** Uses about 30 ms of one core. */
 export async function hashPassword(password: string, queueKey: string): Promise<string> {
   const nonce = randomBytes(16)
   return format(nonce, await hash(queueKey, password, { nonce, memory: memoryKiB, passes, parallelism: lanes }))

@@ -8,7 +8,7 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
-/** The filter itself is free-form, so it is stored as JSON text. */
+/** The content of a filter is free-form, so it is stored as JSON text. */
 
 const FilterRecord = z.object({ sk: z.string(), name: z.string(), context: z.string(), filter: z.string() })
 const Filter = z.record(z.string(), z.unknown())

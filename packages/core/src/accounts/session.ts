@@ -186,7 +186,6 @@ async function endDisabledSession(
   throw platformError('invalid_refresh_token')
 }
 
-/** The write fails if the session has already ended or expired. */
 function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
@@ -194,7 +193,6 @@ function revokeSessionWrite(sessionId: string, condition: Condition = {}): Write
   return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isNotRevoked, ...condition })
 }
 
-/** The access token stays valid until it expires. */
 export async function signOut(caller: Caller): Promise<void> {
   if (caller.sessionId === '') return
   const { sessionId } = caller
@@ -204,7 +202,6 @@ export async function signOut(caller: Caller): Promise<void> {
   })
 }
 
-/** Also accepts a used or expired refresh token. */
 export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
   const match = await findByToken(refreshToken)
   if (match === undefined) return

@@ -26,7 +26,7 @@ const User = z.object({
    */
   subjectHash: z.string().optional(),
   createdAtMs: z.number(),
-  /** Incremented by every change that must not overwrite a concurrent one. */
+  /** Incremented by every change that depends on the record's current values. */
   version: z.number().default(0),
   /** Sessions of earlier epochs have ended, except `keptSessionId`. */
   epoch: z.number().default(0),
@@ -37,7 +37,6 @@ export type User = z.infer<typeof User>
 
 export const parseUser = (item: Item): User => User.parse(item)
 
-/** Records without a version have version 0. */
 export const userUnchanged = ({ version }: User): Condition => ({ version: unchanged(version || undefined) })
 
 export const usersOf = (organisationId: string): OffsetList => ({
@@ -48,7 +47,6 @@ export const usersOf = (organisationId: string): OffsetList => ({
 
 export const isLocal = ({ authProvider }: Pick<User, 'authProvider'>): boolean => authProvider === 'local'
 
-/** The second write fails if the username is taken. */
 export const createUserWrites = (user: z.input<typeof User>, passwordHash?: string): [WriteItem, WriteItem] => [
   create(keys.user(user.organisationId, user.id), { ...user, version: 1 }),
   createCredential(user, passwordHash),
@@ -80,7 +78,6 @@ export const view = (
   permissions,
 })
 
-/** An API token may have fewer permissions than its user. */
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')

@@ -11,8 +11,6 @@ import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
 
-/** Audit entries are never changed or removed. */
-
 /** The entry joins the hash chain when a projection processes the outbox record. */
 export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {
   await commit(caller, { writes: [], response: null, audit: { action, resource, detail, isExtra: true } })
@@ -82,10 +80,7 @@ async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSiz
 
 const probesPerCall = 100
 
-/**
- * Counts the entries older than a time among the first `entryCount`. Times ascend along the chain, so each iteration
- * narrows the range to a hundredth.
- */
+/** Times ascend along the chain, so each iteration narrows the range to a hundredth. */
 async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
   let [low, end] = [0, high]
   while (low < end) {

@@ -5,10 +5,9 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 
-/** A query returns at most 1 MB and a function response 6 MB. */
+/** Keeps a page below 1 MB, the limit of a query, and 6 MB, the limit of a function's response. */
 const entriesPerPart = 1000
 
-/** `after` is the number of the last entry of the previous page. */
 export interface ExportQuery {
   format: (typeof auditFormats)[number]
   after: number
@@ -31,7 +30,7 @@ export async function exportPage(
   return { text, next: last < head.seq ? last : undefined }
 }
 
-/** In column order, following RFC 4180. */
+/** In column order (RFC 4180). */
 const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
   seq: ({ seq }) => String(seq),
   id: ({ id }) => id,

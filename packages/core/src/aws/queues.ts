@@ -7,7 +7,6 @@ import { awsTimeouts } from './sdk.ts'
 
 const client = new SQSClient({ maxAttempts: 2, requestHandler: awsTimeouts })
 
-/** The sweep enqueues unprocessed work again after this delay. */
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
 export interface JobReference {

@@ -51,7 +51,6 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
   }
 }
 
-/** Returns false, without a change, if the secret exists. */
 export const createSecret = (name: string, value: string): Promise<boolean> =>
   // The SDK retries a lost response with the same request token, so the creator still gets true.
   isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
@@ -74,7 +73,6 @@ export async function deleteSecret(name: string): Promise<void> {
   }
 }
 
-/** Missing secrets are rethrown, because callers handle them; other errors become `database_unavailable`. */
 function rethrowMissing(error: unknown): never {
   throw error instanceof ResourceNotFoundException ? error : unavailable(error)
 }

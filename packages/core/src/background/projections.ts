@@ -21,7 +21,7 @@ export const projections: readonly Projection[] = [
   webhookProjection,
 ]
 
-/** If another worker holds the lease, that worker runs the projections again before it releases the lease. */
+/** If another worker holds the lease, that worker runs the projections again before it releases it. */
 export const projectOrganisation = singleFlight(
   (organisationId) => withLease(organisationId, (endMs) => runProjections(organisationId, projections, endMs)),
   enqueueProjections,

@@ -23,7 +23,6 @@ export const clustersOf = (organisationId: string): OffsetList => ({
 export interface ClusterQuery {
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
-  /** Case-insensitive part of the name; empty matches all. */
   search?: string | undefined
   /** At most 100 comma-separated ids. */
   ids?: string | undefined
@@ -39,8 +38,8 @@ export interface ClusterPage {
 }
 
 /**
- * Up to this number of clusters, a filter reads all records and is exact. Beyond it, a filter uses an index with the
- * status that a heartbeat or sweep stored last.
+ * Up to this number of clusters, a filter reads all records and is exact. Beyond it, a filter uses indexes, which
+ * contain the status that a heartbeat or sweep stored last.
  */
 const exactFilterLimit = 1000
 /** A search covers only this number of newest clusters, to limit its cost. */

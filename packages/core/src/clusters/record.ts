@@ -18,9 +18,8 @@ const StoredCluster = z.object({
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  /** As last stored by a heartbeat or the sweep, for indexes and counts. */
+  /** As last stored by a heartbeat or the sweep; used by indexes and counts. */
   status: z.enum(clusterStatuses),
-  /** Set until the token is used. */
   enrollmentId: z.string().optional(),
   relayId: z.string().optional(),
   relayName: z.string().default(''),
@@ -39,11 +38,10 @@ const StoredCluster = z.object({
   /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
   duesk: z.string().optional(),
-  /** Number of Queued or Running jobs. */
+  /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),
-  /** Number of jobs in the inbox. */
   waitingJobs: z.number().default(0),
-  /** Number of all jobs, including finished ones. */
+  /** Includes finished jobs. */
   jobs: z.number().default(0),
 })
 
@@ -84,7 +82,7 @@ export function countByStatus(item: Item | undefined): ClusterCounts {
   return { Healthy: sum('Healthy'), Degraded: sum('Degraded'), Pending: sum('Pending'), Offline: sum('Offline') }
 }
 
-/** Belongs into the transaction that changes the status. The revision lets readers order snapshots of the counts. */
+/** Use it in the transaction that changes the status. The revision lets readers order snapshots of the counts. */
 export const statusCountWrite = (
   record: Pick<ClusterRecord, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,

@@ -11,7 +11,6 @@ import { decompress } from '../lib/compression.ts'
  * lookup, and a removal fails if a batch was accepted since the open batches were read.
  */
 const RemovalGuard = z.object({
-  /** Incremented by every accepted batch and every removed cluster. */
   version: z.number().default(0),
   removals: z.number().default(0),
   lastRemovalAtMs: z.number().default(0),
@@ -26,7 +25,7 @@ export const parseRemovalGuard = (item: Item | undefined): RemovalGuard => Remov
 /** A read that started before a removal ends within this time, including clock skew. */
 const staleReadMs = 60_000
 
-/** If true, a cluster read together with the guard cannot have been removed since. */
+/** If true, a cluster that was read together with the guard has not been removed. */
 export const isGuardCurrent = ({ lastRemovalAtMs }: RemovalGuard): boolean => lastRemovalAtMs + staleReadMs < now()
 
 /** The write fails if a cluster was removed since the guard was read. */
@@ -37,7 +36,7 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
     { removals: unchanged(removals || undefined) },
   )
 
-/** Call only after all jobs of the batch are stored and counted. */
+/** Use it only after all jobs of the batch are stored and counted. */
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 

@@ -3,12 +3,12 @@ import { sha256 } from '../id.ts'
 import * as keys from '../db/keys.ts'
 import { create, orThrow } from '../db/table.ts'
 
-/** Replay protection: every signed relay request is accepted once. */
+/** Every signed relay request is accepted only once. */
 
-/** Older tokens are rejected by age. Includes clock skew. */
+/** Requests older than this are rejected by their age, even with clock skew. */
 const retentionSeconds = 130
 
-/** Belongs into the transaction of the request's change, which fails on a replay. */
+/** Use it in the transaction of the request's change, which then fails on a replay. */
 export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
   orThrow(create(keys.relayRequest(relayId, tokenId), { ttl: expiryOf(issuedAtMs) }), 'unauthenticated')
 
@@ -23,7 +23,6 @@ const expiryOf = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + 
 const maxTokens = 32
 const hashDigits = 10
 
-/** Returns undefined for a replay. */
 export function consumeHeartbeatNonce(
   storedTokens: string,
   { tokenId, issuedAtMs }: RelayCaller,

@@ -36,7 +36,10 @@ export function relayStatus(presence: Presence, nowMs: number, intervalSeconds: 
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
-/** Undefined keeps the scheduled check. The extra 3.5 intervals let only every fourth heartbeat write to the index. */
+/**
+ * Returns undefined to keep the scheduled check. The extra 3.5 intervals let only every fourth heartbeat write to the
+ * index.
+ */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
   scheduledMs: number,
@@ -47,7 +50,6 @@ export function nextCheckAfterHeartbeat(
   return isLateEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds
 }
 
-/** Undefined if only a heartbeat can change the status. */
 export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalSeconds: number): number | undefined {
   if (presence.relayId === undefined || presence.saidGoodbye) return undefined
   const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)

@@ -38,7 +38,7 @@ function visibleItems(organisationId: string, clusterId: string): Promise<Item[]
   return queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
 }
 
-/** Returns false if the limit of 1,000 entries was reached and some may remain. */
+/** Returns false if entries may remain after the limit of 1,000. */
 export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
   for (let round = 0; round < 20; round++) {

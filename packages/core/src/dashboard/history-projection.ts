@@ -7,14 +7,14 @@ import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * Data of the portal's charts: one small item per 15 minutes with activity. Jobs are counted when their outbox records
- * are projected, so purged jobs remain counted. Clusters are a snapshot of the status counts at the last projection of
- * the interval.
+ * Stores the data of the portal's charts in one small item per 15 minutes with activity. Jobs are counted when their
+ * outbox records are projected, so purged jobs remain counted. Clusters are a snapshot of the status counts at the last
+ * projection of the interval.
  */
 export const historyProjection: Projection = { name: 'history', beforeCommit, writes }
 
 export const bucketMs = 15 * 60_000
-/** The longest range of a request plus a day. */
+/** A day longer than the longest range of a request. */
 const retentionSeconds = 31 * 86_400
 
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
@@ -55,7 +55,6 @@ const endCounters: Partial<Record<JobStatus, string>> = {
   Cancelled: 'cancelled',
 }
 
-/** Most record sets fall into a single bucket. */
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const buckets = new Map<number, Record<string, number>>()
   for (const { atMs, transitions } of records) {

@@ -7,9 +7,7 @@ import * as keys from '../db/keys.ts'
 import { get, type Item, query, queryAll } from '../db/table.ts'
 import { bucketMs } from './history-projection.ts'
 
-/** `history-projection.ts` writes these items. */
-
-/** Each is a multiple of a bucket. */
+/** Multiples of the bucket length. */
 const intervalMinutes = [15, 30, 60, 120, 240] as const
 
 interface Intervals {

@@ -1,4 +1,4 @@
-/** Only this file builds DynamoDB expressions. */
+/** No other file builds DynamoDB expressions. */
 
 export type AttributeCondition =
   | { is: unknown }

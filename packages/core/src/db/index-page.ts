@@ -22,7 +22,6 @@ const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: Strin
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-/** The first page is 1. */
 export interface Page {
   page: number
   pageSize: number
@@ -44,7 +43,7 @@ export interface KeyPage {
   totalCount: number
 }
 
-/** Pages that end at or before this offset are read from the newest key, concurrently with the total. */
+/** Up to this offset, a page is read from the newest key, concurrently with the total. */
 const directOffsets = 1000
 
 /** Newest first. The total may lag, so it is corrected if the index has fewer or more keys. */

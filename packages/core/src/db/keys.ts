@@ -21,10 +21,9 @@ export const fold = (name: string): string => name.normalize('NFC').toLowerCase(
 /** Setup state, the hash of the initial admin token, and the number of API starts. */
 export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
-/** Public keys of access tokens. */
 export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 
-/** Ascending by creation time. */
+/** Sorted by creation time. */
 export const organisation = (organisationId: string): Key => ({ pk: 'ORGANISATIONS', sk: organisationId })
 export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME#${fold(name)}`, sk: 'NAME' })
 export const organisationOffsets = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-OFFSETS' })
@@ -94,7 +93,6 @@ export const idempotencyRecord = (organisationId: string, hash: string): Key => 
   sk: 'RESPONSE',
 })
 
-/** The number of local platform administrators. */
 export const administrators = (): Key => ({ pk: 'PLATFORM', sk: 'ADMINISTRATORS' })
 
 export const user = (organisationId: string, userId: string): Key => ({
@@ -160,7 +158,7 @@ export const cluster = (organisationId: string, clusterId: string): Key => ({
 })
 export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 
-/** The offset index, which lets a list read any page without the pages before it. */
+/** An offset index, which lets a list read any page without the preceding ones. */
 export const clusterOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-OFFSETS' })
 /** Clusters per type and status, for totals of filtered lists. */
 export const clusterStatusCounts = (organisationId: string): Key => ({
@@ -172,7 +170,6 @@ export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME#${fold(name)}`,
   sk: 'NAME',
 })
-/** One item with all nodes of a cluster. */
 export const nodes = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#NODES`,
   sk: clusterId,
@@ -184,7 +181,6 @@ export const clusterPurge = (clusterId: string): Key => ({ pk: `PURGE#${clusterI
 /** Marks a removed user whose preferences must be purged once its access tokens have expired. */
 export const userPurge = (userId: string): Key => ({ pk: `PURGE#${userId}`, sk: 'USER' })
 
-/** Expires. */
 export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${enrollmentId}`, sk: 'ENROLLMENT' })
 
 /** The relay's public key and cluster. Never changed: the cluster's record names the current relay. */
@@ -224,7 +220,7 @@ export const webhookDeliveries = (organisationId: string, webhookId: string): st
 /** Jobs that wait for a cluster's relay, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
-/** Shares its partition with the job's payload, result and output, which is sorted by byte offset. */
+/** Shares its partition with the job's payload, result and output. Output is sorted by byte offset. */
 export const job = (organisationId: string, jobId: string): Key => ({
   pk: `ORG#${organisationId}#JOB#${jobId}`,
   sk: 'JOB',
@@ -320,7 +316,7 @@ export const identityProviderCount = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'IDENTITY-PROVIDER-COUNT',
 })
-/** A secret that may exist in Secrets Manager and must be deleted. */
+/** Marks a secret that may exist in Secrets Manager and must be deleted. */
 export const orphanedSecret = (name: string): Key => ({ pk: `SECRET#${name}`, sk: 'ORPHANED-SECRET' })
 /** Contains the subject's hash, because a subject may have any length. */
 export const externalIdentity = (providerId: string, subjectHash: string): Key => ({
@@ -355,7 +351,7 @@ export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
 
-/** 0 without a sort key. */
+/** Returns 0 if the item is not due. */
 export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
@@ -366,6 +362,6 @@ export const clusterIndexKeys = (organisationId: string, type: string, status: s
   gsi3pk: clusterPartition(organisationId, { type, status }),
 })
 
-/** Short, because each cluster record contains three of them. */
+/** Kept short, because each cluster record contains three of these values. */
 export const clusterPartition = (organisationId: string, filter: { type?: string; status?: string }): string =>
   [organisationId, filter.type, filter.status].filter((part) => part !== undefined).join('#')

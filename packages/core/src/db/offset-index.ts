@@ -59,8 +59,8 @@ function entryOf(index: OffsetIndex, timeMs: number): number {
 }
 
 /**
- * Returns where to read after the `offset` newest records: read records older than `beforeMs` (all if undefined),
- * newest first, and skip `skip` of them. Undefined if the list is shorter.
+ * Returns undefined if the list has at most `offset` records. Otherwise the caller reads records older than `beforeMs`
+ * (all if undefined), newest first, and skips the first `skip`.
  */
 export function seekOffset(
   index: OffsetIndex,

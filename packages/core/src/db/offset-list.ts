@@ -49,7 +49,6 @@ const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHea
     version === 0 ? { pk: { absent: true } } : { version: { is: version } },
   )
 
-/** Replaces any existing head. */
 export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem =>
   replace(head, { total: 1, ranks: withRecord(emptyOffsets(), timeMs), lastTimeMs: timeMs, version: 1 })
 

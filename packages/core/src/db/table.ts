@@ -56,7 +56,7 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
 
 export type Item = Record<string, unknown>
 
-/** `errorCode` is thrown if the condition fails. */
+/** `errorCode` is thrown if the write's condition fails. */
 export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
   errorCode?: ErrorCode
@@ -127,7 +127,6 @@ export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = In
   return items
 }
 
-/** Does not transfer the items. */
 export async function count(range: Range): Promise<number> {
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let total = 0
@@ -196,7 +195,6 @@ export const create = (key: Key, item: Item): WriteItem => replace(key, item, { 
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
   write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
 })
-/** Fails if the item does not exist. */
 export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
 export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
@@ -205,14 +203,13 @@ export const upsert = (key: Key, change: Change, condition: Condition = {}): Wri
 export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
   write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
 })
-/** Fails the transaction if the condition does not hold. */
 export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
 })
 
 export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })
 
-/** Writes without conditions and in any order; safe to repeat. */
+/** Has no conditions and no order, so it is safe to repeat. */
 export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {

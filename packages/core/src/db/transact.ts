@@ -5,7 +5,7 @@ import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { storeContention, platformError } from '../error.ts'
 import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
-/** Describes the first failed condition. `item` is the existing item, if any. */
+/** `item` is the existing item, if any. */
 export interface ConditionFailure {
   index: number
   item: Item | undefined

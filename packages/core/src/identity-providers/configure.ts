@@ -107,7 +107,6 @@ function newRecord(
   }
 }
 
-/** Returns undefined if the provider was changed concurrently. */
 async function tryCommit(
   caller: Caller,
   before: ProviderRecord | undefined,

@@ -81,7 +81,6 @@ const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined
 const isIssuer = (provider: ProviderRecord, iss: string): boolean =>
   URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(provider)).href
 
-/** Error codes that providers send for a denial. */
 const denials = new Set(['access_denied', 'permission_denied'])
 
 const failed = (error: ConsentError): ConsentOutcome => ({ consent: 'error', error })
@@ -104,7 +103,6 @@ function outcomeOf(
 
 const consents = { granted: 'Granted', denied: 'Denied' } as const
 
-/** Returns false if the provider was changed concurrently. */
 async function storeOutcome(
   { actor, provider, consumeWrites }: ConsentContext,
   outcome: ConsentOutcome,

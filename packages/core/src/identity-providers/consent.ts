@@ -13,8 +13,6 @@ import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
-/** `consent-callback.ts` handles the response. */
-
 const requestMs = 10 * 60_000
 
 /** The returned URL is valid for ten minutes and one response. */

@@ -142,7 +142,6 @@ function createUser(
   }
 }
 
-/** Writes nothing if the provider reports the same values. */
 function updateUser(user: User, provider: ProviderRecord, identity: ExternalIdentity): ResolvedUser {
   const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
   const isUnchanged = email === user.email && roles.join() === user.roles.join()
@@ -170,7 +169,6 @@ function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }
 
 const Email = z.email().max(254)
 
-/** Empty if the address is invalid. */
 const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email).success ? email : '')
 
 /** The provider's name if it is valid, then names with a hash of provider and subject. */

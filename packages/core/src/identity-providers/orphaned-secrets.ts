@@ -32,7 +32,6 @@ async function deleteOrphan(name: string): Promise<void> {
   await transact([remove(keys.orphanedSecret(name))])
 }
 
-/** The sweep retries after an error. */
 export async function deleteOrphanQuietly(name: string): Promise<void> {
   try {
     await deleteOrphan(name)

@@ -22,8 +22,8 @@ export async function enabledProviders(type?: ProviderType): Promise<ProviderRec
 }
 
 /**
- * Empty if the secret was lost. If it is missing, reads the record again, because a concurrent change may have replaced
- * it.
+ * If the secret is missing, reads the record again, because a concurrent change may have replaced it. Returns an empty
+ * object if the secret was lost.
  */
 export async function secretOf({ id, secretName }: ProviderRecord): Promise<ProviderSecret> {
   const text = await readSecret(secretName)

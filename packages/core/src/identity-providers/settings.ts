@@ -12,7 +12,6 @@ interface TypeSpec {
   /** Settings that identify the provider. */
   location: readonly SettingName[]
   secret: keyof ProviderSecret
-  /** Optional settings with their defaults. */
   defaults: { [Name in SettingName]?: ProviderSettings[Name] | undefined }
 }
 
@@ -53,11 +52,10 @@ const typeSpecs: Record<ProviderType, TypeSpec> = {
 
 export interface Configuration {
   settings: ProviderSettings
-  /** Identifies the provider within its type; undefined if one of the settings is missing. */
+  /** Identifies the provider within its type. Undefined if one of these settings is missing. */
   location: string | undefined
   /** The kind of secret that the type needs. */
   secretField: keyof ProviderSecret
-  /** Undefined if the request omits the secret. */
   secret: ProviderSecret | undefined
   errors: ErrorDetail[]
 }
@@ -82,7 +80,6 @@ export function parseConfiguration(request: ProviderRequest): Configuration {
   }
 }
 
-/** Drops settings of other types. */
 function settingsOf({ mandatory, defaults }: TypeSpec, request: ProviderRequest): ProviderSettings {
   const known = new Set<string>([...mandatory, ...Object.keys(defaults)])
   const entries = Object.entries({ ...defaults, ...request }).filter(

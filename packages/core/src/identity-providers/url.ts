@@ -17,8 +17,8 @@ export const fieldError = (field: string, code: string, message: string): ErrorD
 })
 
 /**
- * Plain http requires an entry in `PLAT_OUTBOUND_ALLOW`. Throws `url_not_allowed` for private addresses and those with
- * credentials.
+ * Plain http requires an entry in `PLAT_OUTBOUND_ALLOW`. Throws `url_not_allowed` for private addresses and for URLs
+ * with credentials.
  */
 export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
   const url = parsePublicUrl(address)
@@ -32,7 +32,7 @@ export function httpAddressErrors(field: string, address: string): ErrorDetail[]
 
 const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 
-/** Returns scheme, host and port; undefined if invalid. Throws `url_not_allowed` as `httpAddressErrors` does. */
+/** Returns scheme, host and port, or undefined if invalid. Throws the same errors as `httpAddressErrors`. */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
   const rest = pathname.replace(/^\/$/, '') + search + hash + username + password

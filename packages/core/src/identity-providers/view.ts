@@ -17,7 +17,7 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   return consent === undefined ? 'Configured' : consents[consent]
 }
 
-/** `portal` is the portal's public URL. */
+/** `portal` is the public URL of the portal. */
 export const providerView = (record: ProviderRecord, portal: string): Provider => ({
   id: record.id,
   type: record.type,

@@ -4,14 +4,14 @@ import { indexedKeys } from '../db/index-page.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
-/** With more organisations, the check assumes a running job. */
+/** With more organisations than this, the check assumes that a job is running. */
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** With as many candidates, the check assumes a running job. */
+/** If an organisation has this many candidates, the check assumes that a job is running. */
 const candidateLimit = 100
 
-/** Includes operations. Job totals select the organisations to check; they lag like all projections. */
+/** Includes operations. Selects organisations by their job totals, which lag like all projections. */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
   for (let count = 0; count < limit; count += pageSize) {

@@ -13,7 +13,6 @@ export const cancelConfirmMs = 60_000
 /** A transaction has at most 100 writes; a job needs up to three. */
 export const maxJobsPerTransaction = 32
 
-/** The time of the change, and the response to store for repeats of the request. */
 interface CancelContext {
   atMs?: number
   response?: unknown

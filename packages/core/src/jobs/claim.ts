@@ -16,13 +16,12 @@ import { signer } from '../signing/keys.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed } from './record.ts'
 
 /**
- * Time from the relay's last message about the job until its lease expires. At least the time after which a silent
- * cluster is Degraded.
+ * A lease expires this long after the relay's last message about the job, but not before a silent cluster is Degraded.
  */
 const leaseMs = Math.max(600_000, heartbeatTimeouts(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
 /** A heartbeat renews only leases older than this, so that most heartbeats write nothing. */
 const renewAfterMs = 150_000
-/** Time after a job's time limit until the platform ends it, if its relay has not. */
+/** The platform ends a job this long after its time limit if the relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200

@@ -12,9 +12,7 @@ import { finishWrites } from './complete.ts'
 import { resultWrite } from './result.ts'
 import { type JobRecord, effectsOfFinish } from './record.ts'
 
-/** Deadlines are the delivery timeout, the lease, the time limit and the confirmation of a cancellation. */
-
-/** Also enqueues a job again that was not dispatched, because its message may be lost. */
+/** Also enqueues undispatched jobs again, because their messages may be lost. */
 export async function enforceDeadline(job: JobRecord): Promise<void> {
   if (job.status === 'Queued') return checkQueued(job)
   if (job.status === 'Running') return checkRunning(job)

@@ -3,7 +3,6 @@
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** `offset` is in bytes. */
 export interface ByteRange {
   offset: number
   data: string
@@ -55,5 +54,5 @@ export function fitToResponse(text: string, maxBytes: number): string {
   return result
 }
 
-/** A function's response is JSON that contains the body as a JSON string, so a quote becomes four characters. */
+/** A function's response contains the body as a JSON string within JSON, so a quote becomes four characters. */
 const encodedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))

@@ -22,7 +22,7 @@ const attempts = 4
 const truncateEveryBytes = 131_072
 /** Even control characters, which take seven bytes each, fit into the response of a function. */
 const readChunkLimit = 10
-/** Polling starts with the first pause, which doubles up to the longest one. */
+/** The pause between two reads doubles up to the longest one. */
 const firstPauseMs = 250
 const longestPauseMs = 1000
 
@@ -68,7 +68,6 @@ async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, adde
   await removeAll({ pk, from, to })
 }
 
-/** Polls for up to `waitSeconds` while a running job has no new output. */
 export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
   const deadlineMs = now() + waitSeconds * 1000
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
@@ -97,7 +96,7 @@ const outputOfOperation = (operation: OperationRecord, offset: number): JobOutpu
   finished: isOperationTerminal(operation),
 })
 
-/** The first chunk is cut if the offset is inside it. */
+/** Cuts the first chunk if the offset is inside it. */
 async function readFrom(job: JobRecord, offset: number): Promise<OutputChunk[]> {
   const chunks = await readChunks(job, offset, readChunkLimit)
   if (chunks[0]?.offset === offset) return chunks

@@ -11,14 +11,12 @@ import { transitionOf } from '../outbox/record.ts'
 
 const PurgeMarker = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
-/** Time per cluster and sweep. */
+/** Limits the time that one cluster takes in a sweep. */
 const purgeTimeMs = 5000
 /** A cluster's jobs may appear in the index late, so a removed cluster is checked for at least this long. */
 const indexLagMs = 60_000
-/** Records that one transaction removes and subtracts from the totals. */
 const recordsPerTransaction = 50
 
-/** Number of jobs whose output and results are removed concurrently. */
 const concurrency = 10
 
 /** The next sweep continues an interrupted purge. */
@@ -51,7 +49,7 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
 /** Removes the record last, because the index lists a job until its record is removed. */
 async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
   for (let from = 0; from < jobKeys.length; from += concurrency) {
-    // The suffix excludes the job's own record from the range.
+    // The space excludes the job's own record from the range.
     await Promise.all(jobKeys.slice(from, from + concurrency).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
   }
   const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)

@@ -24,13 +24,12 @@ export const JobRecord = z.object({
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
   createdBy: z.string(),
-  /** A relay may claim the job until this time. */
   expiresAtMs: z.number(),
-  /** Set for jobs of a batch. */
+  /** Set only for jobs of a batch. */
   deliverWithinSeconds: z.number().optional(),
   /** Set until the batch releases the job. */
   isThrottled: z.literal(true).optional(),
-  /** The time when the job was put into its cluster's inbox. */
+  /** Set when the job is put into its cluster's inbox. */
   dispatchedAtMs: z.number().optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
@@ -38,11 +37,10 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** The idempotency key of the relay's claim. */
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   outputBytes: z.number().default(0),
-  /** A hash of the relay's report, to recognise its repetition. */
+  /** Hash of the relay's report, to recognise a repeated one. */
   completion: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })
@@ -96,7 +94,6 @@ export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode
   }
 }
 
-/** The job had no previous status. */
 export const effectsOfFailedCreation = (job: JobRecord, end: JobEnd) => ({
   ...effectsOfFinish(job, end),
   transitions: [transitionOf(job, undefined, end.status)],

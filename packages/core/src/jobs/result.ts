@@ -7,7 +7,7 @@ import { type Item, query, queryAll, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { fitToResponse, headBytes, retainedOutput, tailBytes } from './output-range.ts'
 
-/** The result item includes up to 32 KiB of output, so that reading a small job needs no further reads. */
+/** The result item includes up to 32 KiB of output, so that reading a small job takes no further reads. */
 
 const maxInlineBytes = 32_768
 /** Many small chunks need much more space than their text. */
@@ -15,8 +15,8 @@ const maxInlineChunks = 200
 const maxInlineJsonBytes = 100_000
 
 /**
- * Applies to the output of the job and to that of all nodes. A function response has at most 6 MB, and encoding makes
- * line breaks three times and control characters seven times as long.
+ * Limits the job's output and, separately, the output of all nodes. A function response has at most 6 MB, and encoding
+ * makes line breaks three times and control characters seven times as long.
  */
 const maxResponseBytes = 2_400_000
 
@@ -58,7 +58,6 @@ export async function readChunks(
   return Chunks.parse(await queryAll({ pk, from, to: `${to}~` }, limit))
 }
 
-/** The chunk that starts at or before `offset`. */
 export async function lastChunk({ organisationId, id }: JobRecord, offset: number): Promise<OutputChunk | undefined> {
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)

@@ -10,11 +10,10 @@ export const jobTotalsProjection: Projection = { name: 'job totals', writes }
 export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, Number(item?.[status] ?? 0))
 
-/** Excludes operations. */
 export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, countJobs(item, status) - Number(item?.[operationsOf(status)] ?? 0))
 
-/** Operations are part of the totals and are also counted separately. */
+/** The totals include operations, which are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {

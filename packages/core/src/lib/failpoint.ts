@@ -9,7 +9,7 @@ import { config } from '../config.ts'
 const [, armed, effect, nth] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []
 let hits = 0
 
-/** Belongs between two effects that a crash may separate. */
+/** Place a failpoint between two effects that a crash may separate. */
 export async function failpoint(name: string): Promise<void> {
   if (name !== armed || ++hits !== Number(nth ?? 1)) return
   if (effect === 'throw') throw new Error(`Failpoint ${name}`)

@@ -1,8 +1,8 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * The address as a key for rate limits. IPv6 addresses are cut to 64 bits, because one client controls at least that
- * range.
+ * Returns the address as a key for rate limits. IPv6 addresses are reduced to their first 64 bits, because a client
+ * usually controls that range.
  */
 export function ipNetworkOf(address: string): string {
   const [plain = ''] = address.split('%')

@@ -12,9 +12,8 @@ type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 export const metricUnits = {
   Requests: 'Count',
   RequestDuration: 'Milliseconds',
-  /** 5xx responses. Recorded for every request, so that the average is the error rate. */
+  /** Counts 5xx responses. Recorded for every request, so that the average is the error rate. */
   ServerErrors: 'Count',
-  /** 429 responses. */
   RateLimited: 'Count',
   MessagesProcessed: 'Count',
   MessagesFailed: 'Count',
@@ -23,25 +22,25 @@ export const metricUnits = {
   ScheduledRuns: 'Count',
   ScheduledRunFailures: 'Count',
   ScheduledRunDuration: 'Milliseconds',
-  /** Time by which the oldest due item of a sweep was overdue. */
+  /** How long the oldest due item of a sweep was overdue. */
   SweepDelay: 'Seconds',
-  /** Items that a sweep failed to process. */
   SweepFailures: 'Count',
   /** The age of the oldest projected record. */
   OutboxLag: 'Seconds',
-  /** Records that a projection could not process. */
   RecordsQuarantined: 'Count',
   SignInFailures: 'Count',
   /** Outbound calls without a response. */
   OutboundFailures: 'Count',
-  /** Failed webhook delivery attempts. */
   DeliveryFailures: 'Count',
 } as const satisfies Record<string, Unit>
 
 export type MetricName = keyof typeof metricUnits
 
 const namespace = 'Platform'
-/** A single dimension, because each combination of values is billed as a metric. All fields can be searched. */
+/**
+ * Only one dimension, because each combination of values is billed as a metric. Other fields can be searched in the
+ * log.
+ */
 const dimensions = [['Function']]
 
 type Values = Map<MetricName, number>
@@ -57,7 +56,6 @@ export function recordMetric(name: MetricName, value = 1): void {
   else values.set(name, metricUnits[name] === 'Count' ? previous + value : Math.max(previous, value))
 }
 
-/** Writes the line even on error. */
 export async function withMetrics<Result>(work: () => Promise<Result>): Promise<Result> {
   if (config.PLAT_METRICS === 'off') return work()
   const values: Values = new Map()

@@ -28,7 +28,7 @@ export const parseBody = <Schema extends z.ZodType>(
   under: readonly PropertyKey[] = [],
 ): z.output<Schema> => parsePart('body', schema, value, under)
 
-/** RFC 6901. */
+/** As defined in RFC 6901. */
 export const jsonPointer = (path: readonly PropertyKey[]): string =>
   path
     .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)

@@ -4,15 +4,13 @@ import { iconNames } from './icons.ts'
 import { isUnder } from './routes.ts'
 import { sdkRange } from './sdk-range.ts'
 
-/** Contains the manifest rules that the schema cannot express. */
-
 export interface ManifestProblem {
   path: readonly (string | number)[]
   code: string
   message: string
 }
 
-/** Used in paths of the API. */
+/** `catalog` is part of API paths. */
 const reservedId = 'catalog'
 
 /** Reserved for control requests of the platform. */

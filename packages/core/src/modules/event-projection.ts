@@ -13,7 +13,6 @@ import { isSubscribed } from '../webhooks/record.ts'
  * belong to the platform and receive events of all organisations.
  */
 
-/** Undelivered events expire after this time. */
 export const eventRetentionSeconds = 24 * 3600
 const cacheMs = 2000
 

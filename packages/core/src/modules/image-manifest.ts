@@ -36,7 +36,7 @@ export async function manifestOf(
 
 const noManifestMessage = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
 
-/** In order of precedence. */
+/** In the order of precedence. */
 function manifestPaths({ config: { config } }: Image): string[] {
   const { WorkingDir: folder = '' } = config
   return ['/module.json', ...(folder === '' ? [] : [`${folder}/module.json`])]

@@ -60,7 +60,6 @@ export async function installFromImage(
   })
 }
 
-/** An older version is rejected unless the caller requested it explicitly. */
 function rejectIfInstalled({ state, release }: ModuleRecord, version: string, isDefaultVersion: boolean): void {
   if (state !== 'Failed' && release.version === version) throw platformError('module_already_installed')
   if (isDefaultVersion && isNewer(release.version, version)) {

@@ -57,7 +57,6 @@ function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Iterates by level, because recursion could exhaust the stack. */
 function findLimitProblem(document: unknown): ManifestProblem | undefined {
   let level: unknown[] = [document]
   for (let depth = 0; level.length > 0; depth++) {

@@ -72,12 +72,10 @@ async function readRecords(moduleId: string): Promise<[ModuleRecord, ModuleHealt
   return [parseModule(item), health && parseHealth(health)]
 }
 
-/** Hides error texts that the caller may not read. */
 export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => ({
   items: (await list()).items.map((module) => redactFor(caller, module)),
 })
 
-/** Hides error texts that the caller may not read. */
 export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
   const [record, health] = await readRecords(moduleId)
   const { navSlots, backgroundJobs } = record.release.manifest.spec

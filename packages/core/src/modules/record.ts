@@ -16,7 +16,6 @@ export const Deployment = z.object({
   moduleId: z.string(),
   version: z.string(),
   digest: z.string(),
-  /** The name in the runtime. */
   handle: z.string(),
 })
 export type Deployment = z.infer<typeof Deployment>
@@ -41,7 +40,7 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 
 const ModuleError = z.object({ code: z.enum(moduleErrorCodes), message: z.string(), atMs: z.number() })
 
-/** Also exists during a first installation. */
+/** A record also exists during a first installation. */
 export const ModuleRecord = z.object({
   id: z.string(),
   /** The platform's own organisation, which owns the module's jobs, events and audit entries. */
@@ -51,7 +50,6 @@ export const ModuleRecord = z.object({
   release: jsonString(ModuleRelease),
   /** Absent while Installing and after Failed. */
   deployment: jsonString(Deployment).optional(),
-  /** Types of the events that the module receives. */
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
   error: jsonString(ModuleError).optional(),
@@ -83,9 +81,9 @@ export const ModuleHealthRecord = z.object({
   health: z.enum(moduleHealths),
   checks: jsonString(z.array(StoredCheck)),
   missed: z.number().default(0),
-  /** Consecutive missed runs by background job; removed after a successful run. */
+  /** Consecutive missed runs by background job. A successful run removes its job. */
   missedRuns: z.record(z.string(), z.number()).default({}),
-  /** Time slot of the last call by background job. */
+  /** Time slot of the last call, by background job. */
   slots: z.record(z.string(), z.number()).default({}),
   /** Incremented by every write, so that only one of several concurrent supervisors calls the jobs. */
   revision: z.number().default(0),

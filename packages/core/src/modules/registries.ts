@@ -9,7 +9,6 @@ import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { readSecret } from '../aws/secrets.ts'
 
-/** Private targets that images and manifests may be fetched from. */
 export const registryAllowlist: ReadonlySet<string> = new Set([
   ...parseAllowlist(config.PLAT_OUTBOUND_ALLOW),
   ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),

@@ -13,7 +13,6 @@ import { type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
-/** Time limit of all registry requests together. */
 const registryMs = 20_000
 
 const labels = {
@@ -76,7 +75,6 @@ export interface ModuleLabels {
   version: string
 }
 
-/** Returns undefined if the image is not a module. */
 export function moduleLabelsOf(image: Image): ModuleLabels | undefined {
   const { [labels.isModule]: isModule, [labels.id]: id, [labels.version]: version } = image.labels
   return isModule === 'true' && id !== undefined && version !== undefined ? { id, version } : undefined

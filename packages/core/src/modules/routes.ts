@@ -12,7 +12,6 @@ import { Deployment } from './record.ts'
 const RouteReservation = z.object({
   apiBasePath: z.string(),
   deployment: Deployment.optional(),
-  /** Types of the events that the module receives. */
   subscriptions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof RouteReservation>
@@ -56,7 +55,6 @@ const maxReservationBytes = 330_000
 export const hasCapacity = ({ reservations }: ModuleRoutes): boolean =>
   Buffer.byteLength(JSON.stringify([...reservations])) < maxReservationBytes
 
-/** Returns the id of the module with the conflicting path. */
 export function findRouteConflict(
   { reservations }: ModuleRoutes,
   moduleId: string,
@@ -77,7 +75,6 @@ const platformPaths = /^\/api\/(?:v[0-9]+|modules)(?:\/|$)/
 export const isModulePath = (path: string): boolean =>
   path.startsWith('/modules/') || (path.startsWith('/api/') && !platformPaths.test(path))
 
-/** Finds the module by its id (`/modules/<id>…`) or its API path. */
 export function findRouteOwner(
   { reservations }: ModuleRoutes,
   path: string,

@@ -8,7 +8,7 @@ import { storeContention } from '../error.ts'
 /** Stores the ids of allowed events, so that a repeated projection gets the same result. */
 
 const cooldownMs = 900_000
-/** Per cluster and type; more than a retry repeats. */
+/** More events per cluster and type than a retry repeats. */
 const maxEvents = 20
 const retentionSeconds = 86_400
 const attempts = 8

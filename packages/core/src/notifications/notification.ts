@@ -20,7 +20,7 @@ import { type Page } from '../db/index-page.ts'
 /** A user's feed consists of small items and is read completely, so that counts are exact. */
 
 export const retentionSeconds = 90 * 86_400
-/** A transaction has at most 100 writes. */
+/** A transaction has at most 100 writes, and the state needs one. */
 const marksPerTransaction = 90
 const attempts = 5
 
@@ -50,7 +50,6 @@ export async function readFeed({
 }
 
 const FeedState = z.object({ readTo: z.string().optional() })
-/** The state is stored in the same partition as the items. */
 export const isFeedState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
 const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({

@@ -11,7 +11,6 @@ import { forEachLimit, chunk } from '../lib/async.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { type NotificationTemplate, notificationFor } from './templates.ts'
 
-/** Number of concurrent transactions. */
 const concurrency = 4
 
 /** The id derives from the event, so that a repeated projection has no effect. */

@@ -130,7 +130,7 @@ const moduleSilent = template(eventSchemas['module.heartbeat_missed'], ({ module
 }))
 
 const platformOperators = { permission: 'platform:admin' } as const
-/** A version may be longer than a title. */
+/** A version can be longer than a title. */
 const shorten = (version: string): string => version.slice(0, 100)
 
 const updateAvailable = template(eventSchemas['update.available'], ({ version, currentVersion, releaseNotesUrl }) => ({
@@ -188,6 +188,5 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'update.failed': updateFailed,
 }
 
-/** Most events have no notification. */
 export const notificationFor = ({ name, data }: StoredOutboxEvent): NotificationTemplate | undefined =>
   isEventName(name) ? templates[name]?.(data) : undefined

@@ -2,17 +2,15 @@ import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
 import { type OperationRecord, type StoredStep } from './record.ts'
 
-/** Long work, such as lifecycle hooks and image downloads, renews the lease. */
+/** Long work, such as lifecycle hooks and image downloads, renews the lease at this interval. */
 const renewalIntervalMs = operationLeaseMs / 6
 
 /** Writes run sequentially and throw `LeaseLost` if another worker has claimed the operation. */
 export interface OperationLease {
-  /** As last written. */
   readonly operation: OperationRecord
-  /** Marks earlier steps as completed and later ones as pending. */
   startStep: (step: string) => Promise<void>
   renew: () => Promise<void>
-  /** `pauseMs` is the time until the next attempt. */
+  /** `pauseMs` is the time until the next attempt may start. */
   releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
 
@@ -23,7 +21,7 @@ export function holdLease(claimed: OperationRecord): OperationLease {
     previous: Promise<void>,
     change: (current: OperationRecord) => Promise<OperationRecord>,
   ) => {
-    // After a failed write, the next one repeats its change; a lost lease stays lost.
+    // A failed write must not block the next one. After a lost lease, every write fails.
     await previous.catch(() => undefined)
     operation = await change(operation)
   }

@@ -12,7 +12,6 @@ const ofType = (organisationId: string, type: OperationType): IndexRange => ({
   newestFirst: true,
 })
 
-/** A status filter reads all operations of the type. */
 export async function pageOfType(
   organisationId: string,
   { type, status }: { type: OperationType; status?: JobStatus | undefined },
@@ -32,7 +31,7 @@ async function readOperations(operationKeys: readonly keys.Key[]): Promise<Opera
   return items.filter((item) => item !== undefined).map(parseOperation)
 }
 
-/** Excludes operations from a range of jobs. The page must be read from the newest job on. */
+/** Reads all jobs from the newest one to the page, because the index cannot exclude operations. */
 export async function pageWithoutOperations(
   organisationId: string,
   range: IndexRange,

@@ -16,7 +16,6 @@ import { transitionOf, type Effects } from '../outbox/record.ts'
  * its steps and finishes it with the resulting change.
  */
 
-/** The time after which another worker may claim the operation. */
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
 
 /** Another worker has the lease, or the operation has ended. The worker must stop and must not compensate. */
@@ -29,7 +28,6 @@ export interface OperationRequest extends Pick<OperationRecord, 'type' | 'payloa
   steps: readonly string[]
 }
 
-/** Store the operation with `queueChange`, then enqueue it. */
 export const newOperation = (
   { organisationId, userId }: Caller,
   { type, payload, plan, steps }: OperationRequest,
@@ -108,7 +106,6 @@ export async function claimOperation(
 
 const isHeld = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
 
-/** Throws `LeaseLost`. */
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
   const leaseUntilMs = now() + operationLeaseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
@@ -117,7 +114,6 @@ export async function renewLease(operation: OperationRecord, steps = operation.s
   return { ...operation, steps, leaseUntilMs }
 }
 
-/** Throws `LeaseLost`. */
 export async function releaseForRetry(
   operation: OperationRecord,
   pauseMs: number,
@@ -166,7 +162,7 @@ function finishStep(step: StoredStep, status: OperationEnd['status']): StoredSte
   return step.status === 'Pending' ? { ...step, status: 'Skipped' } : step
 }
 
-/** The operation's message may be lost, or its worker may have failed. */
+/** The operation's message may have been lost, or its worker may have failed. */
 export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
   const { organisationId, id, status, leaseUntilMs } = operation
   const isTerminal = isOperationTerminal(operation)

@@ -28,9 +28,7 @@ export const OperationRecord = z.object({
   createdBy: z.string(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
-  /** Public data, depending on the type. */
   payload: jsonString(JsonObject),
-  /** Data for the worker only. */
   plan: jsonString(JsonObject),
   steps: jsonString(z.array(StoredStep)),
   leaseHolder: z.string().optional(),

@@ -12,15 +12,12 @@ import { enqueueOperation, type OperationReference } from '../aws/queues.ts'
  */
 
 const maxAttempts = 5
-/** Doubled for each further attempt. */
 const firstPauseMs = 5000
 
 export interface ErrorClassification {
-  /** For users. */
   message: string
-  /** True if a retry would not help. */
   isFinal: boolean
-  /** For the log; absent if the message is sufficient. */
+  /** For the log. Absent if the message is sufficient. */
   cause?: unknown
 }
 
@@ -32,10 +29,9 @@ export interface OperationHandler {
   classifyError: (error: unknown) => ErrorClassification
 }
 
-/** Operations of missing types are ignored. */
+/** Operations without a handler are ignored. */
 export type OperationHandlers = Partial<Record<OperationType, OperationHandler>>
 
-/** A function loads the handlers on demand. */
 export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<OperationHandlers>)
 
 /** Throws store errors, so that the message is redelivered. */

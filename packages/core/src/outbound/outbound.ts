@@ -20,13 +20,12 @@ interface OutboundRequest {
   method: string
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
-  /** For the whole exchange, from name resolution to the last byte. */
+  /** Limits the whole exchange, from name resolution to the last byte. */
   timeoutMs: number
-  /** The connection is closed when the body exceeds this limit. */
   maxBytes: number
 }
 
-/** Has any status. `isCutShort` is set if the body exceeds the limit. */
+/** The status may be any. `isCutShort` is set if the body exceeds the limit. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -42,7 +41,7 @@ export type OutboundErrorKind =
   | 'connection_failed'
   | 'timed_out'
 
-/** There was no response. The message is for logs; callers receive only the kind. */
+/** Thrown if there is no response. The message is for logs; callers receive only the kind. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError'
   readonly problem: OutboundErrorKind
@@ -77,10 +76,8 @@ export function checkUrl(address: string, { allow = allowed }: OutboundOverrides
   return url
 }
 
-/** IPv6 addresses are without brackets. */
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Throws `OutboundError` without a response within the limits. */
 export async function outboundFetch(
   address: string,
   request: OutboundRequest,
@@ -187,7 +184,6 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
 
 const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
-/** `fallback` applies unless the certificate is the problem. */
 export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''

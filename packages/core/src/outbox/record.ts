@@ -60,7 +60,6 @@ export interface Effects {
   /** `action` is `<noun>.<verb>`, `resource` an id. `isExtra` marks audit entries that callers append. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly (EventOf | ModuleEvent)[]
-  /** Status changes of jobs, for totals. */
   transitions?: readonly JobTransition[]
   /** Event ids derive from this id. Duplicates are detected only until the record is projected. */
   id?: string

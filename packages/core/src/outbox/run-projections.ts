@@ -24,7 +24,7 @@ export interface Projection {
   beforeCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
   /** The writes are committed exactly once. Their conditions must fail after a concurrent projection. */
   writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
-  /** May be repeated or lost. */
+  /** This step may be repeated or lost. */
   afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
 
@@ -161,10 +161,9 @@ async function project(
  * runs again before it releases the lease.
  */
 
-/** A function has a time limit of 30 seconds. */
+/** Leaves time for the last run within a function's limit of 30 seconds. */
 const maxWorkMs = 15_000
 const renewalIntervalMs = 5000
-/** The lease of a crashed worker expires after this time. */
 const leaseMs = 10_000
 
 const ProjectionLease = z.object({ holder: z.string().optional() })
@@ -188,7 +187,6 @@ export async function withLease(organisationId: string, work: (endMs: number) =>
   if (!isReleased) await enqueueProjections(organisationId)
 }
 
-/** Ignores the flag. */
 const release = (organisationId: string, holder: string): Promise<unknown> =>
   tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
 
@@ -199,7 +197,6 @@ async function acquireLease(organisationId: string, holder: string): Promise<boo
     const change = { set: { holder, untilMs: now() + leaseMs }, remove: ['isRequested'] }
     if (await tryUpdate(key, change, { untilMs: { absentOrAtMost: now() } })) return true
     const { holder: current } = ProjectionLease.parse((await get(key)) ?? {})
-    // The first attempt succeeded, but its response was lost.
     if (current === holder) return true
     if (current === undefined) continue
     if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
@@ -214,7 +211,6 @@ async function releaseIfIdle(organisationId: string, holder: string): Promise<bo
   return !(await renewLease(organisationId, holder))
 }
 
-/** Returns false if the lease expired and another worker acquired it. */
 async function renewLease(organisationId: string, holder: string): Promise<boolean> {
   const change = { set: { untilMs: now() + leaseMs }, remove: ['isRequested'] }
   return (await tryUpdate(keys.projectionLease(organisationId), change, { holder: { is: holder } })) !== undefined

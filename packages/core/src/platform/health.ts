@@ -47,7 +47,6 @@ async function databaseCheck(): Promise<HealthCheck> {
   }
 }
 
-/** Excludes modules that are being installed or uninstalled. */
 export const moduleChecks = ({ modules, healthById }: InstalledModules): HealthCheck[] =>
   modules
     .filter(({ state }) => state !== 'Installing' && state !== 'Uninstalling')

@@ -39,7 +39,6 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
   throw storeContention()
 }
 
-/** Returns undefined after a concurrent setup or token change. */
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
   if (state.setupComplete) throw alreadyComplete()

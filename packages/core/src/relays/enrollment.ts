@@ -24,12 +24,11 @@ import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
 /** A relay exchanges a single-use token for an identity. */
 
-/** Within this time, the same token and key return the same result, because the first response may be lost. */
+/** Within this time, the same token and key return the same result, because the first response may have been lost. */
 const repeatMs = 600_000
 const alertIntervalMs = 3_600_000
 const attempts = 5
 
-/** Revokes the cluster's unused token. */
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
@@ -66,7 +65,6 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
   throw storeContention()
 }
 
-/** Returns undefined after a concurrent change of the token or cluster. */
 async function tryEnroll(
   request: EnrollRequest,
   thumbprint: string,

@@ -17,9 +17,8 @@ import { forEachLimit } from '../lib/async.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-/** Maximum attempts when the cluster changes concurrently. */
 const attempts = 4
-/** A heartbeat may name a thousand jobs. */
+/** Limited, because a heartbeat may name a thousand jobs. */
 const renewalConcurrency = 25
 /** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
 const secondHeartbeatSeconds = 1
@@ -74,7 +73,6 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
   throw storeContention()
 }
 
-/** Reads the stored nodes only if a status has changed. */
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
   if (hash === record.nodesHash) return { presence: presenceAfter(record, record.nodesOnline), nodes: undefined }
@@ -98,7 +96,6 @@ function presenceAfter(record: ClusterRecord, nodesOnline: number) {
 
 type HeartbeatChanges = Awaited<ReturnType<typeof changesOf>> & { recentTokens: string; nonce: string }
 
-/** Returns undefined after a concurrent change. */
 async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges): Promise<ClusterRecord | undefined> {
   const { presence, nodes, recentTokens, nonce } = changes
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
@@ -124,7 +121,6 @@ async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges):
   return failure === undefined ? { ...record, ...presence } : undefined
 }
 
-/** Returns the oldest jobs first. */
 async function waitingJobs(record: ClusterRecord, freeSlots: number): Promise<string[]> {
   if (record.waitingJobs <= 0 || freeSlots === 0) return []
   const { items } = await query({ pk: keys.inbox(record.id, '').pk, limit: freeSlots })

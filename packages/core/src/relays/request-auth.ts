@@ -13,7 +13,6 @@ import { BoundedCache } from '../lib/bounded-cache.ts'
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
-/** Tolerance for the clocks of relays. */
 const skewSeconds = 60
 
 const RelayRecord = z.object({ organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })

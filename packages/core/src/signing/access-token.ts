@@ -17,7 +17,6 @@ export const accessTokenSeconds = 900
 const issuer = 'platform'
 const audience = 'platform-api'
 const typ = 'at+jwt'
-/** Tolerance for different clocks of issuer and verifier. */
 const clockToleranceSeconds = 5
 
 const Claims = z.object({
@@ -123,7 +122,6 @@ async function verify(token: string): Promise<VerifiedToken> {
 
 let publicKeys = new Map<string, CryptoKey>()
 let readAtMs = Number.NEGATIVE_INFINITY
-/** The longest time that a revoked key is accepted. */
 const maxCacheMs = 300_000
 
 async function publicKeyFor(token: string): Promise<CryptoKey> {

@@ -54,7 +54,6 @@ async function readKeys(): Promise<Keys | undefined> {
   return text === undefined ? undefined : Keys.parse(JSON.parse(text))
 }
 
-/** Throws `starting` before the first start has created the keys. */
 async function requireKeys(): Promise<Keys> {
   const keys = await readKeys()
   if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
@@ -135,7 +134,6 @@ export const webhookRootKey = async (): Promise<string> => (rootKeys ??= await r
 
 export const moduleRootKey = async (): Promise<string> => (rootKeys ??= await requireKeys()).module
 
-/** Relays pin these keys at enrollment. */
 export async function statementKeys(): Promise<KeySet> {
   return { keys: (await requireKeys()).statement.map(publicKeyOf) }
 }

@@ -59,7 +59,6 @@ export interface Revocation {
   withdraw?: boolean
 }
 
-/** Also publishes the signing key, and removes replaced keys whose tokens have expired. */
 export async function retireKeys(current: SigningKey | undefined, { withdraw = false }: Revocation): Promise<void> {
   if (current === undefined) return
   const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)

@@ -25,7 +25,6 @@ export const parseCheck = (item: Item | undefined): CheckRecord | undefined => i
 export const newerReleaseIn = ({ latest }: Pick<CheckResult, 'latest'>): CheckResult['latest'] =>
   latest !== undefined && isNewer(latest.version, version) ? latest : undefined
 
-/** Ignores results of another repository. */
 export function lastKnownUpdate(record: CheckRecord | undefined) {
   const result = record?.source === config.PLAT_RELEASE_SOURCE ? record : undefined
   const newest = result && newerReleaseIn(result)

@@ -39,7 +39,6 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   }
 }
 
-/** The scheduled check ignores an unreachable repository. */
 export async function checkRegularly(): Promise<void> {
   if (config.PLAT_RELEASE_SOURCE === '') return
   const organisationId = await platformOrganisationId()
@@ -64,7 +63,6 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
     await storeResult(organisationId, { ...result, source }, before)
     return result
   } catch (error) {
-    // A result of another repository is invalid.
     if (!isUnreachable(error) || before?.source !== source) throw error
     log('warn', 'Failed to read releases; serving the last result', { reason: error.message })
     return before

@@ -5,7 +5,6 @@ import { config } from '../config.ts'
 import { infrastructureRevision } from './infrastructure.ts'
 import { type Release } from './release-document.ts'
 
-/** Explains why a genuine release cannot be applied to the active one. */
 export interface Incompatibility {
   code: Extract<ErrorCode, 'version_not_available' | 'infrastructure_update_required'>
   reason: string
@@ -14,7 +13,6 @@ export interface Incompatibility {
 /** Prereleases can be deployed but not applied. */
 export const isStable = (version: string): boolean => prerelease(version) === null
 
-/** Returns undefined if the release can be applied. */
 export function findIncompatibility({ document }: Release, current: string): Incompatibility | undefined {
   const { version, minFrom, infrastructure } = document
   if (!isStable(version)) return notAvailable('It is a prerelease; only stable releases are applied.')
@@ -29,7 +27,7 @@ export function findIncompatibility({ document }: Release, current: string): Inc
   return { code: 'infrastructure_update_required', reason: reason.slice(0, 500) }
 }
 
-/** These commands install a release together with its infrastructure. */
+/** Installs a release together with its infrastructure. */
 const commands = {
   'local-supervisor': 'npm ci && npm start',
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',

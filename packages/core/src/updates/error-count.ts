@@ -14,7 +14,7 @@ let unwritten = 0
 let writtenAtMs = -Infinity
 let nextWrite: NodeJS.Timeout | undefined
 
-/** Never throws. Waits at most for one write. */
+/** Never throws. Waits for one write at most. */
 export async function countVersionError(): Promise<void> {
   unwritten++
   const delayMs = writtenAtMs + writeIntervalMs - now()

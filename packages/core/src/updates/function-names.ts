@@ -5,7 +5,6 @@ import { tasks } from '@platform/contract/task'
 /** Functions behind the gateway, such as `clusters`, `gateway/modules` and `portal`. */
 export const apiFunctions: readonly string[] = [...Object.keys(functions), modulePaths.function, fallback.function]
 
-/** The source of a function is `functions/<name>.ts`. */
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]
 
 /**

@@ -17,7 +17,6 @@ export const UpdateState = z.object({
   current: jsonString(InstalledRelease).optional(),
   previous: jsonString(InstalledRelease).optional(),
   jobId: z.string().optional(),
-  /** Incremented by every change. */
   revision: z.number().default(0),
 })
 export type UpdateState = z.infer<typeof UpdateState>
@@ -56,10 +55,9 @@ export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): b
 const isApplied = ({ version: installed, digest }: InstalledRelease): boolean =>
   installed === version && (digest !== undefined) === isReleased
 
-/** Contains only the version if the release was deployed. */
+/** Returns only the version if the release was deployed. */
 export const activeRelease = ({ current }: UpdateState): InstalledRelease =>
   current !== undefined && isApplied(current) ? current : { version }
 
-/** Returns undefined after a deployment. */
 export const previousRelease = ({ current, previous }: UpdateState): InstalledRelease | undefined =>
   current !== undefined && isApplied(current) ? previous : undefined

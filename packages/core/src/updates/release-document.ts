@@ -5,7 +5,6 @@ import * as z from 'zod'
 
 export const releaseMediaType = 'application/vnd.platform.release.v1+json'
 export const functionMediaType = 'application/vnd.platform.function.v1+zip'
-/** The layer annotation with the function's name. */
 export const functionAnnotation = 'org.platform.function'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
@@ -19,7 +18,6 @@ export const ReleaseDocument = z.object({
     .exactOptional(),
   /** The oldest version that can be updated to this one; if absent, any. */
   minFrom: version.exactOptional(),
-  /** The release's `infrastructureRevision`. */
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
   /** By function name. Each zip contains `index.mjs`, and `dist/` with static files. */
   functions: z.record(
@@ -35,10 +33,8 @@ export type ReleaseDocument = z.infer<typeof ReleaseDocument>
 /** `digest` is that of the manifest. */
 export interface Release {
   document: ReleaseDocument
-  /** In the form `registry/repository`. */
   repository: string
   digest: string
-  /** The name of the signing key. */
   verifiedBy: string
 }
 

@@ -36,7 +36,6 @@ export interface ReleaseFeed {
   refused: { version: string; reason: string }[]
 }
 
-/** Returns undefined if updates are disabled. */
 const configuredSource = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
 /** Returns the newest stable release that can be applied to `current`. Throws `release_source_unreachable`. */
@@ -57,7 +56,7 @@ async function newestIn({ registry, repository }: ReleaseRepository, current: st
   return { refused }
 }
 
-/** Newest first; ignores tags that are no stable version above `current`. */
+/** Newest first. Ignores tags that are not a stable version above `current`. */
 async function candidateVersions(client: RegistryClient, repository: string, current: string): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
   const newer = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
@@ -66,7 +65,7 @@ async function candidateVersions(client: RegistryClient, repository: string, cur
   return newestFirst.slice(0, candidateLimit).map(({ version }) => version)
 }
 
-/** A missing repository has no releases yet. */
+/** A missing repository is normal before the first release. */
 async function tagsOf(client: RegistryClient, repository: string): Promise<string[]> {
   const tags: string[] = []
   try {
@@ -113,7 +112,7 @@ export async function findRelease(version: string): Promise<Release> {
 }
 
 /**
- * `repository` is `registry/repository`. The release is read and verified again. Throws the errors of `findRelease`.
+ * `repository` is `registry/repository`. Reads and verifies the release again. Throws the same errors as `findRelease`.
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
   const source = parseReleaseRepository(repository)
@@ -165,7 +164,7 @@ const documentBytes = 256 * 1024
 /** More functions than the platform has, each up to the limit of Lambda. */
 const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
 
-/** `reason` is shown to users. */
+/** Users see `reason`. */
 export interface InvalidReleaseError {
   reason: string
 }
@@ -187,7 +186,7 @@ export async function readRelease(
   }
 }
 
-/** A retry would not help. */
+/** The content is invalid or missing, so a retry would not help. */
 export const isBroken = (error: unknown): error is RegistryError =>
   error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 

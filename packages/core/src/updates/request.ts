@@ -43,7 +43,6 @@ export async function update(caller: Caller, request: UpdateRequest): Promise<Up
   return { jobId, action, targetVersion: target.plan.release.version, status: 'InProgress' }
 }
 
-/** Validates the request before the state is read. Throws `validation_failed` for an update without a version. */
 function targetResolver({
   action,
   targetVersion,

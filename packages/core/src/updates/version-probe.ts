@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Requests only the version of a function. Updates use it to check that a release starts. */
+/** Requests only the version of a function. An update uses it to check that a release starts. */
 export const probeEvent = { platformProbe: true } as const
 export type ProbeEvent = typeof probeEvent
 
@@ -10,8 +10,8 @@ export type ProbeResponse = z.infer<typeof ProbeResponse>
 const gatewayAndQueueMembers = ['requestContext', 'Records']
 
 /**
- * Only principals that may invoke the function can send a probe: gateway and queue events always nest input of callers
- * in other members.
+ * Only principals that may invoke the function can send a probe, because gateway and queue events nest all input of
+ * callers in other members.
  */
 export const isProbe = (event: unknown): event is ProbeEvent =>
   typeof event === 'object' &&

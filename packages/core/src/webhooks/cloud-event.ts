@@ -4,7 +4,6 @@ import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 
 type EventContext = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 
-/** CloudEvents 1.0. */
 export const cloudEvent = (
   { id, name, subject, data }: Omit<StoredOutboxEvent, 'name'> & { name: string },
   { organisationId, atMs, traceId }: EventContext,

@@ -76,7 +76,6 @@ function renewalWrites(record: DeliveryRecord, renewed: DeliveryRecord & { nextA
   ]
 }
 
-/** Ends the back-off, because a user requested the delivery. */
 async function send(
   caller: Caller,
   webhook: WebhookRecord,

@@ -19,9 +19,7 @@ import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
 /** The random share of each pause spreads retries to receivers that failed together. */
 export const jitterShare = 0.2
-/** The longest back-off of a failing receiver. */
 const maxBackOffSeconds = 7200
-/** Number of consecutive failures that disable a webhook. */
 export const failureLimit = 20
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
@@ -64,7 +62,7 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
   return isWorking
 }
 
-/** Applies one random factor to all returned times. */
+/** All returned times share one random factor. */
 function withJitter(): (seconds: number) => number {
   const factor = 1 - jitterShare + 2 * jitterShare * jitter()
   return (seconds) => Math.round(now() + seconds * factor * 1000)

@@ -7,7 +7,6 @@ import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 
 /** Deliveries are stored for this time, so that they can be redelivered. */
 export const deliveryRetentionMs = 30 * 24 * 3_600_000
-/** Per delivery. */
 const maxAttempts = 20
 
 const StoredAttempt = z.object({
@@ -18,7 +17,7 @@ const StoredAttempt = z.object({
 })
 export type Attempt = z.infer<typeof StoredAttempt>
 
-/** The stored body is sent at every attempt. */
+/** Every attempt sends the stored body. */
 const DeliveryRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -82,11 +81,10 @@ export const deliveryWrites = (record: DeliveryRecord): WriteItem[] => [
 export const deliveryKey = (record: DeliveryRecord): keys.Key =>
   keys.delivery(record.organisationId, record.webhookId, record.id)
 
-/** First attempts sort before retries, then by due time. */
 export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRecord, atMs: number): keys.Key =>
   keys.pendingDelivery(organisationId, webhookId, { isFirst: tries === 0, atMs, deliveryId: id })
 
-/** Idempotent. */
+/** Idempotent, because the key derives from the delivery and its due time. */
 export const pendingWrite = (record: DeliveryRecord, atMs: number): WriteItem =>
   replace(pendingKey(record, atMs), { deliveryId: record.id, atMs, ttl: ttlOf(record) })
 

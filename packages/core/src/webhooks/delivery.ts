@@ -18,7 +18,7 @@ import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
  * `webhook-id`.
  */
 
-/** No attempt starts after this time. With ten seconds for the last one, a message takes up to twenty seconds. */
+/** No attempt starts after this time. The last one may take ten seconds more. */
 const workMs = 10_000
 /** Longer than a message takes. A crashed worker blocks the webhook for this time. */
 const leaseMs = 30_000
@@ -49,7 +49,6 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
   }
 }
 
-/** Returns undefined if another worker has the lease. */
 async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | undefined> {
   const { organisationId, id, leaseId: previous } = record
   if (previous !== undefined && record.leaseUntilMs > now()) return undefined
@@ -59,7 +58,6 @@ async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | unde
   return failure ? undefined : { ...record, ...leased }
 }
 
-/** Returns undefined if this worker has lost the lease. */
 async function refreshLeased({ organisationId, id, leaseId }: LeasedWebhook): Promise<LeasedWebhook | undefined> {
   const record = await findWebhook(organisationId, id)
   return record?.leaseId === leaseId ? { ...record, leaseId } : undefined
@@ -70,7 +68,7 @@ async function nextPending({ organisationId, id }: WebhookRecord): Promise<Pendi
   return items.map((item) => PendingDelivery.parse(item))
 }
 
-/** Returns whether the next delivery may follow. */
+/** Returns whether the worker may continue with the next delivery. */
 async function deliver(
   { organisationId, id, leaseId }: LeasedWebhook,
   { pk, sk, deliveryId, atMs }: PendingDelivery,
@@ -108,7 +106,6 @@ async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | unde
   return true
 }
 
-/** A message continues the remaining deliveries. */
 async function continueLater({ organisationId, id, leaseId }: LeasedWebhook): Promise<void> {
   const change = { set: keys.due(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
   await transact([patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })])

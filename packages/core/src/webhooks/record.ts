@@ -20,11 +20,10 @@ const StoredWebhook = z.object({
   disabledAtMs: z.number().optional(),
   /** Number of failed attempts since the last success. */
   failures: z.number().default(0),
-  /** Number of failed attempts since the receiver last responded properly. */
+  /** Number of failed attempts since the receiver last responded with success or a permanent rejection. */
   outages: z.number().default(0),
   /** No attempt is made before this time. */
   backOffUntilMs: z.number().default(0),
-  /** Identifies the worker that holds the lease. */
   leaseId: z.string().optional(),
   leaseUntilMs: z.number().default(0),
   /** Incremented by new work. A worker that has read an older value must not release the lease. */
@@ -61,7 +60,7 @@ export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: st
       pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
-/** Tells the webhook's worker about new work, and schedules a check by the sweep in case the message is lost. */
+/** Signals new work to the webhook's worker. The sweep checks the webhook in case the message is lost. */
 export const wakeWrite = (
   { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},

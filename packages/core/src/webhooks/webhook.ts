@@ -109,7 +109,7 @@ export async function remove(caller: Caller, webhookId: string): Promise<void> {
   })
 }
 
-/** Rejects a private address in the URL. Resolved addresses are checked at each delivery. */
+/** Resolved addresses are checked at each delivery. */
 function checkAddress(url: string): void {
   try {
     checkUrl(url)

@@ -1,4 +1,4 @@
-/** BER encodes each LDAP element as a tag, a length and the content. */
+/** BER encodes each element of LDAP as a tag, a length and the content. */
 
 /** `start` is the position of the tag; `from` and `to` delimit the content. */
 export interface BerElement {

@@ -22,7 +22,6 @@ function decode(token: string): string {
   return isUtf8(bytes) ? bytes.toString() : token
 }
 
-/** Decodes escapes, trims unescaped spaces and converts to lower case. */
 function normaliseAttribute(text: string): string {
   const [attribute = '', ...value] = splitUnescaped(text, '=')
   const tokens = tokensOf(value.join('='))
@@ -37,7 +36,6 @@ function normaliseAttribute(text: string): string {
   return JSON.stringify([attribute.trim().toLowerCase(), plain])
 }
 
-/** Equivalent names have the same normal form. */
 export const normalDn = (dn: string): string =>
   splitUnescaped(dn, ',')
     .map((rdn) => splitUnescaped(rdn, '+').map(normaliseAttribute).toSorted().join('+'))

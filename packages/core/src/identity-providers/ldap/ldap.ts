@@ -10,7 +10,6 @@ import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
 const groupLimit = 1000
 
-/** The connection closes on disposal and when the signal fires. */
 async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, overrides)
   try {
@@ -95,7 +94,6 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
 }
 
-/** Attribute names are case-insensitive. */
 const valuesOf = (entry: Entry, attribute: string): string[] =>
   Object.entries(entry)
     .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())

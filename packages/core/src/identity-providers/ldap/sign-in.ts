@@ -8,18 +8,17 @@ import { type ProviderRecord } from '../record.ts'
 import { log } from '../../log.ts'
 import { authenticate } from './ldap.ts'
 
-/** The time limit of all directories together. */
 const timeoutMs = 6000
 /** The minimum time for each directory, so that one that hangs does not use the time of the next. */
 const minShareMs = 1500
 
-/** Per process, because directories may hang. */
+/** Limited, because a directory that hangs keeps each sign-in for seconds. */
 const maxConcurrent = 32
 const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
- * Tries the directories in order. Throws `directory_unreachable` if none accepts the password but an unreachable one
- * might have. Each failure counts towards the sign-in limits.
+ * Throws `directory_unreachable` if no directory accepts the password but an unreachable one might have. Each failure
+ * counts towards the sign-in limits.
  */
 export async function signInByDirectory(
   directories: readonly ProviderRecord[],

@@ -25,7 +25,7 @@ export const connectDirectory = (
 // Cached, because parsing hundreds of certificates blocks for tens of milliseconds.
 const contexts = new BoundedCache<SecureContext>(20)
 
-/** Trusts the certificate in addition to the authorities of Node. */
+/** Adds the certificate to the authorities that Node trusts. */
 function trustContext(caCertificate: string): SecureContext {
   const cached = contexts.get(caCertificate)
   const context = cached ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })

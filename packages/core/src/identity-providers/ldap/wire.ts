@@ -54,7 +54,6 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   return rebuild(resultOf(bytes, operation).text)
 }
 
-/** The message may be incomplete. Throws if it is invalid. */
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {
   const message = elementAt(bytes, start)
   if (message === undefined) return undefined
@@ -65,7 +64,7 @@ function messageAt(bytes: Buffer, start: number): BerElement | undefined {
 
 /** Forwards valid messages to the client. Fails at the first invalid one, and after 1 MiB. */
 export class LdapMessages extends Duplex {
-  /** The client library checks these members of a socket. */
+  /** The client library reads these members of a socket. */
   readonly connecting = false
   readonly readyState = 'open'
   #socket: Duplex
@@ -95,7 +94,6 @@ export class LdapMessages extends Duplex {
     }
   }
 
-  /** Keeps an incomplete message for the next chunk. */
   #forward(bytes: Buffer): void {
     let position = 0
     let next = messageAt(bytes, position)

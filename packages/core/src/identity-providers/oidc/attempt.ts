@@ -32,7 +32,6 @@ const newBinding = (browser: string, seconds: number) => {
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
-/** Returns undefined if the item has expired or belongs to another browser. */
 async function read(key: keys.Key, browser: string) {
   const item = await get(key)
   if (item === undefined) return undefined
@@ -58,7 +57,6 @@ export async function consumeAttempt(state: string, browser: string, providerId:
   return failure === undefined ? attempt : undefined
 }
 
-/** The code works once. */
 export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
   const code = newSecret()
   const user = { providerId, userId, organisationId }
@@ -66,7 +64,7 @@ export async function storeCode({ providerId, userId, organisationId }: SignedIn
   return code
 }
 
-/** Returns undefined if the code is invalid or expired. `consumeWrite` makes it work only once. */
+/** Returns undefined if the code is invalid or expired. `consumeWrite` ensures that the code works only once. */
 export async function readCode(
   code: string,
   browser: string,

@@ -15,14 +15,12 @@ function claimNames({ settings, roleMappings }: Pick<ProviderRecord, 'settings' 
   return { usernameClaim, emailClaim, groupsClaim: roleMappings.length > 0 ? groupsClaim : undefined }
 }
 
-/** If the ID token lacks a required claim, the userinfo endpoint must be called. */
 export function lacksClaims(provider: ProviderRecord, claims: Claims): boolean {
   const { usernameClaim, emailClaim, groupsClaim } = claimNames(provider)
   const required = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
   return required.some((name) => valueOf(claims, name) === undefined)
 }
 
-/** Returns undefined without a valid subject. */
 export function identityOf(provider: ProviderRecord, claims: Claims): ExternalIdentity | undefined {
   const { usernameClaim, emailClaim, groupsClaim } = claimNames(provider)
   const subject = valueOf(claims, 'sub')
@@ -46,7 +44,6 @@ function textOf(value: unknown): string {
   return text.trim().slice(0, maxTextLength).toWellFormed()
 }
 
-/** Skips groups of an invalid type or length. */
 function groupsOf(value: unknown): string[] {
   const candidates: unknown[] = Array.isArray(value) ? value : [value]
   const groups = candidates

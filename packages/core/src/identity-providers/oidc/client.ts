@@ -58,7 +58,6 @@ const clientIdOf = ({ settings }: ProviderRecord): string => settings.clientId ?
 // oxlint-disable-next-line typescript/no-deprecated -- only for hosts on the allowlist of the operator
 const plainHttpOptions = (issuer: URL) => (allowsPlainHttp(issuer) ? [openid.allowInsecureRequests] : [])
 
-/** Verifies tokens with the cached keys of the provider. */
 export function clientOf(provider: ProviderRecord, { metadata, keys, keysReadAtMs }: CachedIssuer, secret = '') {
   const clock = { [openid.clockSkew]: nowSeconds() - systemSeconds(), [openid.clockTolerance]: 30 }
   const client = new openid.Configuration(metadata, clientIdOf(provider), clock, clientAuthentication(metadata, secret))
@@ -82,7 +81,6 @@ const clientAuthentication = (
   return supportsPost ? openid.ClientSecretPost(secret) : openid.ClientSecretBasic(secret)
 }
 
-/** Caches the keys that the client loads during `work`. */
 export async function withClient<Result>(
   provider: ProviderRecord,
   issuer: CachedIssuer,

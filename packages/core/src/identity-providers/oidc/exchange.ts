@@ -17,13 +17,11 @@ export interface ProviderCallback {
 /** Some gateways reject longer URLs. */
 const maxUrlLength = 6000
 
-/** Throws `SignInFailure`. */
 export const discoverIssuer = async (provider: ProviderRecord): Promise<void> =>
   void (await withProviderErrors(() => cachedIssuer(provider)))
 
 type AuthorizationRequest = Attempt & { state: string; redirectUri: string }
 
-/** Throws `SignInFailure`. */
 export const authorizationUrl = (provider: ProviderRecord, request: AuthorizationRequest): Promise<string> =>
   withProviderErrors(() => buildAuthorizationUrl(provider, request))
 
@@ -44,7 +42,6 @@ async function buildAuthorizationUrl(
   return href
 }
 
-/** Exchanges the provider's code and reads the identity. Throws `SignInFailure`. */
 export async function completeExchange(
   provider: ProviderRecord,
   callback: ProviderCallback,
@@ -70,6 +67,6 @@ export async function completeExchange(
   })
 }
 
-/** The library does not check the authorised party and the time of issue. */
+/** The library does not check the authorised party or the time of issue. */
 const isForThisClient = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
   (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60

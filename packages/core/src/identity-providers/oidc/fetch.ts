@@ -5,10 +5,8 @@ const timeoutMs = 5000
 const maxBytes = 1024 * 1024
 const bodiless = new Set([204, 205, 304])
 
-/** Only hosts and ports on the operator's allowlist may use plain HTTP. */
 export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
-/** Checks a URL before any connection. Throws `OutboundError`. */
 export function checkProviderUrl(address: string): URL {
   const url = checkUrl(address)
   if (url.protocol !== 'https:' && !allowsPlainHttp(url)) throw new OutboundError('url_not_allowed')

@@ -17,7 +17,7 @@ import { SignInFailure } from './sign-in-failure.ts'
  * code of the platform. The provider client is loaded on demand.
  */
 
-/** The parameters contain no input of the request. */
+/** `parameters` must not contain input of the request. */
 const signInPage = (portal: string, parameters: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(parameters).toString()}`
 

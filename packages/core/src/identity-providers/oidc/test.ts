@@ -11,7 +11,6 @@ import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
 type Check = ProviderTest['checks'][number]
 
-/** Each check sends at most one request to the provider. */
 export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: ProviderSecret): Promise<Check[]> {
   const portalUrl = await publicUrl()
   let issuer: CachedIssuer
@@ -39,7 +38,7 @@ async function check(name: string, message: string, work: () => Promise<void>): 
   }
 }
 
-/** The message discloses no content of responses. */
+/** `message` must not disclose content of responses. */
 class CheckError extends Error {
   override readonly name = 'Finding'
 }

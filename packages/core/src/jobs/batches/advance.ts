@@ -14,7 +14,6 @@ import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
-/** Maximum attempts when jobs change concurrently. */
 const attempts = 10
 
 /** Idempotent: a repeated message continues pending work. */
@@ -24,7 +23,6 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
   await enqueueProjections(organisationId)
 }
 
-/** Stops the jobs of a cancelled or failed batch, or releases the next jobs. */
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   let current: BatchRecord | undefined = batch
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -48,7 +46,7 @@ async function jobsOf(
 }
 
 /**
- * Fails queued jobs, and requests cancellation of running jobs if a user cancelled the batch. Returns false if jobs
+ * Ends queued jobs, and requests cancellation of running jobs if a user cancelled the batch. Returns false if jobs
  * changed concurrently.
  */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {

@@ -36,7 +36,7 @@ export async function list({ organisationId }: Caller, { page, pageSize }: Page)
   return { items: batches, totalCount: accepted, page, pageSize }
 }
 
-/** Only marks the batch; the batch worker stops its jobs. */
+/** Only marks the batch as cancelled; the batch worker ends its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
   const batch = await requireBatch(organisationId, batchId)

@@ -20,10 +20,9 @@ export interface PendingJob {
 
 /** Limited, because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
-/** A transaction has at most 100 writes; other items of the batch need the remaining ones. */
+/** A transaction has at most 100 writes; the batch's other items need the rest. */
 const maxChunks = 88
 
-/** In the order of first use. */
 export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
   ...new Set(jobs.map(({ clusterId }) => clusterId)),
 ]

@@ -15,14 +15,12 @@ import { isId, timeOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
-/** Maximum attempts when clusters are removed concurrently. */
 const attempts = 8
 
 export interface BatchRequest {
   jobs: readonly SubmittedJob[]
   maxConcurrency?: number | undefined
   maxErrors?: number | undefined
-  /** The id of the batch whose jobs are retried. */
   retryOf?: string
 }
 
@@ -95,10 +93,7 @@ const store = (
   })
 }
 
-/**
- * Skips the first cluster, which the transaction checks. The returned guard was read before the clusters were checked
- * again.
- */
+/** Skips the first cluster, which the transaction checks. Returns the guard that was read with the clusters. */
 async function checkRequest(
   organisationId: string,
   clusterIds: readonly string[],
@@ -123,7 +118,6 @@ async function checkRequest(
   return guard
 }
 
-/** Skips the first cluster, which the transaction checks. */
 async function checkClusters(organisationId: string, [, ...others]: readonly string[]): Promise<void> {
   const items = await getMany(others.map((id) => keys.cluster(organisationId, id)))
   if (items.includes(undefined)) throw platformError('cluster_forbidden')

@@ -42,7 +42,6 @@ export async function expand(organisationId: string, batchId: string): Promise<B
   }
 }
 
-/** Returns early if the batch was changed concurrently. */
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
   const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (pending === undefined) return
@@ -59,7 +58,6 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
   }
 }
 
-/** Returns undefined if the batch was changed concurrently. */
 async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<BatchRecord | undefined> {
   const removed = new Set<string>()
   for (;;) {
@@ -121,7 +119,6 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet
   return jobs
 }
 
-/** A job is created as waiting for its relay, throttled by its batch, or already ended. */
 function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClusterRemoved: boolean) {
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
@@ -161,7 +158,6 @@ const notifyRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
     [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(notifyRelay),
   )
 
-/** Deletes the chunks, which are not needed once all jobs are stored. */
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([

@@ -42,7 +42,6 @@ const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob
 /** A job may move from a chunk to the table between two lookups. */
 const attempts = 2
 
-/** Throws `job_not_found`. */
 export async function findJob<Stored>(
   organisationId: string,
   jobId: string,
@@ -65,7 +64,6 @@ export async function findStoredJob(
   return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
 }
 
-/** Returns undefined if the job has been stored or purged. */
 async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)

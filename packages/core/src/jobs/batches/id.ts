@@ -9,7 +9,6 @@ const indexBits = 9
 
 export const newBatchId = (): string => withLowBits(newId('batch'), indexBits, 0)
 
-/** `index` is from 0 to 499. */
 export const jobIdOf = (batchId: string, index: number): string =>
   withLowBits(`job${batchId.slice('batch'.length)}`, indexBits, index)
 

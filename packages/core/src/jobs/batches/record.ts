@@ -24,7 +24,7 @@ const BatchRecord = z.object({
   released: z.number().default(0),
   /** Number of jobs that ended while throttled and are not yet released. */
   heldEnded: z.number().default(0),
-  /** Counts of projected changes. All other jobs are Queued. */
+  /** Counts jobs whose transitions were projected; all other jobs are Queued. */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),
@@ -54,7 +54,6 @@ export function countsOf(batch: BatchRecord): BatchCounts {
   return { queued, running, completed, failed, cancelled }
 }
 
-/** Returns undefined unless the batch is cancelled or has exceeded its error limit. */
 export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {
   if (cancelRequestedAtMs !== undefined) return { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   if (failed > (maxErrors ?? failed)) return { status: 'Cancelled', statusReason: 'batch_error_limit' }

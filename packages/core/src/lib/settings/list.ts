@@ -1,4 +1,3 @@
-/** Ignores spaces and empty items. */
 export const entriesOf = (text: string): string[] =>
   text
     .split(',')

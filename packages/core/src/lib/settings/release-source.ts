@@ -3,7 +3,6 @@ import * as z from 'zod'
 
 export type ReleaseRepository = Pick<ImageReference, 'registry' | 'repository'>
 
-/** Returns undefined if the text is invalid or has a tag or digest. */
 export function parseReleaseRepository(text: string): ReleaseRepository | undefined {
   const reference = parseReference(text)
   return reference?.tag === undefined && reference?.digest === undefined ? reference : undefined

@@ -15,7 +15,6 @@ export const optionalInteger = (min: number, max: number) =>
 export const integer = (fallback: number, min: number, max: number) =>
   optionalInteger(min, max).transform((value) => value ?? fallback)
 
-/** The local runner and the deployment use the same settings. */
 export const Config = z.object({
   PLAT_TABLE: z.string().min(1).default('platform'),
   PLAT_QUEUE_JOBS: z.string().default(''),
@@ -34,30 +33,26 @@ export const Config = z.object({
   PLAT_ADMIN_TOKEN_COMMAND: z.string().default('npm run -s admin-token'),
   /** Directory of built files such as the relay program. Empty: `dist` beside the function's code. */
   PLAT_ASSETS_DIR: z.string().default(''),
-  /** URL that notifies the gateway of new work for long-polling relays. Empty disables long polls. */
+  /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
-  /** Delay before unprocessed work is enqueued again. */
   PLAT_OUTBOX_RETRY_SECONDS: integer(30, 1, 3600),
   /** Private addresses that outbound calls may reach: `host:port`, comma-separated. */
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
-  /** For tests; see `failpoint.ts`. */
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories of the module catalog, comma-separated; `<registry>/*` if the registry lists its repositories. */
   PLAT_MODULE_SOURCES: ModuleSources.default(''),
   /** Trusted public keys as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
   PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
-  /** If true, modules without a trusted signature may be installed; the audit entry records it. */
+  /** Allows modules without a trusted signature; the audit entry records it. */
   PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
-  /** `hosted` is the local module host. */
   PLAT_MODULE_RUNTIME: z.enum(['hosted', 'lambda']).default('hosted'),
   /** Time until another worker takes over an operation whose worker has failed. */
   PLAT_OPERATION_LEASE_SECONDS: integer(60, 3, 3600),
-  /** Interval of module health checks and background jobs. */
   PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: integer(60, 1, 3600),
   PLAT_MODULE_HOST_URL: z.string().default(''),
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
-  /** Lambda only: the registry and path for copies of module images. */
+  /** Lambda only: the repository for copies of module images. */
   PLAT_MODULE_REPOSITORY: z.string().default(''),
   /** ECR requires that each repository is created and opened to Lambda. */
   PLAT_MODULE_REGISTRY: z.enum(['ecr', 'plain']).default('plain'),
@@ -71,28 +66,25 @@ export const Config = z.object({
   PLAT_SECRET_IDENTITY_PREFIX: z.string().default('platform/identity'),
   /** Repository of platform releases as `registry/repository`. Empty disables updates. */
   PLAT_RELEASE_SOURCE: ReleaseSource.default(''),
-  /** Trusted public keys of releases, in the form of `PLAT_MODULE_KEYS`. */
+  /** Has the form of `PLAT_MODULE_KEYS`. */
   PLAT_RELEASE_KEYS: TrustedKeys.prefault('[]'),
-  /** Updates go to the local supervisor or to Lambda aliases. */
   PLAT_UPDATE_TARGET: z.enum(['local-supervisor', 'lambda-alias']).default('local-supervisor'),
-  /** Bake time at each of three traffic steps, which must fit into a worker's limit of 300 s. */
+  /** Bake time at each of the three traffic steps, which must fit into a worker's limit of 300 s. */
   PLAT_UPDATE_BAKE_SECONDS: integer(30, 1, 60),
-  /** The local supervisor applies releases. */
   PLAT_UPDATE_SUPERVISOR_URL: z.string().default(''),
   PLAT_UPDATE_SUPERVISOR_TOKEN: z.string().default(''),
-  /** Lambda only: the prefix of function names and the alias that callers use. */
   PLAT_FUNCTION_PREFIX: z.string().default('platform'),
   PLAT_FUNCTION_ALIAS: z.string().default('live'),
   /** `emf` is CloudWatch's embedded metric format. */
   PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
-  /** Set by Lambda; the dimension of metrics. */
+  /** Set by Lambda; used as the dimension of metrics. */
   AWS_LAMBDA_FUNCTION_NAME: z.string().min(1).default('local'),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** For tests: if 1, responses that violate the contract fail with status 500. */
   PLAT_VALIDATE_RESPONSES: z.enum(['0', '1']).default('0'),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: integer(5, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
-  /** Limits each step of an identity provider sign-in separately, per address. */
+  /** Applies separately to each step of an identity provider sign-in, per address. */
   PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: integer(60, 1, 1_000_000),
   PLAT_LIMIT_SETUP_PER_MINUTE: integer(10, 1, 1_000_000),
   PLAT_LIMIT_REFRESH_PER_MINUTE: integer(30, 1, 1_000_000),

@@ -8,7 +8,7 @@ import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
 export const releaseLimit = 200
-/** Stored digests per repository that are not releases. */
+/** Maximum of stored digests per repository that are not releases. */
 const otherLimit = 150
 const problemLimit = 50
 const problemLength = 500
@@ -44,7 +44,7 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
 /** Small enough for frequent reads, with room for thousands of modules. Modules beyond the limit show no updates. */
 const maxLatestBytes = 100_000
 
-/** Counting updates then reads one item instead of the catalog. */
+/** Stored with the scan, so that counting updates reads one item instead of the catalog. */
 function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): string {
   const latest = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
     const release = latestOf(choices)

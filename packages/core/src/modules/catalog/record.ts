@@ -9,9 +9,7 @@ export const CatalogRelease = z.object({
   name: z.string(),
   description: z.string(),
   isVerified: z.boolean(),
-  /** The name of the signing key. */
   verifiedBy: z.string().optional(),
-  /** The reason why the release is not verified. */
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
   /** Set if the tag refers to an index: the image for this platform. Index and image may be signed independently. */

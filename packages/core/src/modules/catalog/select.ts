@@ -7,7 +7,6 @@ export interface CatalogChoice extends CatalogRelease {
   reference: string
 }
 
-/** In the order of the sources. */
 export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]): Map<string, CatalogChoice[]> =>
   Map.groupBy(
     repositories.flatMap(({ reference, releases }) => releases.map((release) => ({ ...release, reference }))),
