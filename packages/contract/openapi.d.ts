@@ -15,7 +15,7 @@ export interface paths {
          * The process is running
          * @description Does not check the database.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["live"];
         put?: never;
@@ -37,7 +37,7 @@ export interface paths {
          * The platform can serve
          * @description Database connected and migrated. Returns 503 with the same body if a critical check fails.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["ready"];
         put?: never;
@@ -56,8 +56,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Initialization is done
-         * @description Needs no token.
+         * Initialization is complete
+         * @description Requires no token.
          */
         get: operations["startup"];
         put?: never;
@@ -77,7 +77,7 @@ export interface paths {
         };
         /**
          * Whether first-run setup is complete
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getSetupStatus"];
         put?: never;
@@ -101,7 +101,7 @@ export interface paths {
          * Create the platform organisation and its administrator
          * @description Checks in this order: already complete, JSON object, token, fields. A rejected request does not consume the token.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["completeSetup"];
         delete?: never;
@@ -123,7 +123,7 @@ export interface paths {
          * Sign in
          * @description Checks the local account of this name or, if there is none, the LDAP identity providers. Returns 503 if a directory is unreachable and no other accepts the name and password.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["login"];
         delete?: never;
@@ -143,7 +143,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in with a local account
-         * @description Needs no token.
+         * @description Requires no token.
          */
         post: operations["localLogin"];
         delete?: never;
@@ -165,7 +165,7 @@ export interface paths {
          * Exchange a refresh token for a new token set
          * @description A refresh token is valid once. Using it twice ends the session.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["refresh"];
         delete?: never;
@@ -187,7 +187,7 @@ export interface paths {
          * End the session
          * @description Revokes every refresh token of this sign-in; the access token stays valid until it expires.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         post: operations["logout"];
         delete?: never;
@@ -205,7 +205,7 @@ export interface paths {
         };
         /**
          * The signed-in user
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         get: operations["me"];
         put?: never;
@@ -229,14 +229,14 @@ export interface paths {
          * Sign in as a browser
          * @description Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["beginSession"];
         /**
          * Sign out as a browser
          * @description Ends the session of the cookies, if any, and removes the cookies. Can be repeated.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         delete: operations["endBrowserSession"];
         options?: never;
@@ -257,7 +257,7 @@ export interface paths {
          * Renew the session of a browser
          * @description Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["refreshSession"];
         delete?: never;
@@ -275,13 +275,13 @@ export interface paths {
         };
         /**
          * The clusters of the organisation, newest first
-         * @description Needs the permission `clusters:read`.
+         * @description Requires the permission `clusters:read`.
          */
         get: operations["listClusters"];
         put?: never;
         /**
          * Register a cluster
-         * @description Needs the permission `clusters:write`.
+         * @description Requires the permission `clusters:write`.
          */
         post: operations["registerCluster"];
         delete?: never;
@@ -299,7 +299,7 @@ export interface paths {
         };
         /**
          * One cluster with its nodes and relay
-         * @description Needs the permission `clusters:read`.
+         * @description Requires the permission `clusters:read`.
          */
         get: operations["getCluster"];
         put?: never;
@@ -308,14 +308,14 @@ export interface paths {
          * Remove a cluster and all its data from the platform
          * @description Does not touch the nodes.
          *
-         *     Needs the permission `clusters:admin`.
+         *     Requires the permission `clusters:admin`.
          */
         delete: operations["deleteCluster"];
         options?: never;
         head?: never;
         /**
          * Rename a cluster or move it to a site
-         * @description Needs the permission `clusters:write`.
+         * @description Requires the permission `clusters:write`.
          */
         patch: operations["updateCluster"];
         trace?: never;
@@ -333,7 +333,7 @@ export interface paths {
          * Issue a new enrollment token
          * @description Revokes unused tokens. Enrolling with the new one replaces the relay and revokes its key.
          *
-         *     Needs the permission `clusters:write`.
+         *     Requires the permission `clusters:write`.
          */
         post: operations["issueEnrollmentToken"];
         delete?: never;
@@ -353,7 +353,7 @@ export interface paths {
          * Timeline of a cluster, newest first
          * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.
          *
-         *     Needs the permission `clusters:read`.
+         *     Requires the permission `clusters:read`.
          */
         get: operations["getClusterTimeline"];
         put?: never;
@@ -373,13 +373,13 @@ export interface paths {
         };
         /**
          * The sites of the organisation, newest first
-         * @description Needs the permission `clusters:read`.
+         * @description Requires the permission `clusters:read`.
          */
         get: operations["listSites"];
         put?: never;
         /**
          * Create a site
-         * @description Needs the permission `clusters:write`.
+         * @description Requires the permission `clusters:write`.
          */
         post: operations["createSite"];
         delete?: never;
@@ -400,7 +400,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a site without clusters
-         * @description Needs the permission `clusters:write`.
+         * @description Requires the permission `clusters:write`.
          */
         delete: operations["deleteSite"];
         options?: never;
@@ -417,13 +417,13 @@ export interface paths {
         };
         /**
          * The jobs of the organisation, newest first
-         * @description Needs the permission `jobs:read`.
+         * @description Requires the permission `jobs:read`.
          */
         get: operations["listJobs"];
         put?: never;
         /**
          * Submit a job to a cluster
-         * @description Needs the permission `jobs:write`.
+         * @description Requires the permission `jobs:write`.
          */
         post: operations["submitJob"];
         delete?: never;
@@ -441,7 +441,7 @@ export interface paths {
         };
         /**
          * The batches of the organisation, newest first
-         * @description Needs the permission `jobs:read`.
+         * @description Requires the permission `jobs:read`.
          */
         get: operations["listBatches"];
         put?: never;
@@ -449,7 +449,7 @@ export interface paths {
          * Submit up to 500 jobs at once
          * @description All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. Each job is readable at GET /jobs/{id} immediately.
          *
-         *     Needs the permission `jobs:write`.
+         *     Requires the permission `jobs:write`.
          */
         post: operations["submitBatch"];
         delete?: never;
@@ -467,7 +467,7 @@ export interface paths {
         };
         /**
          * One batch with its jobs counted by status
-         * @description Needs the permission `jobs:read`.
+         * @description Requires the permission `jobs:read`.
          */
         get: operations["getBatch"];
         put?: never;
@@ -489,7 +489,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel every job of a batch that has not ended
-         * @description Needs the permission `jobs:write`.
+         * @description Requires the permission `jobs:write`.
          */
         post: operations["cancelBatch"];
         delete?: never;
@@ -511,7 +511,7 @@ export interface paths {
          * Retry the failed jobs of a batch as a new batch
          * @description Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.
          *
-         *     Needs the permission `jobs:write`.
+         *     Requires the permission `jobs:write`.
          */
         post: operations["retryBatch"];
         delete?: never;
@@ -529,7 +529,7 @@ export interface paths {
         };
         /**
          * One job with its status and result
-         * @description Needs the permission `jobs:read`.
+         * @description Requires the permission `jobs:read`.
          */
         get: operations["getJob"];
         put?: never;
@@ -553,7 +553,7 @@ export interface paths {
          * Cancel a job
          * @description A queued job is cancelled immediately. A running job is cancelled when its relay confirms, or after 60 seconds.
          *
-         *     Needs the permission `jobs:write`.
+         *     Requires the permission `jobs:write`.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -571,7 +571,7 @@ export interface paths {
         };
         /**
          * Live output from an offset
-         * @description Needs the permission `jobs:read`.
+         * @description Requires the permission `jobs:read`.
          */
         get: operations["getJobOutput"];
         put?: never;
@@ -593,7 +593,7 @@ export interface paths {
          * The dashboard layout of the caller
          * @description Send the `ETag` header in `If-Match` to replace only this version of the layout.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         get: operations["getDashboardLayout"];
         put?: never;
@@ -605,7 +605,7 @@ export interface paths {
          * Save the dashboard layout of the caller
          * @description The last write wins. With `If-Match` the layout is saved only if the stored version still matches. The `ETag` header identifies the saved version.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         patch: operations["updateDashboardLayout"];
         trace?: never;
@@ -619,7 +619,7 @@ export interface paths {
         };
         /**
          * The saved filters of the caller, newest first
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         get: operations["listSavedFilters"];
         put?: never;
@@ -627,7 +627,7 @@ export interface paths {
          * Save a filter
          * @description Apply a filter with the context `clusters` by `GET /api/v1/clusters?filterId=`.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         post: operations["createSavedFilter"];
         delete?: never;
@@ -648,7 +648,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a saved filter
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         delete: operations["deleteSavedFilter"];
         options?: never;
@@ -668,7 +668,7 @@ export interface paths {
          * Change the caller’s password
          * @description Ends all other sessions of the caller; API tokens are not affected. A wrong password counts as a failed sign-in.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         put: operations["changePassword"];
         post?: never;
@@ -687,7 +687,7 @@ export interface paths {
         };
         /**
          * The caller’s sessions, newest first
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         get: operations["listSessions"];
         put?: never;
@@ -712,7 +712,7 @@ export interface paths {
          * End one of the caller’s sessions
          * @description Its refresh token is revoked immediately; an access token stays valid until it expires.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         delete: operations["endSession"];
         options?: never;
@@ -729,7 +729,7 @@ export interface paths {
         };
         /**
          * The caller’s API tokens, newest first
-         * @description Any signed-in user, with an access token; an API token does not do.
+         * @description Requires an access token of any signed-in user. API tokens are not accepted.
          */
         get: operations["listApiTokens"];
         put?: never;
@@ -737,7 +737,7 @@ export interface paths {
          * Create an API token
          * @description Send `token` of the response as the bearer token of any request except those that manage API tokens.
          *
-         *     Any signed-in user, with an access token; an API token does not do.
+         *     Requires an access token of any signed-in user. API tokens are not accepted.
          */
         post: operations["createApiToken"];
         delete?: never;
@@ -760,7 +760,7 @@ export interface paths {
          * Revoke an API token
          * @description The token is rejected from now on.
          *
-         *     Any signed-in user, with an access token; an API token does not do.
+         *     Requires an access token of any signed-in user. API tokens are not accepted.
          */
         delete: operations["deleteApiToken"];
         options?: never;
@@ -777,7 +777,7 @@ export interface paths {
         };
         /**
          * The users of the organisation, newest first
-         * @description Needs the permission `users:admin`.
+         * @description Requires the permission `users:admin`.
          */
         get: operations["listUsers"];
         put?: never;
@@ -785,7 +785,7 @@ export interface paths {
          * Create a user with a local account
          * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create the first OrgAdmin of an organisation without users.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         post: operations["createUser"];
         delete?: never;
@@ -802,8 +802,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The roles of users
-         * @description Needs the permission `users:admin`.
+         * The roles and their permissions
+         * @description Requires the permission `users:admin`.
          */
         get: operations["listRoles"];
         put?: never;
@@ -823,7 +823,7 @@ export interface paths {
         };
         /**
          * One user of the organisation
-         * @description Needs the permission `users:admin`.
+         * @description Requires the permission `users:admin`.
          */
         get: operations["getUser"];
         put?: never;
@@ -832,7 +832,7 @@ export interface paths {
          * Remove a user
          * @description Frees the name, revokes API tokens immediately and ends sessions at their next refresh. Returns 403 if the user has more permissions than the caller.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -841,7 +841,7 @@ export interface paths {
          * Change a user’s e-mail, roles or password
          * @description New roles apply from the user’s next refresh, and to API tokens immediately. Returns 403 if the user has more permissions than the caller, and 409 if an identity provider manages the user.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         patch: operations["updateUser"];
         trace?: never;
@@ -860,7 +860,7 @@ export interface paths {
          * End all sessions of a user
          * @description Refresh tokens are revoked immediately; access tokens stay valid until they expire. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         delete: operations["endUserSessions"];
         options?: never;
@@ -882,7 +882,7 @@ export interface paths {
          * Revoke all API tokens of a user
          * @description The tokens are rejected from now on. The request fails with 403 if the user has more permissions than the caller.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         delete: operations["revokeUserTokens"];
         options?: never;
@@ -899,7 +899,7 @@ export interface paths {
         };
         /**
          * The webhooks of the organisation, newest first
-         * @description Needs the permission `users:admin`.
+         * @description Requires the permission `users:admin`.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -907,7 +907,7 @@ export interface paths {
          * Subscribe an address to events
          * @description At most 50 per organisation. The secret is returned in this response only.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -928,7 +928,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a webhook and its pending deliveries
-         * @description Needs the permission `users:admin`.
+         * @description Requires the permission `users:admin`.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -937,7 +937,7 @@ export interface paths {
          * Change, enable or disable a webhook
          * @description Events that occur while it is disabled are not delivered. Pending deliveries continue once it is enabled.
          *
-         *     Needs the permission `users:admin`.
+         *     Requires the permission `users:admin`.
          */
         patch: operations["changeWebhook"];
         trace?: never;
@@ -952,8 +952,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an event of the type platform.webhook.tested to this webhook alone
-         * @description Needs the permission `users:admin`.
+         * Send an event of the type platform.webhook.tested to this webhook only
+         * @description Requires the permission `users:admin`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -971,7 +971,7 @@ export interface paths {
         };
         /**
          * Deliveries of a webhook in the last 30 days, newest first, at most 1,000
-         * @description Needs the permission `users:admin`.
+         * @description Requires the permission `users:admin`.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -992,8 +992,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Redeliver an event of the last 30 days, whatever the result of the first delivery
-         * @description Needs the permission `users:admin`.
+         * Redeliver an event of the last 30 days, regardless of the result of its first delivery
+         * @description Requires the permission `users:admin`.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -1011,7 +1011,7 @@ export interface paths {
         };
         /**
          * The organisations of the platform, newest first
-         * @description Needs the permission `platform:admin`.
+         * @description Requires the permission `platform:admin`.
          */
         get: operations["listOrganisations"];
         put?: never;
@@ -1019,7 +1019,7 @@ export interface paths {
          * Create an organisation
          * @description The organisation has no users: create its first OrgAdmin with `organisationId` at POST /api/v1/users.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         post: operations["createOrganisation"];
         delete?: never;
@@ -1037,7 +1037,7 @@ export interface paths {
         };
         /**
          * The identity providers
-         * @description Needs the permission `platform:admin`.
+         * @description Requires the permission `platform:admin`.
          */
         get: operations["listProviders"];
         put?: never;
@@ -1045,7 +1045,7 @@ export interface paths {
          * Add an identity provider, or change one
          * @description Replaces the provider of the same type and issuer, tenant or url, if there is one. Secrets that the request omits are kept.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         post: operations["configureProvider"];
         delete?: never;
@@ -1068,7 +1068,7 @@ export interface paths {
          * Remove an identity provider
          * @description Its users remain but cannot sign in: their sessions end at the next refresh, and their API tokens are rejected immediately.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         delete: operations["deleteProvider"];
         options?: never;
@@ -1087,7 +1087,7 @@ export interface paths {
         put?: never;
         /**
          * Test the configuration of a provider
-         * @description Needs the permission `platform:admin`.
+         * @description Requires the permission `platform:admin`.
          */
         post: operations["testProvider"];
         delete?: never;
@@ -1107,7 +1107,7 @@ export interface paths {
         put?: never;
         /**
          * Request consent from the provider’s administrator
-         * @description Needs the permission `platform:admin`.
+         * @description Requires the permission `platform:admin`.
          */
         post: operations["requestConsent"];
         delete?: never;
@@ -1127,7 +1127,7 @@ export interface paths {
          * Consent callback of the identity provider
          * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["consentReturned"];
         put?: never;
@@ -1135,7 +1135,7 @@ export interface paths {
          * Consent callback of the identity provider
          * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["consentPosted"];
         delete?: never;
@@ -1153,7 +1153,7 @@ export interface paths {
         };
         /**
          * Identity providers available at sign-in
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["listSignInOptions"];
         put?: never;
@@ -1175,7 +1175,7 @@ export interface paths {
          * Start a sign-in with an identity provider
          * @description For browsers: redirects to the provider and binds the result to this browser with a cookie.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["authorize"];
         put?: never;
@@ -1197,7 +1197,7 @@ export interface paths {
          * Callback of a sign-in with an identity provider
          * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, internal_error, and `traceId`.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["callback"];
         put?: never;
@@ -1221,7 +1221,7 @@ export interface paths {
          * Exchange the code of a sign-in for tokens
          * @description The code is valid once, within one minute, and only with the cookie of the browser that started the sign-in.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["exchangeCode"];
         delete?: never;
@@ -1241,7 +1241,7 @@ export interface paths {
          * Check for a newer release
          * @description Reads the release repository. Returns the last result if the repository cannot be read.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         get: operations["checkForUpdate"];
         put?: never;
@@ -1264,7 +1264,7 @@ export interface paths {
          * Update the platform or roll back to the previous version
          * @description Starts a job. If a step fails, the job rolls back to the previous version.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         put: operations["applyUpdate"];
         post?: never;
@@ -1285,7 +1285,7 @@ export interface paths {
          * Modules that can be installed
          * @description The result of the last scan of the sources. This request reads no registry.
          *
-         *     Needs the permission `modules:read`.
+         *     Requires the permission `modules:read`.
          */
         get: operations["listCatalog"];
         put?: never;
@@ -1309,7 +1309,7 @@ export interface paths {
          * Scan the sources of the catalog now
          * @description The platform also scans them every few minutes.
          *
-         *     Needs the permission `modules:install`.
+         *     Requires the permission `modules:install`.
          */
         post: operations["scanCatalog"];
         delete?: never;
@@ -1327,7 +1327,7 @@ export interface paths {
         };
         /**
          * Installed modules
-         * @description Needs the permission `modules:read`.
+         * @description Requires the permission `modules:read`.
          */
         get: operations["listModules"];
         put?: never;
@@ -1347,14 +1347,14 @@ export interface paths {
         };
         /**
          * One installed module
-         * @description Needs the permission `modules:read`.
+         * @description Requires the permission `modules:read`.
          */
         get: operations["getModule"];
         put?: never;
         post?: never;
         /**
          * Uninstall a module
-         * @description Needs the permission `modules:install`.
+         * @description Requires the permission `modules:install`.
          */
         delete: operations["uninstallModule"];
         options?: never;
@@ -1373,7 +1373,7 @@ export interface paths {
         put?: never;
         /**
          * Install a module of the catalog, or upgrade it
-         * @description Needs the permission `modules:install`.
+         * @description Requires the permission `modules:install`.
          */
         post: operations["installModule"];
         delete?: never;
@@ -1393,7 +1393,7 @@ export interface paths {
         put?: never;
         /**
          * Install a module by its image
-         * @description Needs the permission `modules:install`.
+         * @description Requires the permission `modules:install`.
          */
         post: operations["installImage"];
         delete?: never;
@@ -1414,7 +1414,7 @@ export interface paths {
         post?: never;
         /**
          * Uninstall a module
-         * @description Needs the permission `modules:install`.
+         * @description Requires the permission `modules:install`.
          */
         delete: operations["uninstallImage"];
         options?: never;
@@ -1431,9 +1431,9 @@ export interface paths {
         };
         /**
          * Configuration of the portal before sign-in
-         * @description Needs no token. Names and addresses are present once setup is complete.
+         * @description Names and addresses are present once setup is complete.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         get: operations["getPortalConfiguration"];
         put?: never;
@@ -1452,10 +1452,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All figures of the portal in one response
-         * @description Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response is 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.
+         * All totals of the portal in one response
+         * @description Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response returns 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         get: operations["getPortalSummary"];
         put?: never;
@@ -1477,7 +1477,7 @@ export interface paths {
          * Clusters by status and jobs that ended, over time
          * @description Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         get: operations["getHistory"];
         put?: never;
@@ -1499,7 +1499,7 @@ export interface paths {
          * The portal’s navigation, in order
          * @description Built-in entries that the caller has permission for, and entries of running modules.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         get: operations["getNavigation"];
         put?: never;
@@ -1521,7 +1521,7 @@ export interface paths {
          * The notifications of the caller, newest first
          * @description Notifications of the last 90 days. `unreadCount` counts all unread notifications, independent of the filter.
          *
-         *     Any signed-in user.
+         *     Requires a signed-in user.
          */
         get: operations["listNotifications"];
         put?: never;
@@ -1531,7 +1531,7 @@ export interface paths {
         head?: never;
         /**
          * Mark notifications as read
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         patch: operations["updateNotifications"];
         trace?: never;
@@ -1545,17 +1545,17 @@ export interface paths {
         };
         /**
          * The audit trail of the organisation, newest first
-         * @description Entries are found by actor, action and resource within a second of joining the chain.
+         * @description Entries are found by actor, action and resource within a second after they are added to the chain.
          *
-         *     Needs the permission `audit:read`.
+         *     Requires the permission `audit:read`.
          */
         get: operations["listAuditEntries"];
         put?: never;
         /**
-         * Write an extra entry
+         * Add an audit entry
          * @description The platform records its own changes. Use this endpoint for changes outside the platform. Such entries have `extra` set.
          *
-         *     Needs the permission `platform:admin`.
+         *     Requires the permission `platform:admin`.
          */
         post: operations["addAuditEntry"];
         delete?: never;
@@ -1573,9 +1573,9 @@ export interface paths {
         };
         /**
          * The audit trail as a file, oldest first, in parts
-         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
+         * @description A part contains up to 1 MB. If more parts follow, the `Link` header refers to the next one (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
          *
-         *     Needs the permission `audit:read`.
+         *     Requires the permission `audit:read`.
          */
         get: operations["exportAudit"];
         put?: never;
@@ -1595,9 +1595,9 @@ export interface paths {
         };
         /**
          * Verify the chain of the audit trail
-         * @description Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.
+         * @description Recomputes every hash. One request checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next request; the chain is intact if every part is valid.
          *
-         *     Needs the permission `audit:read`.
+         *     Requires the permission `audit:read`.
          */
         get: operations["verifyAudit"];
         put?: never;
@@ -1621,7 +1621,7 @@ export interface paths {
          * Exchange an enrollment token for a relay identity
          * @description The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements.
          *
-         *     Needs no token.
+         *     Requires no token.
          */
         post: operations["enroll"];
         delete?: never;
@@ -1643,7 +1643,7 @@ export interface paths {
          * Report presence and receive work
          * @description With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then tells the relay to send the next heartbeat immediately.
          *
-         *     An enrolled relay, with a token it has signed itself.
+         *     Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["heartbeat"];
         delete?: never;
@@ -1665,7 +1665,7 @@ export interface paths {
          * Claim a job
          * @description A retry with the same `Idempotency-Key` returns the same result, in case the response was lost.
          *
-         *     An enrolled relay, with a token it has signed itself.
+         *     Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["claimJob"];
         delete?: never;
@@ -1687,7 +1687,7 @@ export interface paths {
          * Append output
          * @description Repeating a `seq` has no effect.
          *
-         *     An enrolled relay, with a token it has signed itself.
+         *     Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["reportOutput"];
         delete?: never;
@@ -1709,7 +1709,7 @@ export interface paths {
          * Report the result of a job
          * @description A retry returns the same result. Returns 409 if the job has another terminal status; the report is then stored as lateResult.
          *
-         *     An enrolled relay, with a token it has signed itself.
+         *     Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["completeJob"];
         delete?: never;
@@ -1729,7 +1729,7 @@ export interface paths {
         put?: never;
         /**
          * Report that the relay stops
-         * @description An enrolled relay, with a token it has signed itself.
+         * @description Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["goodbye"];
         delete?: never;
@@ -1747,7 +1747,7 @@ export interface paths {
         };
         /**
          * This contract as OpenAPI 3.1
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getOpenApi"];
         put?: never;
@@ -1767,7 +1767,7 @@ export interface paths {
         };
         /**
          * The API reference as a page
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getDocs"];
         put?: never;
@@ -1787,7 +1787,7 @@ export interface paths {
         };
         /**
          * Public keys that verify access tokens
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getKeys"];
         put?: never;
@@ -1807,7 +1807,7 @@ export interface paths {
         };
         /**
          * The relay program, one file
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getRelayProgram"];
         put?: never;
@@ -1827,7 +1827,7 @@ export interface paths {
         };
         /**
          * Every event that the platform emits, with the schema of its data
-         * @description Any signed-in user.
+         * @description Requires a signed-in user.
          */
         get: operations["getEventCatalog"];
         put?: never;
@@ -1847,7 +1847,7 @@ export interface paths {
         };
         /**
          * JSON Schema of module.json, version 1
-         * @description Needs no token.
+         * @description Requires no token.
          */
         get: operations["getManifestSchema"];
         put?: never;
@@ -1868,9 +1868,9 @@ export interface components {
              * @example validation_failed
              */
             error: string;
-            /** @description What happened and what to do next */
+            /** @description Description of the error and of the next step */
             message: string;
-            /** @description Correlates the request to server traces */
+            /** @description Identifies the request in the logs of the platform */
             traceId: string;
             details?: components["schemas"]["ErrorDetail"][];
             requiredPermission?: string;
@@ -2715,7 +2715,7 @@ export interface components {
              * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example What is offline */
+            /** @example Offline clusters */
             name: string;
             /** @example clusters */
             context: string;
@@ -2735,7 +2735,7 @@ export interface components {
             createdAt: string;
         };
         SavedFilterCreation: {
-            /** @example What is offline */
+            /** @example Offline clusters */
             name: string;
             /**
              * @description The list that the filter applies to
@@ -2871,7 +2871,7 @@ export interface components {
             name: string;
             /**
              * Format: date-time
-             * @description A time in the future. The token never expires if this is absent
+             * @description Expiry time in the future. Without it the token never expires
              * @example 2027-11-21T09:30:00.000Z
              */
             expiresAt?: string;
@@ -3002,7 +3002,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description Verifies signatures (Standard Webhooks). Shown here and never again.
+             * @description Verifies signatures (Standard Webhooks). It is returned only here.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret: string;
@@ -3165,7 +3165,7 @@ export interface components {
             authorityHost?: string;
             /**
              * Format: uri
-             * @description OIDC
+             * @description OIDC; the issuer exactly as the provider publishes it
              */
             issuer?: string;
             /**
@@ -3245,7 +3245,7 @@ export interface components {
             authorityHost?: string;
             /**
              * Format: uri
-             * @description OIDC
+             * @description OIDC; the issuer exactly as the provider publishes it
              */
             issuer?: string;
             /**
@@ -3464,7 +3464,7 @@ export interface components {
             verifiedBy?: string;
             /** @description Repository and digest of the running image */
             image: string;
-            /** @description Isolation of the module from the platform */
+            /** @description How the module is isolated from the platform */
             isolation?: string;
             apiBasePath: string;
             warnings: string[];
@@ -3530,7 +3530,7 @@ export interface components {
             verifiedBy?: string;
             /** @description Repository and digest of the running image */
             image: string;
-            /** @description Isolation of the module from the platform */
+            /** @description How the module is isolated from the platform */
             isolation?: string;
             apiBasePath: string;
             warnings: string[];
@@ -3601,7 +3601,7 @@ export interface components {
             route: string;
             /**
              * Format: int32
-             * @description Lower is higher; built-in entries use 0 to 50
+             * @description Entries with lower values come first; built-in entries use 0 to 50
              * @example 100
              */
             order: number;
@@ -3855,7 +3855,7 @@ export interface components {
             route: string;
             /**
              * Format: int32
-             * @description Lower is higher
+             * @description Entries with lower values come first
              * @example 10
              */
             order: number;
@@ -3889,7 +3889,7 @@ export interface components {
             body: string;
             /** @enum {string} */
             severity: "info" | "warning" | "critical";
-            /** @description Category */
+            /** @description Identifier of the resource that the notification is about */
             resource: string;
             read: boolean;
             /**
@@ -4145,7 +4145,7 @@ export interface components {
         EventDescription: {
             /** @example platform.job.completed */
             type: string;
-            /** @example A job ended well. */
+            /** @example A job completed successfully. */
             description: string;
             /** @description JSON Schema 2020-12 of the event’s data */
             schema: {
@@ -4154,7 +4154,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments. */
+        /** @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments. */
         BadPath: {
             headers: {
                 "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4168,7 +4168,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+         * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          */
         BadParameters: {
@@ -4184,7 +4184,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+         * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
          *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
@@ -4232,7 +4232,7 @@ export interface components {
         };
         /**
          * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-         *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
+         *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
          */
         OtherOrigin: {
             headers: {
@@ -4248,7 +4248,7 @@ export interface components {
         };
         /**
          * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-         *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
+         *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
          *     - `forbidden`: The caller lacks the permission for this operation.
          */
         Forbidden: {
@@ -4340,7 +4340,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description Correlates the request to server traces */
+        /** @description Identifies the request in the logs of the platform */
         "X-Trace-Id": string;
         /** @description Requests allowed per window */
         "RateLimit-Limit": number;
@@ -4612,7 +4612,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `conflict`: Another request changed the same thing at the same time. Try again.
+             * @description - `conflict`: Another request changed the same resource at the same time. Try again.
              *     - `username_taken`: Another user of the platform has this name. Choose another one.
              */
             409: {
@@ -4690,7 +4690,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4782,7 +4782,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4877,7 +4877,7 @@ export interface operations {
             };
             403: components["responses"]["OtherOrigin"];
             /**
-             * @description - `conflict`: Another request changed the same thing at the same time. Try again.
+             * @description - `conflict`: Another request changed the same resource at the same time. Try again.
              *     - `username_taken`: Another user of the platform has this name. Choose another one.
              */
             409: {
@@ -4999,7 +4999,7 @@ export interface operations {
                 filterId?: string;
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -5052,7 +5052,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `filter_not_applicable`: The saved filter holds what clusters cannot be filtered by. */
+            /** @description - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5104,7 +5104,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             /**
              * @description - `cluster_name_taken`: Another cluster of the organisation has this name. Choose another one.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -5120,7 +5120,7 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `site_not_found`: The site does not exist in the organisation.
              */
             422: {
@@ -5204,7 +5204,7 @@ export interface operations {
             404: components["responses"]["ClusterNotFound"];
             /**
              * @description - `cluster_has_active_jobs`: The cluster has queued or running jobs. Cancel them or wait until they end.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -5259,7 +5259,7 @@ export interface operations {
             404: components["responses"]["ClusterNotFound"];
             /**
              * @description - `cluster_name_taken`: Another cluster of the organisation has this name. Choose another one.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -5324,7 +5324,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ClusterNotFound"];
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5338,7 +5338,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5361,7 +5361,7 @@ export interface operations {
             query?: {
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -5477,7 +5477,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             /**
              * @description - `site_name_taken`: Another site of the organisation has this name. Choose another one.
-             *     - `limit_reached`: The limit is reached. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              */
             409: {
                 headers: {
@@ -5492,7 +5492,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5579,7 +5579,7 @@ export interface operations {
                 batchId?: string;
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -5659,7 +5659,7 @@ export interface operations {
             404: components["responses"]["ClusterNotFound"];
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `unknown_job_type`: This job type does not exist. Clients submit InvokeScript.
              *     - `job_type_not_submittable`: Jobs of this type are created by their own endpoints.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
@@ -5686,7 +5686,7 @@ export interface operations {
             query?: {
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -5761,11 +5761,11 @@ export interface operations {
                 };
             };
             /**
-             * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+             * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
              *     - `validation_failed`: The request is not valid. See details for each field that must change.
              *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
              *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
-             *     - `batch_limit_exceeded`: A batch holds at most 500 jobs. Split it and send the parts one after another.
+             *     - `batch_limit_exceeded`: A batch can contain at most 500 jobs. Split it into several batches.
              */
             400: {
                 headers: {
@@ -5782,9 +5782,9 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             /**
              * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-             *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
+             *     - `cluster_forbidden`: At least one job is for a cluster outside of the organisation. No job was created.
              */
             403: {
                 headers: {
@@ -5798,7 +5798,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5813,7 +5813,7 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `unknown_job_type`: This job type does not exist. Clients submit InvokeScript.
              *     - `job_type_not_submittable`: Jobs of this type are created by their own endpoints.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
@@ -5928,7 +5928,7 @@ export interface operations {
             };
             /**
              * @description - `batch_already_finished`: Every job of the batch has ended.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -5943,7 +5943,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -5993,9 +5993,9 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             /**
              * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-             *     - `https_required`: Sign-in over plain HTTP works on the same machine only. Use https.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one job names a cluster outside the organisation. Nothing was created.
+             *     - `cluster_forbidden`: At least one job is for a cluster outside of the organisation. No job was created.
              */
             403: {
                 headers: {
@@ -6023,8 +6023,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `nothing_to_retry`: No job of the batch has failed or was cancelled, or some have not ended yet.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             * @description - `nothing_to_retry`: No job of the batch failed or was cancelled, or some jobs have not ended yet.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6040,7 +6040,7 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
              */
             422: {
@@ -6128,9 +6128,9 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["JobNotFound"];
             /**
-             * @description - `job_already_finished`: The job has ended; its status does not change any more.
+             * @description - `job_already_finished`: The job has already ended.
              *     - `job_not_cancellable`: Platform operations cannot be cancelled; they finish or roll back on their own.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6145,7 +6145,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6168,7 +6168,7 @@ export interface operations {
             query?: {
                 /** @description Bytes to skip */
                 offset?: number;
-                /** @description Seconds to wait for output if there is none yet */
+                /** @description Maximum time to wait for output if there is none yet, in seconds */
                 waitSeconds?: number;
             };
             header?: never;
@@ -6359,7 +6359,7 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
-            /** @description - `limit_reached`: The limit is reached. Remove one first. */
+            /** @description - `limit_reached`: The limit is reached. Remove a resource of this kind first. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6373,7 +6373,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6481,7 +6481,7 @@ export interface operations {
             403: components["responses"]["OtherOrigin"];
             /**
              * @description - `account_not_local`: The account belongs to an identity provider. Change it there.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6510,7 +6510,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description At most the newest 100. */
+            /** @description The newest 100 sessions at most */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6645,8 +6645,8 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `limit_reached`: The limit is reached. Remove one first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6661,7 +6661,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6718,7 +6718,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6742,7 +6742,7 @@ export interface operations {
             query?: {
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -6834,8 +6834,8 @@ export interface operations {
             };
             /**
              * @description - `username_taken`: Another user of the platform has this name. Choose another one.
-             *     - `organisation_has_users`: The organisation has its own users; they manage it.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `organisation_has_users`: The organisation already has users. Its administrator creates further users.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -6851,8 +6851,8 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `role_not_grantable`: The organisation cannot have users with this role, or the role has permissions that the caller does not have.
              */
             422: {
                 headers: {
@@ -6880,7 +6880,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The roles, from most to least privileged */
+            /** @description All roles */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -6992,7 +6992,7 @@ export interface operations {
             };
             /**
              * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -7060,7 +7060,7 @@ export interface operations {
             /**
              * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
              *     - `account_not_local`: The account belongs to an identity provider. Change it there.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -7075,7 +7075,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do. */
+            /** @description - `role_not_grantable`: The organisation cannot have users with this role, or the role has permissions that the caller does not have. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7132,7 +7132,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7190,7 +7190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7274,7 +7274,7 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
-            /** @description - `limit_reached`: The limit is reached. Remove one first. */
+            /** @description - `limit_reached`: The limit is reached. Remove a resource of this kind first. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7289,8 +7289,8 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `url_not_allowed`: The platform may not call this address.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `url_not_allowed`: The platform is not allowed to call this address.
              */
             422: {
                 headers: {
@@ -7400,7 +7400,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `url_not_allowed`: The platform may not call this address. */
+            /** @description - `url_not_allowed`: The platform is not allowed to call this address. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7476,7 +7476,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7499,7 +7499,7 @@ export interface operations {
             query?: {
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -7611,7 +7611,7 @@ export interface operations {
             };
             /**
              * @description - `webhook_disabled`: The webhook is switched off. Enable it first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -7626,7 +7626,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7649,7 +7649,7 @@ export interface operations {
             query?: {
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -7728,7 +7728,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             /**
              * @description - `organisation_name_taken`: Another organisation has this name. Choose another one.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -7743,7 +7743,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7827,8 +7827,8 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `limit_reached`: The limit is reached. Remove one first.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -7844,10 +7844,10 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
-             *     - `url_not_allowed`: The platform may not call this address.
-             *     - `role_not_grantable`: The organisation cannot have users with this role, or it exceeds what the caller may do.
+             *     - `url_not_allowed`: The platform is not allowed to call this address.
+             *     - `role_not_grantable`: The organisation cannot have users with this role, or the role has permissions that the caller does not have.
              */
             422: {
                 headers: {
@@ -7905,7 +7905,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7969,7 +7969,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8033,8 +8033,8 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `consent_not_applicable`: Identity providers of this type ask for no consent.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `consent_not_applicable`: Identity providers of this type require no consent.
              *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
              */
             422: {
@@ -8146,7 +8146,7 @@ export interface operations {
                 content?: never;
             };
             /**
-             * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+             * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
              *     - `validation_failed`: The request is not valid. See details for each field that must change.
              *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
              */
@@ -8335,7 +8335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same thing at the same time. Try again. */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8383,7 +8383,7 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             /**
-             * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
+             * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
@@ -8432,11 +8432,11 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `infrastructure_update_required`: The release needs other infrastructure. Deploy it instead of applying it.
-             *     - `no_previous_version`: There is no previous version to go back to.
+             * @description - `infrastructure_update_required`: The release requires infrastructure changes. Deploy it instead of applying it.
+             *     - `no_previous_version`: There is no previous version to roll back to.
              *     - `update_in_progress`: The platform is being updated. Wait for that job to end.
              *     - `active_jobs`: Jobs are running. Wait for them to end, or update with force: true.
-             *     - `conflict`: Another request changed the same thing at the same time. Try again.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
                 headers: {
@@ -8467,7 +8467,7 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             /**
-             * @description - `release_source_unreachable`: The releases cannot be read just now. Check PLAT_RELEASE_SOURCE and try again.
+             * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              */
@@ -8565,7 +8565,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -8775,10 +8775,10 @@ export interface operations {
                 };
             };
             /**
-             * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
+             * @description - `module_already_installed`: This version of the module is already installed and running. Specify another version.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
-             *     - `limit_reached`: The limit is reached. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              */
             409: {
                 headers: {
@@ -8794,15 +8794,15 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
              *     - `manifest_invalid`: The module manifest is invalid. See details.
              *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
-             *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
-             *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
+             *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
+             *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
-             *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
+             *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
              */
             422: {
                 headers: {
@@ -8854,10 +8854,10 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
-             * @description - `module_already_installed`: This version of the module is installed and runs. Name another version to change it.
+             * @description - `module_already_installed`: This version of the module is already installed and running. Specify another version.
              *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
              *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
-             *     - `limit_reached`: The limit is reached. Remove one first.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              */
             409: {
                 headers: {
@@ -8873,15 +8873,15 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one.
-             *     - `url_not_allowed`: The platform may not call this address.
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `url_not_allowed`: The platform is not allowed to call this address.
              *     - `manifest_invalid`: The module manifest is invalid. See details.
              *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
-             *     - `manifest_mismatch`: The manifest does not agree with the image. Build and push them together.
-             *     - `sdk_incompatible`: The module needs another version of the SDK than the platform has.
+             *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
+             *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
-             *     - `image_not_a_module`: The image does not carry the labels of a module. Build it with plat module build.
+             *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
              */
             422: {
                 headers: {
@@ -9001,7 +9001,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The numbers */
+            /** @description The totals */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9026,7 +9026,7 @@ export interface operations {
     getHistory: {
         parameters: {
             query?: {
-                /** @description How far to look back */
+                /** @description Number of hours before now */
                 hours?: number;
             };
             header?: never;
@@ -9099,7 +9099,7 @@ export interface operations {
                 severity?: "info" | "warning" | "critical";
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -9198,7 +9198,7 @@ export interface operations {
                 to?: string;
                 /** @description Page number, from 1 */
                 page?: number;
-                /** @description Rows on a page */
+                /** @description Items per page */
                 pageSize?: number;
             };
             header?: never;
@@ -9259,7 +9259,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Accepted; the entry joins the chain within moments */
+            /** @description Accepted; the entry is added to the chain asynchronously */
             204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9274,7 +9274,7 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a fresh one. */
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9575,7 +9575,7 @@ export interface operations {
             404: components["responses"]["JobNotFound"];
             /**
              * @description - `lease_not_held`: The lease does not belong to this job. Claim the job first.
-             *     - `job_already_finished`: The job has ended; its status does not change any more.
+             *     - `job_already_finished`: The job has already ended.
              *     - `output_out_of_order`: The output sequence number is ahead of the next expected one.
              */
             409: {
@@ -9642,7 +9642,7 @@ export interface operations {
             404: components["responses"]["JobNotFound"];
             /**
              * @description - `lease_not_held`: The lease does not belong to this job. Claim the job first.
-             *     - `job_already_finished`: The job has ended; its status does not change any more.
+             *     - `job_already_finished`: The job has already ended.
              */
             409: {
                 headers: {

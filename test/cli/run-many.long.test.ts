@@ -20,7 +20,7 @@ test('Ctrl-C between two batches exits with 130 and the number of remaining clus
   const { exitCode, out, err } = await running.ended
   expect(exitCode).toBe(130)
   expect(out).toMatch(/^batch_\w+\n$/)
-  expect(err).toContain('500 jobs accepted, 1 not tried.')
+  expect(err).toContain('500 jobs accepted, 1 not started.')
   await plat.run(['batch', 'wait', out.trim()])
   const { counts } = await plat.json(['batch', 'get', out.trim()])
   expect(counts).toMatchObject({ cancelled: 500 })

@@ -25,7 +25,6 @@ async function openWebhook(page: Page): Promise<void> {
   await details(page).getByRole('heading', { name: 'Deliveries' }).waitFor()
 }
 
-/** Opens the webhook on a page whose clock `polled` advances. */
 const openWithClock = async (newPage: NewPage, view?: View): Promise<Page> => {
   const page = await newPage(view)
   await page.clock.install()
@@ -57,7 +56,7 @@ test('adding a webhook shows its secret once', async ({ api, open }) => {
   await button(form, 'Add webhook').click()
   await form.getByText('Choose at least one event.').waitFor()
   await form.getByLabel('platform.job.started').check()
-  await form.getByLabel('All of job', { exact: true }).check()
+  await form.getByLabel('All job events', { exact: true }).check()
   expect(await form.getByLabel('platform.job.started').isDisabled()).toBe(true)
   await form.getByLabel('platform.cluster.registered').check()
   await button(form, 'Add webhook').click()
@@ -68,7 +67,7 @@ test('adding a webhook shows its secret once', async ({ api, open }) => {
   secret = await added.getByRole('group', { name: 'Secret' }).locator('code').innerText()
   expect(secret).toMatch(/^whsec_/)
   await button(added, 'Done').click()
-  expect(await row(page, receiver.url).innerText()).toMatch(/Enabled\s.*All of job, platform\.cluster\.registered/s)
+  expect(await row(page, receiver.url).innerText()).toMatch(/Enabled\s.*All job events, platform\.cluster\.registered/s)
   await page.reload()
   await openWebhook(page)
   expect(await page.content()).not.toContain(secret)
@@ -88,7 +87,7 @@ test('a test event is signed with the secret and can be delivered again', async 
   const first = receiver.requests.find(isTestEvent)
   const headers = Object.fromEntries(Object.entries(first?.headers ?? {}).map(([name, value]) => [name, String(value)]))
   expect(new Webhook(secret).verify(String(first?.body), headers)).toMatchObject({ type: 'platform.webhook.tested' })
-  await click(page, 'Deliver platform.webhook.tested again')
+  await click(page, 'Redeliver platform.webhook.tested')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(2)
   const ids = receiver.requests.filter(isTestEvent).map((request) => request.headers['webhook-id'])
   expect(new Set(ids).size).toBe(1)

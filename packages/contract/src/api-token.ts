@@ -36,7 +36,7 @@ export const ApiTokenCreation = z
   .object({
     name: line(1, 100).meta({ example: 'nightly backup' }),
     expiresAt: z.iso.datetime({ offset: true }).max(40).optional().meta({
-      description: 'A time in the future. The token never expires if this is absent',
+      description: 'Expiry time in the future. Without it the token never expires',
       example: '2027-11-21T09:30:00.000Z',
     }),
     permissions: grants

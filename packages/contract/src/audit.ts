@@ -44,7 +44,7 @@ const text = z
   .refine((value) => value.isWellFormed(), 'must be well-formed text')
   // Tabs and line ends are allowed; other control characters could control the terminal that shows the trail.
   // oxlint-disable-next-line no-control-regex
-  .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
+  .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 
 export const AuditEntryRequest = z
   .object({
@@ -60,11 +60,11 @@ export const addAuditEntry = createRoute({
   path: '/api/v1/platform/audit',
   access: 'platform:admin',
   tags: ['Audit'],
-  summary: 'Write an extra entry',
+  summary: 'Add an audit entry',
   description:
     'The platform records its own changes. Use this endpoint for changes outside the platform. Such entries have `extra` set.',
   request: { body: jsonBody(AuditEntryRequest) },
-  responses: { 204: { description: 'Accepted; the entry joins the chain within moments' } },
+  responses: { 204: { description: 'Accepted; the entry is added to the chain asynchronously' } },
   capabilities: ['table:write', 'queue:events'],
 })
 
@@ -89,7 +89,7 @@ export const listAuditEntries = createRoute({
   access: 'audit:read',
   tags: ['Audit'],
   summary: 'The audit trail of the organisation, newest first',
-  description: 'Entries are found by actor, action and resource within a second of joining the chain.',
+  description: 'Entries are found by actor, action and resource within a second after they are added to the chain.',
   request: { query: z.object({ ...filters, ...paging }) },
   responses: { 200: { description: 'A page of entries', content: json(pageOf(AuditEntry)) } },
   capabilities: ['table:read'],
@@ -119,7 +119,7 @@ export const exportAudit = createRoute({
   tags: ['Audit'],
   summary: 'The audit trail as a file, oldest first, in parts',
   description:
-    'A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.',
+    'A part contains up to 1 MB. If more parts follow, the `Link` header refers to the next one (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.',
   request: { query: z.object({ format: z.enum(auditFormats).default('ndjson'), after }) },
   responses: {
     200: {
@@ -153,7 +153,7 @@ export const verifyAudit = createRoute({
   tags: ['Audit'],
   summary: 'Verify the chain of the audit trail',
   description:
-    'Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.',
+    'Recomputes every hash. One request checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next request; the chain is intact if every part is valid.',
   request: { query: z.object({ after }) },
   responses: { 200: { description: 'The result of the verification', content: json(AuditVerification) } },
   capabilities: ['table:read'],

@@ -13,11 +13,11 @@ export const BrowserSignIn = z
   .partial()
   .refine(
     (given) => ways.filter((way) => way.some((name) => given[name] !== undefined)).length === 1,
-    'must hold username and password, or code, or refreshToken',
+    'must contain either username and password, or code, or refreshToken',
   )
   .refine(
     ({ username, password }) => (username === undefined) === (password === undefined),
-    'must hold both username and password',
+    'must contain both username and password',
   )
   .meta({
     id: 'BrowserSignIn',

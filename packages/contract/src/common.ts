@@ -55,7 +55,7 @@ export const line = (min: number, max: number) =>
     // Control characters and line separators could forge log lines or terminal output. The pattern uses ranges, because
     // not every reader of the OpenAPI document supports \p{Cc}.
     // oxlint-disable-next-line no-control-regex
-    .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not hold control characters')
+    .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 
 /** Query parameter with a positive integer of at most `max`; `fallback` applies if it is absent. */
 export const digits = (max: number, fallback: number, description: string) =>
@@ -78,7 +78,7 @@ export const digits = (max: number, fallback: number, description: string) =>
 /** Query parameters of a paged list. */
 export const paging = {
   page: digits(100_000_000, 1, 'Page number, from 1'),
-  pageSize: digits(100, 20, 'Rows on a page'),
+  pageSize: digits(100, 20, 'Items per page'),
 }
 
 /** A page of a list. `totalCount` is the number of items on all pages after filtering. */
@@ -107,8 +107,8 @@ export const ErrorDetail = z
 export const ErrorBody = z
   .object({
     error: z.string().max(60).meta({ description: 'Machine-readable code', example: 'validation_failed' }),
-    message: z.string().max(1000).meta({ description: 'What happened and what to do next' }),
-    traceId: z.string().max(32).meta({ description: 'Correlates the request to server traces' }),
+    message: z.string().max(1000).meta({ description: 'Description of the error and of the next step' }),
+    traceId: z.string().max(32).meta({ description: 'Identifies the request in the logs of the platform' }),
     details: z.array(ErrorDetail).max(50).optional(),
     requiredPermission: z.string().max(30).optional(),
     howToRetrieve: z.string().max(500).optional(),

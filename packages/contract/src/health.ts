@@ -55,7 +55,7 @@ export const startup = createRoute({
   path: '/health/startup',
   access: 'public',
   tags: ['Health'],
-  summary: 'Initialization is done',
+  summary: 'Initialization is complete',
   responses: {
     200: { description: 'Started', content: json(HealthStatus) },
     503: { description: 'Still starting', content: json(HealthStatus) },

@@ -23,7 +23,7 @@ const attribute = z
 // oxlint-disable-next-line no-control-regex
 const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
 // Sent to the provider unchanged, so the text is not trimmed.
-const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not hold control characters')
+const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not contain control characters')
 const distinguishedName = exact(500)
 const secret = (max: number) => exact(max).meta({ format: 'password', writeOnly: true })
 
@@ -53,7 +53,7 @@ const settingFields = {
     .optional(),
   clientId: exact(500).optional(),
   authorityHost: httpUrl.optional().meta({ description: 'CloudDirectory; default https://login.microsoftonline.com' }),
-  issuer: httpUrl.optional().meta({ description: 'OIDC' }),
+  issuer: httpUrl.optional().meta({ description: 'OIDC; the issuer exactly as the provider publishes it' }),
   baseUrl: httpUrl.optional().meta({ description: 'OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`' }),
   realm: z
     .string()

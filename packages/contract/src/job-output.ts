@@ -59,7 +59,7 @@ export const getJobOutput = createRoute({
         .optional()
         .transform((value) => value ?? 0)
         .meta({
-          description: 'Seconds to wait for output if there is none yet',
+          description: 'Maximum time to wait for output if there is none yet, in seconds',
           type: 'integer',
           format: 'int32',
           minimum: 0,

@@ -39,7 +39,7 @@ export const InvokeScriptPayload = z
       .string()
       .min(1)
       .max(262_144)
-      .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
+      .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
       .meta({ example: 'uname' }),
     targetNodeIds: z
       .array(z.string().max(200))

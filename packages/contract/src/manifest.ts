@@ -28,7 +28,7 @@ const path = z
   .string()
   .max(256)
   .regex(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*)?$/, 'must be a plain absolute path')
-  .regex(/^(?!.*\/\.\.?(?:\/|$))/, 'must not hold . or ..')
+  .regex(/^(?!.*\/\.\.?(?:\/|$))/, 'must not contain . or ..')
 
 const text = (max: number) => z.string().min(1).max(max)
 
@@ -56,13 +56,13 @@ export const NavSlot = z
       .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a Lucide icon name')
       .meta({ description: 'A Lucide icon name', example: 'hand' }),
     route: path
-      .regex(/^\/modules\/[a-z]/, 'must lie under /modules/<id>')
+      .regex(/^\/modules\/[a-z]/, 'must start with /modules/<id>')
       .meta({ description: '/modules/<id> or below', example: '/modules/hello' }),
     order: z
       .int32()
       .min(0)
       .max(10_000)
-      .meta({ description: 'Lower is higher; built-in entries use 0 to 50', example: 100 }),
+      .meta({ description: 'Entries with lower values come first; built-in entries use 0 to 50', example: 100 }),
   })
   .meta({ id: 'NavSlot' })
 

@@ -20,7 +20,7 @@ export type ModuleErrorCode = (typeof moduleErrorCodes)[number]
 
 /** Errors of a module's lifecycle: code → meaning. */
 export const moduleErrors: Record<ModuleErrorCode, string> = {
-  'PLAT-MOD-5001': 'The id in the module’s code is not that of its manifest.',
+  'PLAT-MOD-5001': 'The id in the module’s code differs from the id in its manifest.',
   'PLAT-MOD-5004': 'Configuring the module failed.',
   'PLAT-MOD-5005': 'Starting the module failed.',
   'PLAT-MOD-5006': 'The module did not become healthy.',
@@ -53,7 +53,7 @@ export const Module = z
     verified: z.boolean(),
     verifiedBy: z.string().max(100).optional(),
     image: z.string().max(600).meta({ description: 'Repository and digest of the running image' }),
-    isolation: z.string().max(200).optional().meta({ description: 'Isolation of the module from the platform' }),
+    isolation: z.string().max(200).optional().meta({ description: 'How the module is isolated from the platform' }),
     apiBasePath: z.string().max(256),
     warnings: z.array(z.string().max(500)).max(20),
     lastError: z.object({ code: z.enum(moduleErrorCodes), message: z.string().max(1000), at: timestamp }).optional(),

@@ -28,7 +28,7 @@ export const Notification = z
     title: z.string().max(200),
     body: z.string().max(3000),
     severity: z.enum(severities),
-    resource: z.string().max(200).meta({ description: 'Category' }),
+    resource: z.string().max(200).meta({ description: 'Identifier of the resource that the notification is about' }),
     read: z.boolean(),
     createdAt: timestamp,
   })

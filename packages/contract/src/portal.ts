@@ -14,7 +14,7 @@ export const NavigationEntry = z
     label: z.string().max(40).meta({ example: 'Clusters' }),
     icon: z.string().max(64).meta({ description: 'A Lucide icon name', example: 'server' }),
     route: z.string().max(256).meta({ example: '/clusters' }),
-    order: z.int32().min(0).max(10_000).meta({ description: 'Lower is higher', example: 10 }),
+    order: z.int32().min(0).max(10_000).meta({ description: 'Entries with lower values come first', example: 10 }),
     source: z.string().max(60).meta({ description: '`platform`, or `module:<id>`', example: 'platform' }),
   })
   .meta({ id: 'NavigationEntry' })
@@ -49,7 +49,7 @@ export const getPortalConfiguration = createRoute({
   access: 'public',
   tags: ['Portal'],
   summary: 'Configuration of the portal before sign-in',
-  description: 'Needs no token. Names and addresses are present once setup is complete.',
+  description: 'Names and addresses are present once setup is complete.',
   responses: { 200: { description: 'The configuration', content: json(PortalConfiguration) } },
   capabilities: ['table:read'],
 })
@@ -118,9 +118,9 @@ export const getPortalSummary = createRoute({
   path: '/api/v1/portal/summary',
   access: 'user',
   tags: ['Portal'],
-  summary: 'All figures of the portal in one response',
+  summary: 'All totals of the portal in one response',
   description:
-    'Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response is 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.',
-  responses: { 200: { description: 'The numbers', content: json(PortalSummary) } },
+    'Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response returns 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.',
+  responses: { 200: { description: 'The totals', content: json(PortalSummary) } },
   capabilities: ['table:read'],
 })

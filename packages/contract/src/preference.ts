@@ -35,13 +35,13 @@ const FilterBody = z
     example: { status: 'Offline' },
   })
 
-const FilterName = line(1, 100).meta({ example: 'What is offline' })
+const FilterName = line(1, 100).meta({ example: 'Offline clusters' })
 const FilterContext = line(1, 50).meta({ description: 'The list that the filter applies to', example: 'clusters' })
 
 export const SavedFilter = z
   .object({
     id: id('filter'),
-    name: z.string().max(100).meta({ example: 'What is offline' }),
+    name: z.string().max(100).meta({ example: 'Offline clusters' }),
     context: z.string().max(50).meta({ example: 'clusters' }),
     filter: z.record(z.string(), z.unknown()).meta({ example: { status: 'Offline' } }),
     createdAt: timestamp,

@@ -27,7 +27,7 @@ export const listSessions = createRoute({
   path: '/api/v1/users/me/sessions',
   access: 'user',
   summary: 'The caller’s sessions, newest first',
-  responses: { 200: { description: 'At most the newest 100.', content: json(listOf(Session, sessionLimit)) } },
+  responses: { 200: { description: 'The newest 100 sessions at most', content: json(listOf(Session, sessionLimit)) } },
   capabilities: ['table:read'],
 })
 

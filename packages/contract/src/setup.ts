@@ -39,7 +39,7 @@ export const SetupCompletion = z
     publicUrl: z
       .url({ protocol: /^https$/ })
       .max(500)
-      .refine(isPlainUrl, 'must hold no user, query or fragment')
+      .refine(isPlainUrl, 'must not contain a user, query or fragment')
       .meta({ description: 'Portal URL; used for OIDC redirect URIs', example: 'https://platform.example.com' }),
     timezone: z
       .string()

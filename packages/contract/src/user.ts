@@ -90,9 +90,9 @@ export const listRoles = createRoute({
   ...users,
   method: 'get',
   path: '/api/v1/roles',
-  summary: 'The roles of users',
+  summary: 'The roles and their permissions',
   responses: {
-    200: { description: 'The roles, from most to least privileged', content: json(listOf(RoleDescription, 20)) },
+    200: { description: 'All roles', content: json(listOf(RoleDescription, 20)) },
   },
 })
 

@@ -68,7 +68,7 @@ export const CreatedWebhook = z
   .object({
     ...webhookFields,
     secret: z.string().max(100).meta({
-      description: 'Verifies signatures (Standard Webhooks). Shown here and never again.',
+      description: 'Verifies signatures (Standard Webhooks). It is returned only here.',
       example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     }),
   })
@@ -182,7 +182,7 @@ export const testWebhook = createRoute({
   path: '/api/v1/webhooks/{id}/test',
   access,
   tags,
-  summary: 'Send an event of the type platform.webhook.tested to this webhook alone',
+  summary: 'Send an event of the type platform.webhook.tested to this webhook only',
   request: { params },
   responses: { 202: { description: 'Accepted; see the deliveries for the result', content: json(Delivery) } },
   errors: ['webhook_not_found', 'webhook_disabled'],
@@ -206,7 +206,7 @@ export const redeliver = createRoute({
   path: '/api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver',
   access,
   tags,
-  summary: 'Redeliver an event of the last 30 days, whatever the result of the first delivery',
+  summary: 'Redeliver an event of the last 30 days, regardless of the result of its first delivery',
   request: { params: params.extend({ deliveryId: pathId('dlv') }) },
   responses: { 202: { description: 'Accepted for redelivery', content: json(Delivery) } },
   errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'conflict'],

@@ -58,8 +58,8 @@ const hasIssues = (error: unknown): error is Error & { issues: readonly Issue[] 
   error instanceof Error && 'issues' in error && Array.isArray(error.issues)
 
 function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): CliError {
-  const lines = issues.map(({ path, message }) => `  ${path.join('.') || 'the whole'}: ${message}`)
-  const advice = 'The code defines slots, health checks, jobs, id and version; edit the rest in the file.'
+  const lines = issues.map(({ path, message }) => `  ${path.join('.') || 'the file'}: ${message}`)
+  const advice = 'The code defines slots, health checks, jobs, id and version; edit the other fields in the file.'
   return new CliError('usage', [`${manifestFile} is invalid:`, ...lines, advice].join('\n'), cause)
 }
 

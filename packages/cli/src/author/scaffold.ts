@@ -129,7 +129,7 @@ const module = defineModule({
     tick: {
       description: 'Logs a message.',
       intervalSeconds: 60,
-      run: (context) => context.getLogger('tick').info('Here I am'),
+      run: (context) => context.getLogger('tick').info('The module is running'),
     },
   },
 

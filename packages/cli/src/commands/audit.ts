@@ -29,7 +29,7 @@ export function addAuditCommands(program: Command): void {
     .action(list)
   const exporting = audit
     .command('export')
-    .description('print the whole trail, oldest first')
+    .description('print the whole audit trail, oldest first')
     .addOption(new Option('--format <format>', 'output format').choices(['ndjson', 'csv']).default('ndjson'))
     .action(exportTrail)
   withExamples(exporting, ['plat audit export --format csv > audit.csv'])

@@ -25,7 +25,7 @@ interface Addition extends Shown, Settings {
 }
 
 const notes = `
-Updates the provider of the same type and address. Its secret is kept unless you give a new one; all other settings are replaced.
+Updates the provider of the same type and address. Its secret is kept unless you provide a new one; all other settings are replaced.
 The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a prompt.`
 
 /** Adds one command per provider type to `plat idp add`, with the options of the type. */
@@ -65,7 +65,7 @@ const addition = (
     .option('--display-name <name>', 'name on the sign-in page')
     .option('--map <group=role>', 'role for members of a group; repeatable', mapping)
     .option('--default-role <role>', 'role for users without a mapped group (default: Viewer)')
-    .option('--disabled', 'add it disabled; users cannot sign in with it')
+    .option('--disabled', 'add the provider disabled; users cannot sign in with it')
     .option('--secret-stdin', 'read the secret from standard input')
     .addHelpText('after', notes)
     .action((options: Addition) => configure(type, options))

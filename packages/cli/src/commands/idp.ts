@@ -20,7 +20,7 @@ const columns: Column<Provider>[] = [
   { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
   { title: 'STATUS', of: ({ status }) => status },
   {
-    title: 'WHERE',
+    title: 'ADDRESS',
     of: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
     isFlexible: true,
   },

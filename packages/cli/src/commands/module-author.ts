@@ -62,7 +62,7 @@ async function renew({ dir, json }: InFolder): Promise<void> {
   const project = await openProject(dir)
   const { manifest, isChanged } = await renewManifest(project)
   if (json) return showOne({ json }, manifest)
-  say(`${project.manifestFile} is valid, and ${isChanged ? 'was brought up to date' : 'up to date'}.`)
+  say(`${project.manifestFile} is valid and ${isChanged ? 'was updated' : 'up to date'}.`)
 }
 
 async function build({ dir, json, ...base }: InFolder & Base): Promise<void> {

@@ -32,7 +32,7 @@ export function addCatalogCommands(module: Command): void {
     'plat module catalog --search greeting',
     'plat module catalog --verified',
   ])
-    .option('--installed', 'only installed ones')
+    .option('--installed', 'only installed modules')
     .option('--verified', 'only modules signed by a trusted key')
     .option('--search <words>', 'only modules with these words in name or description')
     .action(catalog)
@@ -77,7 +77,7 @@ async function newCatalog(api: Api, before: string | undefined) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found
     if (performance.now() > untilMs)
-      throw new CliError('unreachable', 'The scan is taking long. See the result later with: plat module catalog')
+      throw new CliError('unreachable', 'The scan has not finished yet. See the result later with: plat module catalog')
     await sleep(pauseMs)
   }
 }

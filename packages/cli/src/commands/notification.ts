@@ -8,10 +8,10 @@ import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand } from './add-command.ts'
 
 export function addNotificationCommands(program: Command): void {
-  const notification = program.command('notification').description('notifications')
-  addListCommand(notification, 'list', 'list notifications').option('--unread', 'only unread ones').action(list)
+  const notification = program.command('notification').description('your notifications')
+  addListCommand(notification, 'list', 'list notifications').option('--unread', 'only unread notifications').action(list)
   addCommand(notification, 'read [ids...]', 'mark notifications as read')
-    .option('--all', 'mark all of them')
+    .option('--all', 'mark all notifications')
     .action(read)
 }
 
@@ -31,7 +31,7 @@ async function list({ limit, all, unread, ...options }: Shown & Extent & { unrea
 }
 
 async function read(ids: string[], { all, json }: Shown & { all?: true }): Promise<void> {
-  if (all ? ids.length > 0 : ids.length === 0) throw new CliError('usage', 'Give notification ids, or --all.')
+  if (all ? ids.length > 0 : ids.length === 0) throw new CliError('usage', 'Specify notification ids, or --all.')
   await expectNoBody(connect().PATCH('/api/v1/notifications', { body: all ? { markAllRead: true } : { ids } }))
   await (json ? writeJson(all ? { markAllRead: true } : { ids }) : say('Marked as read.'))
 }

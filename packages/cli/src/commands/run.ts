@@ -51,7 +51,7 @@ export function addRunCommand(program: Command): void {
 async function chosen(api: Api, { cluster = [], all, status, type }: Choice): Promise<Cluster[]> {
   if (all && cluster.length > 0) throw new CliError('usage', 'Use either --cluster or --all.')
   if (!all && (status ?? type)) throw new CliError('usage', '--status and --type require --all.')
-  if (!all && cluster.length === 0) throw new CliError('usage', 'Give a target: --cluster NAME, or --all.')
+  if (!all && cluster.length === 0) throw new CliError('usage', 'Specify a target: --cluster NAME, or --all.')
   if (!all) return findClusters(api, cluster)
   const filter = { ...(status && { status }), ...(type && { type }) }
   return (await listClusters(api, { limit: Infinity, all }, filter)).items

@@ -50,7 +50,7 @@ const isExposed = (server: string): boolean => {
 }
 
 async function askRequired(question: string): Promise<string> {
-  if (!canAsk()) throw new CliError('usage', 'Give a user name with --username.')
+  if (!canAsk()) throw new CliError('usage', 'Specify a user name with --username.')
   return (await ask(question)).trim()
 }
 

@@ -73,7 +73,7 @@ interface Update extends Shown {
 }
 
 async function update(nameOrId: string, { email, role: roles, ...options }: Update): Promise<void> {
-  if (email === undefined && roles === undefined) throw new CliError('usage', 'Give a change: --email or --role.')
+  if (email === undefined && roles === undefined) throw new CliError('usage', 'Specify a change: --email or --role.')
   const api = connect()
   const { id } = await findUser(api, nameOrId)
   const body = { ...(email !== undefined && { email }), ...(roles && { roles }) }

@@ -11,7 +11,7 @@ const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']
 
 export function addWebhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('webhooks')
+  const webhook = program.command('webhook').description('deliver events to your endpoints')
   addCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
       { title: 'ID', of: ({ id }) => id },
@@ -58,7 +58,7 @@ async function deliveries(id: string, { limit, all, ...options }: Shown & Extent
     { title: 'STATUS', of: ({ status }) => status },
     { title: 'EVENT', of: ({ eventType }) => eventType, isFlexible: true },
     { title: 'ATTEMPTS', of: ({ attempts }) => attempts.length },
-    { title: 'LAST ANSWER', of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error },
+    { title: 'LAST RESPONSE', of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error },
     { title: 'NEXT ATTEMPT', of: ({ nextAttemptAt }) => nextAttemptAt },
   ])
 }

@@ -2,7 +2,7 @@ import { type Place, quoted } from './tree.ts'
 
 export const fishScript = (places: readonly Place[]): string => `\
 # Completion of plat for fish. Load it with: plat completion fish | source
-function __plat_at --description 'Whether the command line stands at a command of plat'
+function __plat_at --description 'Whether the command line is at this command of plat'
   set -l at plat
   set -l typed (commandline -opc)
   for word in $typed[2..-1]

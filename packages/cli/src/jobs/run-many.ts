@@ -127,13 +127,13 @@ class Run {
   tell(): number {
     const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
     const failed = codes.filter((code) => code !== exitCodes.ok)
-    const ended = `${codes.length - failed.length} completed, ${failed.length} did not`
+    const ended = `${codes.length - failed.length} completed, ${failed.length} not completed`
     say(`${counted(codes.length, 'cluster')}: ${ended}${this.#untried()}.`)
     return failed[0] ?? exitCodes.ok
   }
 
   #untried(): string {
-    return this.untriedCount > 0 ? `, ${this.untriedCount} not tried` : ''
+    return this.untriedCount > 0 ? `, ${this.untriedCount} not started` : ''
   }
 
   async tellBatches(): Promise<number> {

@@ -57,7 +57,7 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
 }
 
 const hintOf = ({ name, status }: Cluster): string =>
-  status === 'Offline' || status === 'Pending' ? ` ${cellOf(name)} is ${status}: it waits for the relay.` : ''
+  status === 'Offline' || status === 'Pending' ? ` ${cellOf(name)} is ${status}: the job waits for the relay.` : ''
 
 type Node = Schemas['Node']
 

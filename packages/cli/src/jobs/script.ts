@@ -4,10 +4,10 @@ import { readInput } from '../print/ask.ts'
 
 /** Reads the script from a file (`-` is standard input), the command line or standard input. */
 export async function scriptOf(file: string | undefined, words: readonly string[]): Promise<string> {
-  if (file !== undefined && words.length > 0) throw new CliError('usage', 'Give either a file or a command.')
+  if (file !== undefined && words.length > 0) throw new CliError('usage', 'Specify either a file or a command.')
   if (words.length > 0) return commandOf(words)
   if (file === undefined && process.stdin.isTTY) {
-    throw new CliError('usage', 'Give a script: -f FILE, a command after --, or standard input.')
+    throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')
   }
   const script = file === undefined || file === '-' ? await readInput() : await readFileOf(file)
   if (script.trim() === '') throw new CliError('usage', 'The script is empty.')

@@ -17,7 +17,7 @@ export async function showList<Row>({ json }: Shown, list: List<Row>, columns: r
   const { items, totalCount = items.length } = list
   if (items.length > 0) await write(tableOf(columns, items, terminalWidth()))
   if (totalCount === 0) say('No items.')
-  else if (items.length < totalCount) say(`${items.length} of ${totalCount} shown. Use --all for all.`)
+  else if (items.length < totalCount) say(`Showing ${items.length} of ${totalCount}. Use --all to show all.`)
 }
 
 /** Prints all fields of a resource, as JSON or one line per field. */

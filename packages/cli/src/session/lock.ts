@@ -35,7 +35,7 @@ async function acquire(path: string, owner: string): Promise<void> {
     while (!claimed(own, path)) {
       clearStale(path)
       if (performance.now() > deadlineMs) {
-        throw new CliError('refused', `Another plat process holds ${path}. If none is running, remove the file.`)
+        throw new CliError('refused', `Another plat process has locked ${path}. If none is running, remove the file.`)
       }
       await sleep(pollMs)
     }

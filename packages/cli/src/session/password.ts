@@ -21,6 +21,6 @@ async function passwordFrom(
   if (isFromInput) return (await readInput()).replace(/\r?\n$/, '')
   const password = process.env[variable]
   if (password) return password
-  if (!canAsk()) throw new CliError('usage', `Give the password with --password-stdin or in ${variable}.`)
+  if (!canAsk()) throw new CliError('usage', `Provide the password with --password-stdin or in ${variable}.`)
   return prompt()
 }

@@ -94,7 +94,7 @@ function samples(document: ApiDocument, entry: Entry, entries: readonly Response
     <pre><code>${curl(document, entry)}</code></pre>
     ${
       json !== undefined &&
-      html`<p>Answer</p>
+      html`<p>Response</p>
         <pre><code>${json}</code></pre>`
     }
   </div>`

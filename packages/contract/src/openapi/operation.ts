@@ -5,13 +5,13 @@ import { isPermission } from '../permission.ts'
 import { responsesOf } from './responses.ts'
 
 const accessNotes: Partial<Record<Access, string>> = {
-  public: 'Needs no token.',
-  user: 'Any signed-in user.',
-  session: 'Any signed-in user, with an access token; an API token does not do.',
-  relay: 'An enrolled relay, with a token it has signed itself.',
+  public: 'Requires no token.',
+  user: 'Requires a signed-in user.',
+  session: 'Requires an access token of any signed-in user. API tokens are not accepted.',
+  relay: 'Requires an enrolled relay and a token that the relay has signed.',
 }
 
-const noteOf = (access: Access): string => accessNotes[access] ?? `Needs the permission \`${access}\`.`
+const noteOf = (access: Access): string => accessNotes[access] ?? `Requires the permission \`${access}\`.`
 
 function securityOf(access: Access): Record<string, string[]>[] {
   if (access === 'public') return []

@@ -13,7 +13,7 @@ const count = (example: number) => integer(0, 2 ** 31 - 1, example)
 const traceId = { type: 'string' as const, pattern: '^[0-9a-f]{32}$', maxLength: 32 }
 
 export const headers = {
-  'X-Trace-Id': { description: 'Correlates the request to server traces', required: true, schema: traceId },
+  'X-Trace-Id': { description: 'Identifies the request in the logs of the platform', required: true, schema: traceId },
   'RateLimit-Limit': { description: 'Requests allowed per window', schema: count(600) },
   'RateLimit-Remaining': { description: 'Requests remaining in the window', schema: count(599) },
   'RateLimit-Reset': { description: 'Seconds until the limit is fully restored', schema: count(1) },

@@ -80,8 +80,8 @@ const columnsOf = (onRedeliver: (id: string) => void): Column<Delivery>[] => [
     hiddenTitle: 'Actions',
     isNarrow: true,
     cell: ({ id, eventType }) => (
-      <Button icon={RotateCw} onClick={() => onRedeliver(id)} aria-label={`Deliver ${eventType} again`}>
-        Again
+      <Button icon={RotateCw} onClick={() => onRedeliver(id)} aria-label={`Redeliver ${eventType}`}>
+        Redeliver
       </Button>
     ),
   },

@@ -18,10 +18,10 @@ export const noEvents = (chosen: readonly string[]): string | undefined =>
   chosen.length === 0 ? 'Choose at least one event.' : undefined
 
 export function subscriptionText(name: string): string {
-  if (name === allEvents) return 'Everything'
+  if (name === allEvents) return 'All events'
   if (name === moduleEvents) return 'Module events'
   const [, area] = /^platform\.(\w+)\.\*$/.exec(name) ?? []
-  return area === undefined ? name : `All of ${area}`
+  return area === undefined ? name : `All ${area} events`
 }
 
 type Subscription = Schemas['WebhookCreation']['events'][number]
@@ -58,10 +58,10 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
         <fieldset className={styles['choice']} aria-describedby={id}>
           <legend>Events</legend>
           <div className={styles['events']}>
-            {checkbox(allEvents, 'Everything', [])}
+            {checkbox(allEvents, 'All events', [])}
             {[...areasOf(items.map(({ type }) => type))].map(([area, types]) => (
               <div key={area} className={styles['area']}>
-                {checkbox(`platform.${area}.*`, `All of ${area}`, [allEvents])}
+                {checkbox(`platform.${area}.*`, `All ${area} events`, [allEvents])}
                 {types.map((type) => checkbox(type, type, [allEvents, `platform.${area}.*`]))}
               </div>
             ))}
