@@ -14,16 +14,12 @@ import { functionNames } from '@platform/core/updates/function-names'
 import { root, sources } from '../../scripts/source.ts'
 import { partNames } from '../verification/parts.ts'
 
-/** Documents agree with the code that they describe. */
-
 const pages = sources().filter(({ path }) => path.endsWith('.md'))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Matches of a pattern in all pages. */
 const matches = (pattern: RegExp): { path: string; groups: string[] }[] =>
   pages.flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, ...groups]) => ({ path, groups })))
 
-/** Anchors of the headings of a page, as GitHub generates them. */
 const anchorsOf = (text: string): string[] =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

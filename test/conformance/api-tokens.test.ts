@@ -7,7 +7,6 @@ import { test } from './support/test.ts'
 const path = '/api/v1/users/me/tokens'
 const mePath = '/api/v1/auth/me'
 
-/** Creates an API token and a client that uses it. */
 async function newToken(platform: Platform, { client }: TestUser, rest: object = {}) {
   const token = expectStatus(await client.post(path, { name: platform.newName(), ...rest }), 201)
   return { ...token, client: platform.anonymous.withToken(token.token) }
@@ -74,18 +73,5 @@ test('keeps a token valid after logout and a password change', async ({ platform
   const change = { currentPassword, newPassword: `${currentPassword}.` }
   expectStatus(await user.client.put('/api/v1/users/me/password', change), 204)
   expectStatus(await user.client.post('/api/v1/auth/logout'), 204)
-  expectStatus(await client.get(mePath), 200)
-})
-
-test('rejects malformed API tokens and mixtures of two tokens', async ({ platform }) => {
-  const user = await platform.newUser('Viewer')
-  const { token, client } = await newToken(platform, user)
-  const [, tokenId] = token.split('_')
-  const { token: other } = await newToken(platform, user)
-  const mixed = `plat_${tokenId}_${other.slice(other.indexOf('_', 5) + 1)}`
-  const invalid = ['plat_', 'plat__', `plat_${tokenId}`, `plat_${tokenId}_`, `${token}x`, token.slice(0, -1), mixed]
-  for (const text of invalid) {
-    expectStatus(await platform.anonymous.withToken(text).get(mePath), 401, 'unauthenticated')
-  }
   expectStatus(await client.get(mePath), 200)
 })

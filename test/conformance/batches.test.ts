@@ -122,7 +122,7 @@ test('cancelling a batch ends its queued jobs and stops the running ones', async
   const [running = ''] = await waitForJobs(relay, [])
   const { leaseId } = await relay.claim(running)
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
-  await waitFor('the relay is cancellation to stop it', async () =>
+  await waitFor('the cancellation to reach the relay', async () =>
     expectStatus(await relay.heartbeat({ running: [running] }), 200).cancel.includes(running),
   )
   expectStatus(await relay.complete(running, leaseId, 'cancelled'), 200)

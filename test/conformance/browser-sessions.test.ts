@@ -7,7 +7,6 @@ import { test } from './support/test.ts'
 const path = '/api/v1/auth/session'
 const mePath = '/api/v1/auth/me'
 
-/** Headers of requests from a page of the platform, and from a page on another port. */
 const sameOriginHeaders = ({ options }: Platform) => ({
   origin: new URL(options.baseUrl).origin,
   'sec-fetch-site': 'same-origin',

@@ -90,16 +90,15 @@ test('removing a cluster revokes its enrollment token and frees its name', async
 
 const timelinePath = (clusterId: string, query = '') => `/api/v1/clusters/${clusterId}/timeline?${query}`
 
-/** Waits until the timeline has this many entries. */
 const timelineOf = async (
   platform: Platform,
   clusterId: string,
-  isThere: (items: any[]) => boolean,
+  isComplete: (items: any[]) => boolean,
 ): Promise<any[]> => {
   const admin = await platform.admin
   return waitFor(`the timeline of ${clusterId}`, async () => {
     const { items } = expectStatus(await admin.get(timelinePath(clusterId, 'pageSize=100')), 200)
-    return isThere(items) && items
+    return isComplete(items) && items
   })
 }
 

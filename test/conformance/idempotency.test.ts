@@ -21,17 +21,6 @@ test('replays the first response for the same key and body', async ({ platform, 
   expectStatus(await admin.delete(`${clustersPath}/${clusterId}`), 204)
 })
 
-test('performs one of eight concurrent requests with one key', async ({ platform, admin }) => {
-  const body = { name: platform.newName(), type: 'Hypervisor' }
-  const headers = keyed(randomUUID())
-  const responses = await Promise.all(Array.from({ length: 8 }, () => admin.post(clustersPath, body, headers)))
-  const [first] = responses.map((response) => expectStatus(response, 201))
-  for (const { body: created } of responses) expect(created).toEqual(first)
-  const { id, enrollmentToken } = first
-  platform.removeLater(admin, `${clustersPath}/${id}`)
-  expect((await platform.enroll(enrollmentToken)).clusterId).toBe(id)
-})
-
 test('rejects a key with another body or operation', async ({ platform, admin }) => {
   const [name, other] = [platform.newName(), platform.newName()]
   const headers = keyed(randomUUID())

@@ -31,13 +31,11 @@ const findListed = async (platform: Platform, id: string): Promise<any> => {
   return items.find((each: any) => each.id === id)
 }
 
-/** Starts a consent and returns its URL and state. */
 async function startConsent(platform: Platform, id: string): Promise<{ url: URL; state: string }> {
   const url = new URL(expectStatus(await (await platform.admin).post(`${path}/${id}/consent`), 200).url)
   return { url, state: url.searchParams.get('state') ?? '' }
 }
 
-/** The parameters of the redirect to the portal. */
 function redirectOf(response: ApiResponse): [string, Record<string, string>] {
   expectStatus(response, 302)
   const { pathname, searchParams } = new URL(response.headers.get('location') ?? '')

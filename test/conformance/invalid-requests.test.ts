@@ -51,7 +51,6 @@ const unusualTargets = [
 
 const unusualValues = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
 
-/** Every query parameter of every operation, for resources that do not exist. */
 const queryParameters = ({ operations }: Contract) =>
   operations.flatMap(({ method, template, parameters = [] }) =>
     parameters
@@ -59,7 +58,6 @@ const queryParameters = ({ operations }: Contract) =>
       .map(({ name, schema }) => ({ method, path: template.replaceAll(/\{\w+\}/g, 'nothing'), name, schema })),
   )
 
-/** Whether the schema accepts any text, as for identifiers. */
 const isFreeText = ({ type, enum: named, format, pattern }: Schema): boolean =>
   type === 'string' && (named ?? format ?? pattern) === undefined
 

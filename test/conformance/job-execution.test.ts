@@ -107,7 +107,6 @@ test('stops a running job and cancels it when its relay confirms', async ({ plat
   expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 204)
 })
 
-/** Reads output from an offset, waiting for more or for the end. */
 const waitForOutput = async (platform: Platform, jobId: string, offset: number) =>
   expectStatus(await (await platform.admin).get(`${outputPath(jobId, offset)}&waitSeconds=20`), 200)
 

@@ -38,12 +38,12 @@ test('cancels a queued job once', async ({ platform, admin }) => {
 })
 
 /** Waits until a query returns exactly these jobs, newest first: lists may lag behind writes. */
-async function shows(platform: Platform, query: string, jobIds: readonly string[]): Promise<any[]> {
+async function waitForList(platform: Platform, query: string, jobIds: readonly string[]): Promise<any[]> {
   const client = await platform.admin
   return waitFor(`${query} shows ${jobIds.length} jobs`, async () => {
     const { items, totalCount } = expectStatus(await client.get(`${path}?${query}`), 200)
-    const isRight = items.length === jobIds.length && items.every(({ id }: any, index: number) => id === jobIds[index])
-    return isRight && totalCount === jobIds.length && items
+    const isMatch = items.length === jobIds.length && items.every(({ id }: any, index: number) => id === jobIds[index])
+    return isMatch && totalCount === jobIds.length && items
   })
 }
 
@@ -54,10 +54,10 @@ test('lists the jobs of a cluster, newest first, without payload and result', as
     await platform.submit(clusterId),
     await platform.submit(clusterId),
   ]
-  const items = await shows(platform, `clusterId=${clusterId}`, [third, second, first])
+  const items = await waitForList(platform, `clusterId=${clusterId}`, [third, second, first])
   const { payload: _, expiresAt: __, ...summary } = await platform.job(first)
   expect(items.at(-1)).toEqual(summary)
   expectStatus(await admin.post(`${path}/${second}/cancel`), 202)
-  await shows(platform, `clusterId=${clusterId}&status=Queued`, [third, first])
-  await shows(platform, `clusterId=${clusterId}&status=Cancelled`, [second])
+  await waitForList(platform, `clusterId=${clusterId}&status=Queued`, [third, first])
+  await waitForList(platform, `clusterId=${clusterId}&status=Cancelled`, [second])
 })

@@ -6,23 +6,23 @@ import { findSimulator, folderOf } from '../simulator/state.ts'
 
 const help = `npm run conformance [-- --base-url URL] [--token TOKEN] [--only NAME,NAME]
 
-Runs black-box tests over HTTP against a running platform. Exits with 1 when the platform breaks a promise.
+Runs black-box tests over HTTP against a running platform. Exits with 1 if a test fails.
 
-  --base-url URL  where the platform runs, such as http://127.0.0.1:8080; without it the simulator that
+  --base-url URL  address of the platform, such as http://127.0.0.1:8080; default: the simulator that
                   npm run simulate has started
-  --token TOKEN   the initial admin token of a platform that is not set up; better in PLAT_INITIAL_ADMIN_TOKEN,
-                  where other users of the machine cannot see it
-  --only NAMES    only these test files, such as clusters,jobs
+  --token TOKEN   initial admin token of a platform that is not set up; PLAT_INITIAL_ADMIN_TOKEN hides it from
+                  other users of the machine
+  --only NAMES    run only these test files, such as clusters,jobs
 
-A platform that is not set up is set up first. On this machine the token is retrieved with the command that the platform
-returns; run this in the project's folder, in the environment that the platform was started in (PLAT_DATA_DIR).
+A platform that is not set up is set up first. For a platform on this machine, the command that the platform returns
+retrieves the token: use the project's folder and the environment of the platform (PLAT_DATA_DIR).
 
-  PLAT_CONFORMANCE_USERNAME  the administrator; default admin
-  PLAT_CONFORMANCE_PASSWORD  its password; on this machine it defaults to the one in docs/operations.md
-  PLAT_OUTBOUND_ALLOW        as the platform has it: webhook deliveries are tested where it names a port of this machine
+  PLAT_CONFORMANCE_USERNAME  administrator; default: admin
+  PLAT_CONFORMANCE_PASSWORD  password; default on this machine: the one in docs/operations.md
+  PLAT_OUTBOUND_ALLOW        the platform's value: webhook deliveries are tested if it names a port of this machine
 
-Each run uses unique names and removes what it created. The audit trail and organisations without users remain;
-the next run uses these organisations again.
+Each run uses unique names and removes the resources that it created. The audit trail and organisations without users
+remain; the next run reuses these organisations.
 `
 
 function fail(message: string): never {

@@ -16,7 +16,7 @@ const newRelay = async (platform: Platform) => platform.as(await platform.tenant
 
 const page = async ({ client }: TestUser, query = '') => expectStatus(await client.get(`${path}?${query}`), 200)
 
-const about = (user: TestUser, resource: string, type: string): Promise<any> =>
+const waitForNotification = (user: TestUser, resource: string, type: string): Promise<any> =>
   waitFor(
     `${type} about ${resource}`,
     async () => {
@@ -26,11 +26,10 @@ const about = (user: TestUser, resource: string, type: string): Promise<any> =>
     sweepSeconds,
   )
 
-/** Fails a job and returns the notification. */
 async function failedJob(platform: Platform, user: TestUser, relay: Relay): Promise<any> {
   const { jobId, leaseId } = await platform.as(user).startJob(relay)
   expectStatus(await relay.complete(jobId, leaseId, 3), 200)
-  return about(user, jobId, 'JobFailed')
+  return waitForNotification(user, jobId, 'JobFailed')
 }
 
 const removeCluster = async (platform: Platform, { clusterId }: Relay) =>
@@ -40,14 +39,14 @@ test('notifies only the submitter of a failed job', async ({ platform }) => {
   const [user, other] = [await newMember(platform), await newMember(platform)]
   const relay = await newRelay(platform)
   expect((await page(user)).items).toEqual([])
-  const told = await failedJob(platform, user, relay)
-  expect([told.read, (await page(user)).unreadCount]).toEqual([false, 1])
-  expect(told.title.length).toBeGreaterThan(0)
-  expect(Date.parse(told.createdAt)).toBeGreaterThan(0)
-  // Notifications keep their order: a later job of another submitter proves that none is missing.
+  const notification = await failedJob(platform, user, relay)
+  expect([notification.read, (await page(user)).unreadCount]).toEqual([false, 1])
+  expect(notification.title.length).toBeGreaterThan(0)
+  expect(Date.parse(notification.createdAt)).toBeGreaterThan(0)
+  // Notifications keep their order: after one of a later job, no earlier one is missing.
   const second = await failedJob(platform, other, relay)
   expect((await page(other)).items).toEqual([second])
-  expect((await page(user)).items).toEqual([told])
+  expect((await page(user)).items).toEqual([notification])
   await removeCluster(platform, relay)
 })
 
@@ -56,9 +55,9 @@ test('notifies cluster readers when a cluster goes Offline and recovers', async 
   const relay = await newRelay(platform)
   expectStatus(await relay.heartbeat(), 200)
   expectStatus(await relay.goodbye(), 204)
-  const offline = await about(viewer, relay.clusterId, 'ClusterOffline')
-  for (let beats = 0; beats < 2; beats++) expectStatus(await relay.heartbeat(), 200)
-  const recovered = await about(viewer, relay.clusterId, 'ClusterRecovered')
+  const offline = await waitForNotification(viewer, relay.clusterId, 'ClusterOffline')
+  for (let count = 0; count < 2; count++) expectStatus(await relay.heartbeat(), 200)
+  const recovered = await waitForNotification(viewer, relay.clusterId, 'ClusterRecovered')
   expect(Date.parse(recovered.createdAt)).toBeGreaterThanOrEqual(Date.parse(offline.createdAt))
   await removeCluster(platform, relay)
 })
@@ -69,7 +68,7 @@ test('alerts a user when a refresh token is reused', async ({ platform }) => {
   const refresh = () => platform.anonymous.post('/api/v1/auth/refresh', { refreshToken })
   expectStatus(await refresh(), 200)
   expectStatus(await refresh(), 401, 'invalid_refresh_token')
-  await waitFor('the alarm', async () => {
+  await waitFor('the security alert', async () => {
     const { items } = await page(user)
     return items.some(({ type, severity }: any) => type === 'SecurityAlert' && severity === 'critical')
   })

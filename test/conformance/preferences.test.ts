@@ -102,15 +102,15 @@ test('applies a saved filter to the cluster list below explicit parameters', asy
   const [cloud, local] = [await platform.newCluster({ type: 'CloudLocal' }), await platform.newCluster()]
   const filter = { type: 'CloudLocal', status: 'Pending' }
   const { id } = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
-  const shows = (query: string, { id: clusterId }: any) =>
-    waitFor(`${query} shows ${clusterId}`, async () => {
+  const waitForCluster = (query: string, { id: clusterId }: any) =>
+    waitFor(`${clusterId} in the list with ${query}`, async () => {
       const { items, totalCount } = expectStatus(await client.get(`${clustersPath}?pageSize=100&${query}`), 200)
       return items.some((item: any) => item.id === clusterId) && { items, totalCount }
     })
-  const { items, totalCount } = await shows(`filterId=${id}`, cloud)
+  const { items, totalCount } = await waitForCluster(`filterId=${id}`, cloud)
   expect(items.every((item: any) => item.type === 'CloudLocal' && item.status === 'Pending')).toBe(true)
   expect(Math.min(totalCount, 100)).toBe(items.length)
-  await shows(`filterId=${id}&type=Hypervisor`, local)
+  await waitForCluster(`filterId=${id}&type=Hypervisor`, local)
   const none = expectStatus(await client.get(`${clustersPath}?filterId=${id}&status=Healthy&pageSize=100`), 200)
   expect(none.items.every((item: any) => item.status === 'Healthy' && item.type === 'CloudLocal')).toBe(true)
 })

@@ -9,13 +9,12 @@ const applyPath = '/api/v1/platform/updates/apply'
 /** Requests an update that cannot be applied. */
 const apply = (client: Client, body: object): Promise<ApiResponse> => client.put(applyPath, body)
 
-/** Errors during an update of the platform. */
 const isBusy = ({ body }: ApiResponse): boolean => body?.error === 'update_in_progress'
-const isAway = ({ body }: ApiResponse): boolean => body?.error === 'release_source_unreachable'
+const isUnreachable = ({ body }: ApiResponse): boolean => body?.error === 'release_source_unreachable'
 
 test('returns the current version and a newer one only if there is one', async ({ admin, skip }) => {
   const response = await admin.get(checkPath)
-  if (isAway(response)) return skip('the platform reaches no releases')
+  if (isUnreachable(response)) return skip('the platform cannot reach its release source')
   const { currentVersion, latestVersion, updateAvailable, checkedAt, ...found } = expectStatus(response, 200)
   expect(updateAvailable).toBe(latestVersion !== currentVersion)
   expect(updateAvailable || found.releaseNotesUrl === undefined).toBe(true)
@@ -30,13 +29,13 @@ test('rejects unknown and malformed versions', async ({ admin: client, skip }) =
   for (const targetVersion of ['999.0.0', 'latest', '1.0', '../x', '']) {
     const response = await apply(client, { action: 'apply', targetVersion })
     if (isBusy(response)) return skip('the platform is being updated')
-    if (targetVersion !== '999.0.0' || !isAway(response)) expectStatus(response, 422, 'version_not_available')
+    if (targetVersion !== '999.0.0' || !isUnreachable(response)) expectStatus(response, 422, 'version_not_available')
   }
 })
 
 test('rolls back to the previous version only', async ({ admin: client, skip }) => {
   const check = await client.get(checkPath)
-  if (isAway(check)) return skip('the platform reaches no releases')
+  if (isUnreachable(check)) return skip('the platform cannot reach its release source')
   const { previousVersion } = expectStatus(check, 200)
   const response = await apply(client, { action: 'rollback', targetVersion: '999.0.0' })
   if (isBusy(response)) return skip('the platform is being updated')

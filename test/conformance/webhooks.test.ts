@@ -84,7 +84,6 @@ const deliveryTest = test.extend('tenant', async ({ platform, skip }, { onCleanu
   return tenant
 })
 
-/** Event types with validators compiled from the catalog. */
 async function eventSchemas(platform: Platform): Promise<Map<string, ValidateFunction>> {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
   formats.default(ajv)
@@ -123,7 +122,7 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
   expectStatus(await admin.post(`/api/v1/jobs/${await tenant.platform.submit(id)}/cancel`), 202)
   const removal = await admin.delete(`/api/v1/clusters/${id}`)
   expectStatus(removal, 204)
-  const events = await waitFor('both events have come', async () => {
+  const events = await waitFor('both events', async () => {
     const about = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
     return about.some(({ type }) => type === 'platform.cluster.deleted') && about.length >= 2 && about
   })
@@ -151,12 +150,12 @@ deliveryTest('delivers all events of its organisation and none of another', asyn
   expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
   const own = () => eventsAt(receiver, '/all')
   expectStatus(await (await platform.admin).delete(`/api/v1/clusters/${foreign.id}`), 204)
-  await waitFor('the job is heard of', async () => own().filter(({ subject }) => subject === jobId).length === 2)
+  await waitFor('the events of the job', async () => own().filter(({ subject }) => subject === jobId).length === 2)
   expect(own().every(({ source }) => source === `/organisations/${organisationId}`)).toBe(true)
   const types = new Set(own().map(({ type }) => type))
   for (const name of ['cluster.registered', 'job.queued', 'job.cancelled'])
     expect(types.has(`platform.${name}`)).toBe(true)
-  await waitFor('all of that is in the log', async () => {
+  await waitFor('the deliveries in the log', async () => {
     const log = expectStatus(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
     const logged = new Set(log.items.map(({ eventId }: any) => eventId))
     return own().every(({ id }) => logged.has(id))
@@ -203,21 +202,20 @@ deliveryTest('does not delay other deliveries for a receiver that hangs', async 
 
 deliveryTest('delivers nothing that happened while a webhook was disabled', async ({ tenant }) => {
   const { admin, receiver, newWebhook } = tenant
-  const webhook = await newWebhook('/switched', ['platform.cluster.registered'])
+  const webhook = await newWebhook('/re-enabled', ['platform.cluster.registered'])
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: false }), 200)
-  const { id: unheard } = await tenant.platform.newCluster()
-  await newWebhook('/witness', ['platform.cluster.registered'])
-  const { id: unheardToo } = await tenant.platform.newCluster()
+  const { id: first } = await tenant.platform.newCluster()
+  await newWebhook('/control', ['platform.cluster.registered'])
+  const { id: second } = await tenant.platform.newCluster()
   // Once the second webhook has the event, the first one would have it too.
-  await waitForClusterEvent(receiver, '/witness', unheardToo)
+  await waitForClusterEvent(receiver, '/control', second)
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: true }), 200)
   const { id: last } = await tenant.platform.newCluster()
-  await waitForClusterEvent(receiver, '/switched', last)
-  const heard = new Set(eventsAt(receiver, '/switched').map(({ data }) => data.clusterId))
-  expect([heard.has(unheard), heard.has(unheardToo)]).toEqual([false, false])
+  await waitForClusterEvent(receiver, '/re-enabled', last)
+  const received = new Set(eventsAt(receiver, '/re-enabled').map(({ data }) => data.clusterId))
+  expect([received.has(first), received.has(second)]).toEqual([false, false])
 })
 
-/** Events that every release emits. */
 const promised = [
   'setup.completed',
   ...['created', 'signed_in', 'sign_in_failed', 'deleted'].map((verb) => `user.${verb}`),

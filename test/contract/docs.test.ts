@@ -11,11 +11,9 @@ import { attribute, attributeNames, elements, misplaced } from './support/markup
 const page = docsPage(document)
 const hostile = `</style></code><img src=x onerror="alert(1)"><script>'"&`
 
-/** The custom properties of a style sheet, with their first values. */
 const declarations = (css: string): Map<string, string> =>
   new Map([...css.matchAll(/(--[\w-]+): ([^;]+);/g)].toReversed().map(([, name = '', value = '']) => [name, value]))
 
-/** The document with hostile text in every description. */
 const poisoned: ApiDocument = JSON.parse(
   JSON.stringify(document, (key, value: unknown) =>
     ['title', 'version', 'summary', 'description', 'example', 'operationId'].includes(key) ? hostile : value,

@@ -19,7 +19,6 @@ await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 await bootstrapPlatform()
 
-/** Registers a cluster whose relay has claimed one of its two jobs. */
 async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
   const caller = await owner
   const key = newRelayKey()
@@ -41,7 +40,6 @@ async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
 }
 type Relay = Awaited<ReturnType<typeof startRelay>>
 
-/** Requests that succeed for the relay of the job. */
 const requests: Record<string, (relay: Relay) => RequestParts> = {
   'POST /api/v1/relay/jobs/{id}/claim': ({ queued }) => ({ params: { id: queued } }),
   'POST /api/v1/relay/jobs/{id}/output': ({ running, leaseId, nodeId }) => ({

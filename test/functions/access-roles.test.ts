@@ -83,7 +83,6 @@ test.each(firstDenied)('%s is denied to %s without a write', async (_, role, ope
   await expectForbidden(operation, await validRequest(operation, user), user.headers)
 })
 
-/** Headers of a new API token after its first use, which is recorded. */
 async function apiToken(user: SignedInUser, permissions: string[]): Promise<Headers> {
   const create = operationNamed('POST /api/v1/users/me/tokens')
   const { json } = await call(create, { body: { name: 'x', permissions } }, user.headers)
@@ -135,7 +134,7 @@ test.each(withPermission.filter(grantsPermissions))(
 )
 
 const key = newRelayKey()
-const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'guarded', type: 'Hypervisor' })
+const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'berlin-1', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
 
 test.each(sampled(authenticated))('$name rejects a relay token under either scheme', async (operation) => {

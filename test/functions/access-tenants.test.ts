@@ -78,7 +78,6 @@ test('the table lists exactly the places where requests contain ids', () => {
   expect(places.map(([name]) => name).toSorted()).toEqual(Object.keys(expectedResults).toSorted())
 })
 
-/** Sends a request with the id of another one. */
 async function access(
   operation: Operation,
   place: string,
@@ -92,7 +91,6 @@ async function access(
   return { outcome, message: json?.message, writes: writes() - before }
 }
 
-/** The same request with unused ids. */
 const withUnknownIds = (parts: RequestParts): RequestParts =>
   JSON.parse(
     JSON.stringify(parts).replaceAll(/"([a-z]+)_[0-9a-z]{26}"/g, (_, prefix: IdPrefix) => `"${newId(prefix)}"`),

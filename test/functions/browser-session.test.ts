@@ -34,7 +34,6 @@ const newPage = () => new BrowserSession(publicPortalHeaders)
 
 const statusAndError = ({ status, json }: TestResponse): [number, string] => [status, json?.error]
 
-/** A new user who is signed in with a browser. */
 async function signedInPage(portal: Record<string, string> = publicPortalHeaders) {
   const [page, user] = [new BrowserSession(portal), await createColleague(admin.caller, 'ClusterAdmin')]
   const { status, json } = await page.post(auth, session, user.credentials)
@@ -169,20 +168,11 @@ test('signs out without an access cookie, repeatably, and records it', async () 
   expect((await send(auth, { ...signOut, headers: publicPortalHeaders })).status).toBe(204)
 })
 
-const foreignOrigins: [string, Record<string, string>][] = [
-  [
-    'another port of the machine',
-    { ...localPortalHeaders, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' },
-  ],
+test.each([
   ['a sibling domain', { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
-  ['another site', { ...publicPortalHeaders, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
-  ['an older browser on another site', { host: publicPortalHeaders.host, origin: 'https://evil.example' }],
   ['a client without an origin', { host: publicPortalHeaders.host }],
-]
-
-test.each(foreignOrigins)('rejects requests with cookies from %s without a change', async (_, foreign) => {
-  const isLocal = foreign['host'] === localPortalHeaders.host
-  const { page, user } = await signedInPage(isLocal ? localPortalHeaders : publicPortalHeaders)
+])('rejects requests with cookies from %s without a change', async (_, foreign) => {
+  const { page, user } = await signedInPage()
   const before = writes()
   const headers = { ...foreign, ...page.cookieHeader() }
   const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' }
@@ -219,9 +209,4 @@ test('a bearer token needs no origin and takes precedence over the cookie', asyn
     expect((await page.send(auth, { ...me, headers: { authorization } })).status).toBe(401)
   }
   expect((await page.send(auth, me)).json.username).toBe(user.username)
-})
-
-test.each(['GET', 'HEAD', 'OPTIONS', 'PUT', 'PATCH'])('the session has no method %s', async (method) => {
-  const { status, headers } = await send(auth, { method, target: session, headers: { origin: 'https://evil.example' } })
-  expect([status, headers['access-control-allow-origin']]).toEqual([404, undefined])
 })

@@ -17,14 +17,12 @@ import { type Headers, newUser, password, type SignedInUser } from './users.ts'
 
 /** A successful request for each operation of signed-in users. Every new operation needs a line here. */
 
-/** The parts of a request besides its method and path. */
 export interface RequestParts {
   params?: Record<string, string>
   query?: Record<string, string>
   body?: object
 }
 
-/** Creates the resources of a request for the user, and returns the request. */
 type Fixture = (user: SignedInUser) => RequestParts | Promise<RequestParts>
 
 export function toRequest(
@@ -45,7 +43,6 @@ export function toRequest(
 export const call = (operation: Operation, parts: RequestParts, headers: Headers): Promise<TestResponse> =>
   send(operation.handler, toRequest(operation, parts, headers))
 
-/** A request that succeeds for this user. */
 export function validRequest({ name }: Operation, user: SignedInUser): RequestParts | Promise<RequestParts> {
   const fixture = fixtures[name]
   if (fixture === undefined) throw new Error(`${name} has no line in fixtures.ts.`)
@@ -69,7 +66,6 @@ const newCluster = (user: SignedInUser) =>
   perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor' } })
 const clusterParams: Fixture = async (user) => ({ params: { id: (await newCluster(user)).id } })
 
-/** A job for a new cluster with a relay. */
 async function newScript(user: SignedInUser) {
   const cluster = await newCluster(user)
   const relay = await perform(user, 'POST /api/v1/relay/enroll', { body: enrollRequest(cluster.enrollmentToken) })
@@ -96,7 +92,6 @@ const newFilter = (user: SignedInUser) => perform(user, 'POST /api/v1/users/me/s
 const newToken = (user: SignedInUser) =>
   perform(user, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, user.headers)
 
-/** A colleague with fewer permissions than user administrators. */
 const colleagueParams: Fixture = async (user) => ({
   params: { id: (await newUser('Viewer', user.organisationId)).userId },
 })
@@ -111,14 +106,12 @@ async function deliveryParams(user: SignedInUser): Promise<RequestParts> {
   return { params: { id, deliveryId: delivery.id } }
 }
 
-/** A running module. */
 const moduleParams: Fixture = async () => {
   const id = newModuleId()
   await putModule(releaseFor(id))
   return { params: { id } }
 }
 
-/** A module of the catalog that is not installed. */
 const catalogModule: Fixture = async () => {
   const id = newModuleId()
   const { repository, digest } = await moduleWorld.push(id)
@@ -126,21 +119,18 @@ const catalogModule: Fixture = async () => {
   return { params: { id }, body: {} }
 }
 
-/** Applies a new release, after clearing the update state. */
 const updateRequest: Fixture = async () => {
   await transact([remove(keys.updateState())])
   const { version: targetVersion } = await pushRelease()
   return { body: { action: 'apply', targetVersion, force: true } }
 }
 
-/** An identity provider whose tests reach no server. */
 const providerParams: Fixture = async () => {
   const body = { ...cloud, authorityHost: 'https://login.invalid' }
   const { id } = await perform(await newUser('PlatformAdmin'), 'POST /api/v1/platform/identity/providers', { body })
   return { params: { id } }
 }
 
-/** The id of a new security notification. */
 async function newNotification({ userId, organisationId, headers }: SignedInUser): Promise<string> {
   const event = { name: 'session.reuse_detected', subject: userId, data: { userId, sessionId: newId('sess') } } as const
   await commit(system(organisationId), { writes: [], events: [event] })
@@ -261,5 +251,4 @@ const fixtures: Record<string, Fixture> = {
   'PUT /api/v1/platform/updates/apply': updateRequest,
 }
 
-/** Names of fixtures without an operation. */
 export const staleFixtures = Object.keys(fixtures).filter((name) => operations.every((each) => each.name !== name))

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { docsPage } from '@platform/contract/docs'
-import { eventNames } from '@platform/contract/event'
 import { eventCatalog } from '@platform/contract/event-catalog'
 import { functions, routes } from '@platform/contract/index'
 import { manifestJsonSchema } from '@platform/contract/manifest'
@@ -138,25 +137,6 @@ test.each([
   expect([status, headers['content-type'], headers['cache-control']]).toEqual([200, type, cacheControl])
   if (type === json) expect(JSON.parse(response.text)).toEqual(JSON.parse(text))
   else expect(response.text).toBe(text)
-})
-
-test('the event catalog lists every event', async () => {
-  const { items } = (await call('GET /api/v1/events/catalog', await fixtures.bearer(['Viewer']))).json
-  expect(items.map(({ type }: { type: string }) => type)).toEqual(eventNames.map((name) => `platform.${name}`))
-})
-
-test('the policy of the reference page permits only its own style', async () => {
-  const { headers } = await call('GET /docs')
-  const policy = /^default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; img-src data:;/
-  expect(headers['content-security-policy']).toMatch(policy)
-})
-
-test('the published keys include the one that signs access tokens', async () => {
-  const { headers, json: keySet } = await call('GET /.well-known/jwks.json')
-  expect(headers['cache-control']).toBe('public, max-age=60')
-  const [header = ''] = (await fixtures.bearer(['Viewer'])).authorization.split(' ')[1]?.split('.') ?? []
-  const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString())
-  expect(keySet.keys.map((key: { kid: string }) => key.kid)).toContain(kid)
 })
 
 let platform: fixtures.SignedInUser

@@ -36,7 +36,6 @@ const isSuccess = ({ status }: TestResponse): boolean => status >= 200 && status
 const isReplayed = ({ headers }: TestResponse): boolean => headers['idempotency-replayed'] === 'true'
 const contentOf = ({ status, text }: TestResponse) => ({ status, text })
 
-/** A valid request that is sent with the same key each time. */
 async function repeatableRequest(operation: Operation) {
   const user = await newUser('PlatformAdmin')
   const parts = await validRequest(operation, user)
@@ -164,7 +163,6 @@ test('encrypts stored responses', async () => {
   for (const secret of [password, ...secrets]) expect(table).not.toContain(secret.slice(-20))
 })
 
-/** JSON with binary attributes as text. */
 const toText = (item: Record<string, unknown>): string =>
   JSON.stringify(item, (_, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value))
 

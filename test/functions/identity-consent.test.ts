@@ -48,7 +48,6 @@ const byPostedQuery = (parameters: Parameters, headers: Headers = {}) =>
   send(handler, { method: 'POST', target: `${callback}?${encode(parameters)}`, headers })
 const methods = { GET: byGet, 'POST with a form': byForm, 'POST with a query': byPostedQuery }
 
-/** Expects a redirect to the settings page; returns its query parameters. */
 function redirectParameters({ status, headers, text }: TestResponse): Parameters {
   expect([status, text]).toEqual([302, ''])
   const location = new URL(headers['location'] ?? '')
@@ -62,7 +61,6 @@ async function expectUnauthenticated(call: Promise<TestResponse>): Promise<void>
   expect([status, json.error, headers['location']]).toEqual([401, 'unauthenticated', undefined])
 }
 
-/** The provider whose consent is requested, and the state of the newest request. */
 let id = ''
 let state = ''
 
@@ -132,7 +130,7 @@ test('accepts a response without a state from a platform administrator, for the 
     const denied = { ...response, error: 'access_denied' }
     expect(redirectParameters(await call(denied, admin.headers))).toMatchObject({ consent: 'denied' })
   }
-  for (const unknown of [{ ...response, tenant: 'nobody' }, {}]) {
+  for (const unknown of [{ ...response, tenant: 'unknown' }, {}]) {
     const parameters = redirectParameters(await byGet(unknown, admin.headers))
     expect(parameters).toEqual({ consent: 'error', error: 'provider_unknown' })
   }
@@ -270,7 +268,7 @@ test.each(hostile.map((value) => [value]))('never redirects to or repeats %j, in
   }
 })
 
-test('redirects to the public URL whatever the host headers claim', async () => {
+test('redirects to the public URL regardless of the Host header', async () => {
   const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
   const response = await byForm(granted(), { host: 'evil.example', origin: 'null', ...forwarded })
   expect(redirectParameters(response)).toEqual({ provider: id, consent: 'granted' })

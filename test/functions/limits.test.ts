@@ -11,6 +11,7 @@ vi.hoisted(() =>
   Object.assign(process.env, {
     PLAT_LIMIT_API_BURST: '20',
     PLAT_LIMIT_BATCH_PER_MINUTE: '4',
+    PLAT_LIMIT_ENROLL_PER_MINUTE: '3',
     PLAT_LIMIT_SETUP_PER_MINUTE: '3',
     PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: '3',
   }),
@@ -77,8 +78,9 @@ test('limits batches per organisation, separately from other operations', async 
 const headers = { 'sec-fetch-site': 'same-origin' }
 const oidc = `/api/v1/auth/oidc/${newId('idp')}`
 
-test.each<[name: 'setup' | 'identity' | 'auth', sent: TestRequest, status: number]>([
+test.each<[name: 'setup' | 'identity' | 'auth' | 'relay', sent: TestRequest, status: number]>([
   ['setup', jsonRequest('/api/v1/setup/complete', { initialAdminToken: 'guess' }), 422],
+  ['relay', jsonRequest('/api/v1/relay/enroll', {}), 400],
   ['identity', { target: '/api/v1/auth/providers' }, 200],
   ['identity', { target: `${oidc}/authorize` }, 404],
   ['identity', { target: `${oidc}/callback?state=x` }, 302],

@@ -85,9 +85,9 @@ test('reports a module that starts, stops or has ended as unavailable', async ()
 
 test('repeats a request that a release no longer accepts with its successor', async () => {
   await using old = await runInstance(respond({ [notAskedHeader]: '1' }, '{}', 503))
-  await using successor = await runInstance(respond({}, 'successor'), { moduleId: old.moduleId, isClaimed: false })
+  await using successor = await runInstance(respond({}, 'successor'), { moduleId: old.moduleId, hasRoute: false })
   // Refresh the cached routes before the successor takes over.
-  expect((await get('/api/nobody')).status).toBe(404)
+  expect((await get('/api/unknown')).status).toBe(404)
   await reserveRoutes(old.moduleId, { apiBasePath: old.api, deployment: successor.deployment })
   expect((await get(old.api)).text).toBe('successor')
   expect(successor.requests).toHaveLength(1)
@@ -106,7 +106,7 @@ test('reports a module during its installation as unavailable to authenticated c
 async function replacedModule() {
   const old = await runInstance()
   const { moduleId, api } = old
-  const current = await runInstance(undefined, { moduleId, isClaimed: false })
+  const current = await runInstance(undefined, { moduleId, hasRoute: false })
   await get(api)
   await reserveRoutes(moduleId, { apiBasePath: api, deployment: current.deployment })
   shiftClock(200)
@@ -146,7 +146,7 @@ test('forgets a removed module when it is unreachable, and within a second other
 })
 
 test('finds a new module although its path was unknown a moment before', async () => {
-  await using module = await runInstance(undefined, { isClaimed: false })
+  await using module = await runInstance(undefined, { hasRoute: false })
   const { moduleId, api, deployment } = module
   expect((await get(api)).status).toBe(404)
   await reserveRoutes(moduleId, { apiBasePath: api, deployment })
@@ -160,7 +160,7 @@ test.for(reservedPaths.flatMap((path) => [[path, '0'] as const, [path, 'z'] as c
   'ignores a stored reservation of the path %j, sorted first or last (%s)',
   async ([path, prefix]) => {
     const moduleId = prefix + newModuleId()
-    await using forged = await runInstance(undefined, { moduleId, isClaimed: false })
+    await using forged = await runInstance(undefined, { moduleId, hasRoute: false })
     await using other = await runInstance()
     const apiBasePath = path.replace('{other}', other.moduleId)
     await reserveRoutes(moduleId, { apiBasePath, deployment: forged.deployment })
@@ -206,7 +206,7 @@ test('reads the routes once per second, and never for paths of the platform', as
     expect(await countStoreCalls(threeRequests)).toBe(expected)
   }
   passCacheTime()
-  for (const path of ['/api/v1/nobody', '/api/modules/x', '/api'])
+  for (const path of ['/api/v1/unknown', '/api/modules/x', '/api'])
     expect(await countStoreCalls(() => get(path))).toBe(0)
   const guesses = Array.from({ length: 50 }, (_, index) => get(`/api/guess-${index}`, {}))
   expect(await countStoreCalls(() => Promise.all(guesses))).toBeLessThanOrEqual(1)

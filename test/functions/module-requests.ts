@@ -5,7 +5,6 @@ import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
 import { type TestRequest, type TestResponse, send } from '../support/request.ts'
 
 await bootstrapPlatform()
-/** Headers of a signed-in user. */
 export const operator = await bearer(['Operator'])
 
 export const get = (target: string, headers: Record<string, string> = operator): Promise<TestResponse> =>
@@ -16,7 +15,6 @@ export const request = (sent: TestRequest): Promise<TestResponse> =>
 /** Passes the time for which gateways cache routes. */
 export const passCacheTime = (): void => shiftClock(1000)
 
-/** A request handler for a test instance that sends this response. */
 export const respond =
   (headers: Record<string, string | string[]>, body: string | Uint8Array = 'x', status = 200) =>
   (_: unknown, response: ServerResponse): void =>

@@ -333,7 +333,7 @@ test('forwards the response if its events cannot be stored', async () => {
 })
 
 test.each(['Viewer', 'OrgAdmin', 'PlatformAdmin'] as const)(
-  'shows the error text of a failed module only to callers who may install modules: %s',
+  'shows the error text of a failed module only to callers with modules:install: %s',
   async (role) => {
     const id = newModuleId()
     const message = 'It crashed five times in ten minutes.\nTypeError: no cluster berlin-1 of org_secret'

@@ -12,5 +12,4 @@ Object.assign(process.env, moduleWorld.settings, {
   PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem }]),
 })
 
-/** A release of the platform that can be applied. */
 export const pushRelease = () => Release.pushRelease(moduleWorld.client, releases, '99.0.0', privateKeyPem)

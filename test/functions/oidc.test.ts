@@ -34,7 +34,6 @@ beforeAll(async () => {
 const signInPage = /^https:\/\/platform\.example\.com\/sign-in\?/
 const authorizeUrl = ({ id }: ProviderRecord, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
 
-/** Signs in through the provider and reads the profile. */
 async function signIn(by: ProviderRecord = provider, browser = new Browser(portal, handler)) {
   const page = await browser.follow(authorizeUrl(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
   const { code, ...parameters } = Object.fromEntries(page.searchParams)
@@ -99,7 +98,7 @@ test('no URL in the browser contains a token or secret', async () => {
   peer.present('mary-1', { preferred_username: 'mary' })
   const browser = new Browser(portal, handler)
   const { json } = await signIn(provider, browser)
-  const addresses = browser.went.map(String).join('\n')
+  const addresses = browser.visited.map(String).join('\n')
   for (const secret of [json.accessToken, json.refreshToken, clientSecret]) expect(addresses).not.toContain(secret)
 })
 
@@ -110,7 +109,7 @@ test('accepts rotated keys of the provider, and rejects a repeated callback', as
   peer.open([clientOf(provider)], [newSigningKey(), newSigningKey()])
   const { status, browser } = await signIn()
   expect(status).toBe(200)
-  const callback = browser.went.find(({ pathname }) => pathname.endsWith('/callback'))
+  const callback = browser.visited.find(({ pathname }) => pathname.endsWith('/callback'))
   const { searchParams } = await browser.follow(String(callback), signInPage)
   expect(searchParams.get('error')).toBe('sign_in_expired')
 })

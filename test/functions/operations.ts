@@ -4,8 +4,6 @@ import { newId } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/response'
 import type { TestRequest } from '../support/request.ts'
 
-/** The operations of the route table with their handlers, for suites that test every operation. */
-
 const names = Object.keys(functions) as FunctionName[]
 const handlers = new Map(
   await Promise.all(
@@ -23,7 +21,6 @@ export function handlerOf(name: FunctionName): GatewayHandler {
 }
 
 export interface Operation {
-  /** Method and path, such as `GET /api/v1/sites`. */
   name: string
   method: string
   endpoint: EndpointDefinition
@@ -46,11 +43,9 @@ export function operationNamed(name: string): Operation {
 export const isProtected = ({ endpoint }: Operation): boolean => endpoint.access !== 'public'
 export const takesBody = ({ endpoint }: Operation): boolean => bodySchemaOf(endpoint) !== undefined
 
-/** Replaces the parameters of a path, percent-encoded. */
 export const withParameters = (path: string, valueOf: (name: string) => string): string =>
   path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(valueOf(name)))
 
-/** A request for a resource that does not exist. */
 export const requestTo = ({ method, endpoint }: Operation, headers: Record<string, string> = {}): TestRequest => ({
   method,
   target: withParameters(endpoint.path, () => newId('job')),

@@ -14,8 +14,6 @@ import * as Setup from '@platform/core/platform/setup'
 import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
 import { administrator, adminToken, bootstrapPlatform } from '../support/fixtures.ts'
 
-/** Stored users with a session, for suites that call every operation. */
-
 export type Headers = Record<string, string>
 
 export interface SignedInUser {
@@ -24,7 +22,6 @@ export interface SignedInUser {
   username: string
   sessionId: string
   headers: Headers
-  /** Headers of an administrator of the organisation, who creates the resources of a request. */
   adminHeaders: Headers
 }
 
@@ -32,7 +29,6 @@ export const password = 'correct horse battery'
 
 await bootstrapPlatform()
 const { accessToken } = await Setup.complete({ ...administrator, initialAdminToken: await adminToken() })
-/** The organisation of the platform administrators. */
 const { organisationId: platformId } = await verifyAccessToken(accessToken)
 const passwordHash = await hashPassword(password, 'salt')
 
@@ -63,7 +59,6 @@ async function newOrganisation(): Promise<string> {
   return id
 }
 
-/** Headers with a new access token. */
 export const accessTokenOf = async (
   identity: Pick<Caller, 'userId' | 'organisationId' | 'sessionId'>,
   role: Role,

@@ -1,7 +1,5 @@
 import { client } from '@platform/core/db/table'
 
-/** Write commands that reach the store. */
-
 let count = 0
 let failsNextWrite = false
 
@@ -17,10 +15,8 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'countWrites' },
 )
 
-/** The number of writes so far. */
 export const writes = (): number => count
 
-/** Fails the work after its first write has succeeded. Returns whether there was a write. */
 export async function failAfterWrite(work: () => Promise<unknown>): Promise<boolean> {
   failsNextWrite = true
   try {

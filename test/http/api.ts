@@ -7,8 +7,6 @@ import * as z from 'zod'
 import { captureLog } from '../support/log.ts'
 import { type TestRequest, type TestResponse, send } from '../support/request.ts'
 
-/** A small public API that returns its input, or fails on request. */
-
 const common = { access: 'public', tags: ['Test'], summary: 'Test' } as const
 const echo = { 200: { description: 'The input', content: json(z.record(z.string(), z.unknown())) } } as const
 const params = z.object({ id: z.string().min(1).max(20) })

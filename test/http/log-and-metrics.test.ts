@@ -43,7 +43,6 @@ const isMetricLine = new Ajv({ allowUnionTypes: true }).compile(
   }),
 )
 
-/** The metrics of a valid line. */
 function metricsOf(line: any): Record<string, number> {
   expect(isMetricLine(line), JSON.stringify(isMetricLine.errors)).toBe(true)
   const [{ Dimensions, Metrics }] = line['_aws'].CloudWatchMetrics

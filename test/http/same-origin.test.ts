@@ -69,7 +69,6 @@ test('accepts only GET and HEAD from requests without an origin', () => {
     ['DELETE', 'cross_origin_request'],
   ]) {
     expect(errorCodeOf({ host: portal.host }, method)).toBe(code)
-    // Typed addresses.
     expect(errorCodeOf({ host: portal.host, 'sec-fetch-site': 'none' }, method)).toBe(code)
   }
 })

@@ -4,8 +4,6 @@ import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Verifies the audit trail as `AuditEntry` documents it. */
-
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** Canonical JSON (RFC 8785). */
@@ -77,14 +75,12 @@ export function parseCsv(text: string): any[] {
   })
 }
 
-/** Waits until a query returns this number of entries. */
 export const waitForEntries = (client: Client, query: string, count: number): Promise<any[]> =>
   waitFor(`${count} entries of ${query}`, async () => {
     const { items, totalCount } = expectStatus(await client.get(`/api/v1/platform/audit?${query}&pageSize=100`), 200)
     return totalCount === count && items
   })
 
-/** Registers and removes a cluster, and waits until both are audited. */
 export async function recordedCluster(platform: Platform, client: Client): Promise<string> {
   const body = { name: platform.newName(), type: 'Hypervisor' }
   const { id } = expectStatus(await client.post('/api/v1/clusters', body), 201)

@@ -11,7 +11,6 @@ export const jobFor = (clusterId: string, script = 'uname') => ({
   payload: { script },
 })
 
-/** Submits a batch that is cancelled at the end of the run. */
 export async function submitBatch(platform: Platform, body: object): Promise<any> {
   const admin = await platform.admin
   const accepted = expectStatus(await admin.post(batchPath, body), 202)
@@ -22,14 +21,12 @@ export async function submitBatch(platform: Platform, body: object): Promise<any
 export const readBatch = async (platform: Platform, batchId: string): Promise<any> =>
   expectStatus(await (await platform.admin).get(`${batchPath}/${batchId}`), 200)
 
-/** Waits for the end of a batch. */
 export const waitForBatch = (platform: Platform, batchId: string): Promise<any> =>
-  waitFor(`${batchId} is over`, async () => {
+  waitFor(`the end of ${batchId}`, async () => {
     const batch = await readBatch(platform, batchId)
     return batch.status === 'Finished' && batch
   })
 
-/** Sends heartbeats until the response contains an unclaimed job. */
 export const waitForJobs = (relay: Relay, running: readonly string[]): Promise<string[]> =>
   waitFor('a job for the relay', async () => {
     const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)

@@ -8,7 +8,6 @@ export interface RequestContent {
   headers?: Record<string, string>
 }
 
-/** Creates the `Authorization` header of a request. */
 export type Authorize = (path: string, body: string | Uint8Array) => string | Promise<string>
 
 const maxWaitSeconds = 60
@@ -16,7 +15,6 @@ const maxWaitSeconds = 60
 /** Renews access tokens before they expire, because a run may take longer. */
 const renewalMs = 600_000
 
-/** Sends requests with one identity and checks every response against the contract. */
 export class Client {
   readonly #baseUrl: string
   readonly #contract: Contract
@@ -36,7 +34,6 @@ export class Client {
     return this.as(() => `Bearer ${token}`)
   }
 
-  /** A client that renews its access token. */
   renewing(accessToken: string, renew: () => Promise<string>): Client {
     let token = Promise.resolve(accessToken)
     let renewedAtMs = performance.now()
@@ -79,7 +76,6 @@ export class Client {
     }
   }
 
-  /** Sends a request once. */
   async attempt(method: string, path: string, { json, body, headers = {} }: RequestContent = {}): Promise<ApiResponse> {
     const text = body ?? (json === undefined ? '' : JSON.stringify(json))
     const response = await fetch(`${this.#baseUrl}${path}`, {

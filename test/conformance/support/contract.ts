@@ -16,7 +16,6 @@ import { recordResponse } from './seen-answers.ts'
 
 const errorSchema = pointer('components', 'schemas', 'Error')
 
-/** Checks responses against the OpenAPI document of the platform. */
 export class Contract {
   readonly document: OpenApi
   readonly operations: readonly Operation[]
@@ -29,7 +28,6 @@ export class Contract {
     this.#ajv.addSchema(document, 'contract')
   }
 
-  /** Throws if a response violates the document or the rules for all responses. */
   check(response: ApiResponse): void {
     const { method, path, status, body } = response
     recordResponse({ method, path: path.split('?')[0] ?? '', status, error: body?.error })
@@ -110,7 +108,6 @@ function headerViolations({ status, headers }: ApiResponse): string[] {
   return isCacheable && status >= 400 ? [...violations, 'an error may be cached'] : violations
 }
 
-/** Errors are JSON with a trace id, and have `Retry-After` or `WWW-Authenticate` where these apply. */
 function errorViolations({ status, headers, body }: ApiResponse): string[] {
   const isProbe = status === 503 && typeof body?.status === 'string'
   if (status < 400 || isProbe) return []

@@ -8,7 +8,6 @@ export type DeriveInvalid = (valid: object) => InvalidBody[]
 
 const bodiesOf = (bodies: (string | Uint8Array)[]): InvalidBody[] => bodies.map((body) => ({ body }))
 
-/** The valid body with the JSON text `value` for a field. */
 const withField = (valid: object, name: string, value: string): string => {
   const members = Object.entries(valid).filter(([other]) => other !== name)
   return `{${[...members.map(([key, member]) => `"${key}":${JSON.stringify(member)}`), `"${name}":${value}`].join()}}`
@@ -43,7 +42,6 @@ export const wrongType: DeriveInvalid = (valid) => {
   return bodiesOf(values.map((value) => `{${names.map((name) => `"${name}":${value}`).join()}}`))
 }
 
-/** NUL, lone surrogates, control characters and separators in each field. */
 export const unusualText: DeriveInvalid = (valid) => {
   const texts = String.raw`"\u0000" "a\u0000b" "\ud800" "\udc00\ud800" "a\u001b[2Jb" "a\u2028b"`
   return bodiesOf(texts.split(' ').flatMap((text) => inEachField(valid, text)))
@@ -59,7 +57,6 @@ export const ambiguousValues: DeriveInvalid = (valid) => {
   return bodiesOf([...inFields, ...names])
 }
 
-/** Bodies of more than 4 MiB. */
 export const tooLarge: DeriveInvalid = (valid) =>
   bodiesOf([
     withField(valid, 'unknown', `"${'x'.repeat(4 * 1024 * 1024)}"`),

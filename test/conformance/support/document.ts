@@ -1,4 +1,3 @@
-/** The parts of an OpenAPI document that the tests use. */
 export interface OpenApi {
   openapi: string
   paths: Record<string, Record<string, OperationObject>>
@@ -7,7 +6,6 @@ export interface OpenApi {
 interface OperationObject {
   operationId: string
   security?: Record<string, unknown>[]
-  /** The required permission. */
   'x-permission'?: string
   parameters?: { in: string; name: string; schema: Schema }[]
   requestBody?: { content: Record<string, { schema: Schema }> }
@@ -29,7 +27,6 @@ export interface Reference {
   $ref: string
 }
 
-/** A JSON Schema. */
 export interface Schema {
   [keyword: string]: any
 }
@@ -41,11 +38,9 @@ export interface Operation extends OperationObject {
 
 export const isReference = (value: object): value is Reference => '$ref' in value
 
-/** A JSON Pointer as a URL fragment. */
 export const pointer = (...names: string[]): string =>
   `#/${names.map((name) => encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
 
-/** Resolves a reference. */
 export function resolve<Value extends object>(document: OpenApi, value: Value | Reference): Value {
   if (!isReference(value)) return value
   const names = value.$ref.split('/').slice(1)
@@ -61,7 +56,6 @@ export const operationsOf = ({ paths }: OpenApi): Operation[] =>
     )
     .toSorted((a, b) => a.template.split('{').length - b.template.split('{').length)
 
-/** The operation that matches a request. */
 export const operationOf = (operations: readonly Operation[], method: string, path: string): Operation | undefined =>
   operations.find(
     (operation) => operation.method === method && matchesTemplate(operation.template, path.split('?', 1)[0] ?? ''),

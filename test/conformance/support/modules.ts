@@ -3,8 +3,6 @@ import type { Client } from './client.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Module operations of an administrator, and their visible effects. */
-
 export const modulesPath = '/api/v1/modules'
 export const catalogPath = `${modulesPath}/catalog`
 
@@ -14,7 +12,7 @@ export async function findCatalogItem(client: Client, id: string): Promise<any> 
 
 export const waitForJobEnd = (platform: Platform, { jobId }: { jobId: string }): Promise<any> =>
   waitFor(
-    `${jobId} is over`,
+    `the end of ${jobId}`,
     async () => {
       const job = await platform.job(jobId)
       return job.completedAt !== undefined && job

@@ -19,7 +19,6 @@ export const newUserBody = (roles: readonly string[]) => {
   return { username: name, email: `${name}@example.com`, password: randomBytes(12).toString('hex'), roles }
 }
 
-/** Creates a user in the caller's organisation. It is removed at the end of the run. */
 export async function createUser(platform: Platform, roles: readonly string[]): Promise<TestUser> {
   const creator = await platform.admin
   const body = newUserBody(roles)
@@ -56,7 +55,6 @@ export async function createTenant(platform: Platform): Promise<TestUser> {
 
 const organisationsPath = '/api/v1/platform/organisations'
 
-/** Organisations of earlier runs, then a new one. */
 async function* organisationIds(platform: Platform, admin: Client): AsyncGenerator<string> {
   const { items } = expectStatus(await admin.get(`${organisationsPath}?pageSize=100`), 200)
   for (const { id, name } of items) if (name.startsWith('conformance ')) yield id

@@ -6,11 +6,9 @@ import { options as credentials, PlatformProcess } from '../../support/platform.
 import type { Options } from './platform.ts'
 import { completeSetup } from './setup.ts'
 
-/** Limits for parallel tests from one address. Failed sign-ins stay limited. */
 const settings = {
-  PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '8',
   ...Object.fromEntries(
-    ['SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
+    ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
       `PLAT_LIMIT_${name}_PER_MINUTE`,
       '60000',
     ]),
@@ -22,7 +20,6 @@ const settings = {
 const documentedPassword = 'correct horse battery'
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
-/** Prepares the platform and sends its `Options` to the parent process. Exits with the parent. */
 const resources = new AsyncDisposableStack()
 process.on('disconnect', () => void resources.disposeAsync().finally(() => process.exit()))
 const url = process.env['PLAT_CONFORMANCE_URL']
@@ -37,7 +34,6 @@ async function startPlatform(): Promise<Options> {
   return options
 }
 
-/** Uses PLAT_CONFORMANCE_*. The command of a platform on this machine retrieves the initial admin token. */
 async function setUpPlatformAt(url: string): Promise<Options> {
   const { env } = process
   const isLocal = loopback.test(new URL(url).hostname)

@@ -14,11 +14,9 @@ export interface Options {
   baseUrl: string
   username: string
   password: string
-  /** Allowed outbound addresses of this machine, `host:port`. */
   receivers?: readonly string[]
 }
 
-/** Connects to a platform and reads its OpenAPI document. */
 export async function connect(options: Options): Promise<Platform> {
   const url = `${options.baseUrl}/api/v1/openapi.json`
   const response = await fetch(url).catch((cause: unknown) => {
@@ -37,12 +35,10 @@ function contractOf(text: string): Contract {
   return contract
 }
 
-/** The platform under test. Removes the resources of the run at its end. */
 export class Platform {
   readonly options: Options
   readonly contract: Contract
   readonly anonymous: Client
-  /** Removes the resources that were created, newest first. */
   readonly cleanUp: AsyncDisposableStack
   #admin: Promise<Client> | undefined
   #tenant: Promise<TestUser> | undefined
@@ -54,7 +50,6 @@ export class Platform {
     this.anonymous = new Client(options.baseUrl, contract)
   }
 
-  /** The same platform with another user as administrator. */
   as({ client }: TestUser): Platform {
     const platform = new Platform(this.options, this.contract, this.cleanUp)
     platform.#admin = Promise.resolve(client)
@@ -75,7 +70,6 @@ export class Platform {
     return (this.#admin ??= this.signIn().then(({ accessToken }) => this.renewingClient(this.options, accessToken)))
   }
 
-  /** The OrgAdmin of another organisation. */
   get tenant(): Promise<TestUser> {
     return (this.#tenant ??= createTenant(this))
   }
@@ -88,7 +82,6 @@ export class Platform {
     return expectStatus(await this.anonymous.post('/api/v1/auth/login', { username, password }), 200)
   }
 
-  /** A client that renews its tokens for the whole run. */
   renewingClient(credentials: { username: string; password: string }, accessToken: string): Client {
     return this.anonymous.renewing(accessToken, async () => (await this.signIn(credentials)).accessToken)
   }
@@ -142,14 +135,12 @@ export class Platform {
     return expectStatus(await (await this.admin).get(`/api/v1/clusters/${clusterId}`), 200)
   }
 
-  /** Submits a script and claims its job. */
   async startJob(relay: Relay, payload?: object): Promise<{ jobId: string; leaseId: string }> {
     const jobId = await this.submit(relay.clusterId, payload)
     await this.waitForOffer(relay, jobId)
     return { jobId, leaseId: (await relay.claim(jobId)).leaseId }
   }
 
-  /** Sends heartbeats until the response contains the job. */
   async waitForOffer(relay: Relay, jobId: string): Promise<void> {
     await waitFor(`the offer of ${jobId}`, async () =>
       expectStatus(await relay.heartbeat({}, 'wait=5'), 200).jobs.includes(jobId),

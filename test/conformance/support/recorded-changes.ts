@@ -5,7 +5,6 @@ import type { TestUser } from './person.ts'
 import type { Platform } from './platform.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-/** Creates, lists and removes a resource, and waits for the audit entry of each change. */
 async function createAndRemove(client: Client, path: string, json: object): Promise<void> {
   const { id } = expectStatus(await client.post(path, json), 201)
   await waitForEntries(client, `resource=${id}`, 1)

@@ -3,8 +3,6 @@ import { type ApiResponse, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
 import { type KeySet, signJws } from './jws.ts'
 
-/** A relay that speaks the protocol but runs no scripts. */
-
 export function newRelayKey() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const { kty, crv, x } = publicKey.export({ format: 'jwk' })
@@ -29,7 +27,6 @@ export const requestEnrollment = (
     nodes: nodes.map((name) => ({ name })),
   })
 
-/** Claims for a request with this path and body. */
 export function tokenClaims(path: string, body: string | Uint8Array) {
   const iat = Math.floor(Date.now() / 1000)
   const bodySha256 = createHash('sha256').update(body).digest('base64url')
@@ -41,7 +38,6 @@ export class Relay {
   readonly relayId: string
   readonly clusterId: string
   readonly nodes: readonly { id: string; name: string }[]
-  /** Keys pinned at enrollment; they verify job statements. */
   readonly keys: KeySet
   readonly #key: KeyObject
 
@@ -89,7 +85,7 @@ export class Relay {
     return this.client.post('/api/v1/relay/goodbye', { reason: 'conformance' })
   }
 
-  #call(jobId: string, verb: string, body?: object, headers?: Record<string, string>): Promise<ApiResponse> {
-    return this.client.post(`/api/v1/relay/jobs/${jobId}/${verb}`, body, headers)
+  #call(jobId: string, action: string, body?: object, headers?: Record<string, string>): Promise<ApiResponse> {
+    return this.client.post(`/api/v1/relay/jobs/${jobId}/${action}`, body, headers)
   }
 }

@@ -6,7 +6,6 @@ const texts: Record<string, string> = {
   'date-time': '2026-01-01T00:00:00.000Z',
 }
 
-/** An example object of a schema, with all optional fields. */
 export const sampleOf = (document: OpenApi, schema: Schema): object =>
   Object.fromEntries(
     Object.entries<Schema>(resolve(document, schema)['properties'] ?? {}).map(([name, property]) => [

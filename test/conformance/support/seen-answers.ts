@@ -12,7 +12,6 @@ export interface RecordedResponse {
 
 const recordedLines = new Set<string>()
 
-/** Appends a response to the file. */
 export function recordResponse({ method, path, status, error }: RecordedResponse): void {
   if (file === '') return
   const line = JSON.stringify({ method, path, status, error })

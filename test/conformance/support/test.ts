@@ -1,7 +1,6 @@
 import { test as base } from 'vitest'
 import { connect, type Options, optionsUrlVariable } from './platform.ts'
 
-/** `test` with the platform of the run. Resources of a file are removed after the file. */
 export const test = base
   .extend('options', { scope: 'file' }, readOptions)
   .extend('platform', { scope: 'file' }, async ({ options }, { onCleanup }) => {

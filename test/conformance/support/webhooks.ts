@@ -14,7 +14,6 @@ export interface ReceivedRequest {
   body: string
 }
 
-/** A webhook receiver on this machine. */
 export interface Receiver extends AsyncDisposable {
   url: string
   requests: ReceivedRequest[]
@@ -62,7 +61,6 @@ async function listen(target: string): Promise<Receiver> {
   }
 }
 
-/** An organisation with a webhook receiver. Disposing removes the webhooks and the receiver. */
 export interface WebhookTenant extends AsyncDisposable {
   platform: Platform
   admin: Client
@@ -101,7 +99,6 @@ export const waitForClusterEvent = (receiver: Receiver, path: string, clusterId:
     eventsAt(receiver, path).some(({ data }) => data.clusterId === clusterId),
   )
 
-/** Waits until the newest delivery of a webhook matches. */
 export const waitForDelivery = (admin: Client, webhookId: string, matches: (newest: any) => boolean): Promise<any> =>
   waitFor(`a delivery of ${webhookId}`, async () => {
     const { items } = expectStatus(await admin.get(`${webhooksPath}/${webhookId}/deliveries`), 200)

@@ -9,7 +9,6 @@ export const elements = (page: string): string[] => all(page, /<([a-z][a-z0-9]*)
 export const attributeNames = (page: string): string[] =>
   all(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => all(list, / ([a-z-]+)="/g))
 
-/** The first closing tag that does not match the last open element. */
 export function misplaced(page: string): string | undefined {
   const open: string[] = []
   for (const [tag, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {

@@ -4,12 +4,10 @@ type Address = Pick<EndpointDefinition, 'method' | 'path'>
 
 export const parametersOf = (path: string): string[] => [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
 
-/** Method and path with all parameters replaced by one placeholder. */
 export const addressOf = ({ method, path }: Address): string => `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
 
 const segments = (path: string): string[] => path.split('/')
 
-/** Whether a parameterised path also matches the other path. */
 function takes(general: Address, special: Address): boolean {
   if (general.method !== special.method || general.path === special.path) return false
   const wanted = segments(special.path)

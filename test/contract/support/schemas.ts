@@ -11,7 +11,6 @@ function inside([where, schema]: Found): Found[] {
   return [...properties, ...items, ...choices]
 }
 
-/** A schema and all nested schemas, with their paths. */
 const walk = (found: Found): Found[] => [found, ...inside(found).flatMap(walk)]
 
 export const schemasOf = (document: ApiDocument): Found[] => [
