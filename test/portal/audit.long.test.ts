@@ -17,7 +17,6 @@ const countText = (page: Page) =>
     .getByText(/^[\d,]+ entr(y|ies)$/)
     .innerText()
 
-/** Waits until the API finds an entry. */
 const findEntry = (admin: Client, query: string): Promise<any> =>
   waitFor('audit entry', async () => expectStatus(await admin.get(`${path}?${query}`), 200).items[0])
 
@@ -44,14 +43,13 @@ test('filters are stored in the URL and restored from it', async ({ api, open })
   await page.goBack()
   await expect.poll(() => field(page, 'Resource').inputValue()).toBe('')
   await expect.poll(() => countText(page)).toBe('2 entries')
-  await page.goto(`/settings/audit?actor=nobody`)
+  await page.goto(`/settings/audit?actor=unknown`)
   await page.getByText('No matching entries').waitFor()
-  expect(await field(page, 'Actor').inputValue()).toBe('nobody')
+  expect(await field(page, 'Actor').inputValue()).toBe('unknown')
   await click(page, 'Show all entries')
   await rows(page).nth(1).waitFor()
 })
 
-/** A time as the browser's date field shows it in New York. */
 const newYorkTime = (ms: number) =>
   new Date(ms).toLocaleString('sv-SE', { timeZone: 'America/New_York' }).slice(0, 16).replace(' ', 'T')
 

@@ -42,7 +42,6 @@ test.for([
 
 type Fetch = (request: Request) => Promise<Response>
 
-/** A bridge whose responses, requests and opened paths are recorded. */
 function recordingBridge(fetch: Fetch, origin = 'https://platform.example.com') {
   const [received, sent, opened]: [any[], Request[], string[]] = [[], [], []]
   const bridge = openBridge({

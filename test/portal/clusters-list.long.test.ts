@@ -18,7 +18,6 @@ const rows = (page: Page) => page.getByRole('row').filter({ has: page.getByRole(
 const rowsLoaded = (page: Page) => expect.poll(() => rows(page).count()).toBeGreaterThan(10)
 const scrollToEnd = (page: Page) => page.evaluate('window.scrollTo(0, document.documentElement.scrollHeight)')
 
-/** Scrolls a row, counted from 0, to the top. */
 async function scrollToRow(page: Page, row: number): Promise<void> {
   const { height = 0 } = (await rows(page).first().boundingBox()) ?? {}
   await page.evaluate(`window.scrollTo(0, ${Math.round(row * height)})`)

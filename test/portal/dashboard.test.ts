@@ -8,7 +8,6 @@ import { errorsOf, waitForPage } from '../support/portal/open.ts'
 import { failRequests, holdRequests, requestsDuring, setVisible, stopClock } from '../support/portal/requests.ts'
 import { testAsAdministrator } from '../support/portal/test.ts'
 
-/** Each test has a user with a dashboard of their own. */
 const test = testAsAdministrator.extend('person', ({ api, seed: _seeded }): Promise<TestUser> =>
   api.newUser('OrgAdmin'),
 )

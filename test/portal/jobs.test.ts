@@ -7,7 +7,6 @@ import { button, dialog, field, heading, link, mainLink } from '../support/porta
 import { requestsDuring } from '../support/portal/requests.ts'
 import { test as inTenant } from '../support/portal/test.ts'
 
-/** The tests act as the relays of two clusters. */
 const test = inTenant.extend(
   'relays',
   { scope: 'file' },

@@ -87,7 +87,6 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   for (const { value } of tokens) expect(readable).not.toContain(value)
   expect(readable).not.toMatch(/eyJ|sess_|token/i)
 
-  // After the sign-out neither history nor addresses show data.
   await mainLink(page, 'Clusters').click()
   await link(page, 'berlin-1').waitFor()
   const url = page.url()

@@ -17,8 +17,6 @@ import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packag
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 import { rounds } from '../support/long.ts'
 
-/** Logic of the portal that needs no browser. */
-
 const pollMs = (state: object) =>
   pollEvery(4)({ state: { status: 'error', dataUpdatedAt: 0, errorUpdatedAt: 1e12, errorUpdateCount: 1, ...state } })
 
@@ -163,7 +161,6 @@ const { verticalCompactor } = createRequire(new URL('../../packages/portal/packa
 const minSize = { w: 2, h: 2 }
 const steps: readonly Step[] = ['left', 'right', 'up', 'down', 'narrower', 'wider', 'shorter', 'taller']
 
-/** Reproducible pseudo-random numbers below a limit. */
 function random(seed: number): (limit: number) => number {
   let state = seed
   return (limit) => {

@@ -9,7 +9,6 @@ import { type Open, testAsAdministrator } from '../support/portal/test.ts'
 /** A module's page is isolated in its frame. The tests run scripts in it, as a hostile module would. */
 const test = testAsAdministrator.extend('installed', { scope: 'file' }, async ({ api, seed: _seeded }) => api.admin)
 
-/** Errors that the browser reports when it blocks a script. */
 const blocked = [/^console error: /, /^response 40[134] /, /^policy /, /^failed /, /^page error: /]
 
 async function frameOf(page: Page): Promise<Frame> {
@@ -24,7 +23,6 @@ async function openModule(open: Open, view?: View): Promise<{ page: Page; frame:
   return { page, frame: await frameOf(page) }
 }
 
-/** Posts a message from the frame to the portal and returns the response. */
 const post = (frame: Frame, message: object): Promise<any> =>
   frame.evaluate((message) => {
     const { parent, addEventListener }: any = globalThis
@@ -59,7 +57,6 @@ test.runIf(isLong)('requires a sign-in, and renews an expired session', async ({
 
 const never = 'new Promise((yes, no) => setTimeout(no, 500))'
 
-/** Scripts that try to leave the frame. */
 const attacks: Record<string, string> = {
   'read the portal': 'parent.document.body.innerText',
   'read the top window': 'top.document.cookie',

@@ -4,8 +4,6 @@ import { button, dialog, field, heading, link, mainLink } from '../support/porta
 import { holdRequests } from '../support/portal/requests.ts'
 import { test, testOnOwnPlatform } from '../support/portal/test.ts'
 
-/** An unreachable platform, slow responses and scripts that fail to load. */
-
 testOnOwnPlatform(
   'an open tab keeps its data while the platform is down and recovers',
   async ({ open, platform, api }) => {
@@ -16,11 +14,11 @@ testOnOwnPlatform(
     await platform.kill()
     await banner.waitFor({ timeout: 60_000 })
     expect(await link(page, 'berlin-1').isVisible()).toBe(true)
-    // A part that was not loaded yet: a toast, and the page stays.
+    // The palette is not loaded yet: its failure is shown as a toast.
     await page.keyboard.press('Control+k')
     await page.getByText('Failed to open the search').first().waitFor()
     expect(await link(page, 'berlin-1').isVisible()).toBe(true)
-    // A page that was not loaded yet: an error page inside the shell.
+    // The page is not loaded yet: its failure is shown inside the shell.
     await mainLink(page, 'Audit trail').click()
     await heading(page, 'Failed to load this page').waitFor()
     await page.getByRole('main').getByRole('alert').getByText('cannot be reached').waitFor()

@@ -39,6 +39,18 @@ test('search and filter are part of the address', async ({ open }) => {
   await moduleRow(page).waitFor()
 })
 
+test('a click during the pause after typing a search reaches its target', async ({ open }) => {
+  const page = await open('/modules')
+  await link(moduleRow(page), 'Hello World').waitFor()
+  await page.clock.install()
+  await page.clock.pauseAt(Date.now() + 60_000)
+  await field(page, 'Search').fill('no such module')
+  await link(moduleRow(page), 'Hello World').click({ delay: 200 })
+  await page.clock.runFor(1000)
+  await details(page).waitFor()
+  expect(new URL(page.url()).search).toBe('?module=hello&search=no+such+module')
+})
+
 test('rejects unknown versions, images and manifest addresses in their form', async ({ open }) => {
   const page = await open('/modules', { allow: [/^response (400|422) POST/] })
   await button(moduleRow(page), 'Install').click()
@@ -131,8 +143,16 @@ test('a check finds a release, and explains why another one cannot be applied', 
   await history(page).getByText('No updates yet.').waitFor()
   expect(await page.getByRole('button', { name: /^(Update|Roll back) to/ }).count()).toBe(0)
   const releaseNotesUrl = 'https://example.com/9.1.0'
-  await published(platform, { version: '9.1.0', releaseNotesUrl }, await builtFunctions('9.1.0', 'reports version'))
-  await pushed(platform, { version: '9.9.9' }, new Map([['meta', zipOf({ 'index.mjs': Buffer.from('') })]]))
+  await publishRelease(
+    platform,
+    { version: '9.1.0', releaseNotesUrl },
+    await builtFunctions('9.1.0', 'reports version'),
+  )
+  await pushUnsignedRelease(
+    platform,
+    { version: '9.9.9' },
+    new Map([['meta', zipOf({ 'index.mjs': Buffer.from('') })]]),
+  )
   await button(page, 'Check now').click()
   await release(page).getByText('Update available').waitFor()
   await release(page).getByText('No signature of').waitFor()

@@ -78,7 +78,7 @@ test('a pasted id opens its resource', async ({ open, seed: { clusters, jobs, ba
     expect(sent.filter((request) => request.includes('search='))).toEqual([])
   }
   await openPalette(page)
-  await field(page).fill('nothing-is-called-so')
+  await field(page).fill('no-such-name')
   await page.getByText('No results.').waitFor()
 })
 

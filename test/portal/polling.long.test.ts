@@ -73,7 +73,7 @@ test('polls a failing platform less often and recovers', async ({ newPage, api: 
   const page = await openWithStoppedClock(await newPage({ allow: [/^response 503 /] }), '/dashboard')
   const recover = await failRequests(page, '**/api/**')
   const counts = [await requestsIn(page, 120), await requestsIn(page, 120)].map((each) => countOf(each, summary))
-  // A healthy platform gets 30.
+  // A healthy platform receives 30 requests.
   expect(Math.max(...counts)).toBeLessThanOrEqual(15)
   expect(Math.min(...counts)).toBeGreaterThan(0)
   await recover()

@@ -232,7 +232,6 @@ test.runIf(isLong)('a tab shows no data of the previous user', async ({ open, ap
   const other = await page.context().newPage()
   await other.goto('/sign-in?returnTo=/clusters')
   await heading(other, 'Clusters').waitFor()
-  // A second sign-in in the same browser.
   await other.evaluate(
     async (credentials) => {
       const { fetch, BroadcastChannel }: any = globalThis

@@ -8,8 +8,6 @@ import { button, dialog, field, heading, link, mainLink, row } from '../support/
 import { waitForPage } from '../support/portal/open.ts'
 import { type Open, testAsAdministrator as test } from '../support/portal/test.ts'
 
-/** Users, organisations, permissions and the account page. */
-
 const password = 'correct horse battery'
 
 async function openAction(page: Page, username: string, action: string): Promise<Locator> {
@@ -199,7 +197,6 @@ test('an auditor cannot add entries, and an organisation administrator cannot gr
   expect([await isDisabled(/^PlatformAdmin/), await isDisabled(/^OrgAdmin/)]).toEqual([true, false])
 })
 
-/** The account page of a new operator. */
 async function openAccount(api: Platform, open: Open, tab: string, allow: RegExp[] = []) {
   const user = await api.newUser('Operator')
   return { page: await open(`/settings/account?tab=${tab}`, { as: user, allow }), user }

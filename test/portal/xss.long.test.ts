@@ -23,7 +23,6 @@ const test = testOnOwnPlatform
   })
   .extend('hostile', { scope: 'file' }, ({ platform, api }) => hostileSeed(platform, api))
 
-/** Responses to forms and searches with payloads. */
 const rejections = [/^response 4(00|01|03|04|09|22|29) \w+ \/api\//]
 
 const inputTypes = ['text', 'search', 'email', 'url', 'tel', 'password'].map((type) => `input[type=${type}]`)
@@ -32,14 +31,12 @@ const fieldSelector = ['input:not([type])', ...inputTypes, 'textarea', ...editab
   .map((each) => `${each}:not([disabled], [readonly])`)
   .join(', ')
 
-/** The visible text fields of a page or dialog, comboboxes included. */
 async function textFields(scope: Page | Locator): Promise<Locator[]> {
   const fields = await scope.locator(fieldSelector).all()
   const areVisible = await Promise.all(fields.map((each) => each.isVisible()))
   return fields.filter((_field, index) => areVisible[index])
 }
 
-/** Fills every text field that is still visible when its turn comes; returns the number of fields. */
 async function fillTextFields(scope: Page | Locator, text: string): Promise<number> {
   const fields = await textFields(scope)
   for (const each of fields) if (await each.isVisible()) await replaceText(each, text)
@@ -53,7 +50,6 @@ async function replaceText(target: Locator, text: string): Promise<void> {
   await target.page().keyboard.insertText(text)
 }
 
-/** Returns to a page and state after a submit. */
 async function reopen(page: Page, path: string, state: PageState | undefined): Promise<Page | Locator> {
   const isOpen = new URL(page.url()).pathname === new URL(path, page.url()).pathname
   if (isOpen && state === undefined) return page
@@ -63,7 +59,6 @@ async function reopen(page: Page, path: string, state: PageState | undefined): P
   return state ? openState(page, state) : page
 }
 
-/** Types each payload into every field and submits; returns the number of fields. */
 async function typeEverywhere(page: Page, path: string, state?: PageState): Promise<number> {
   let count = 0
   for (const text of payloads) {
@@ -78,7 +73,6 @@ async function typeEverywhere(page: Page, path: string, state?: PageState): Prom
   return count
 }
 
-/** Valid values by step of the wizard. */
 const wizardValues: [step: string, fields: Record<string, string>][] = [
   ['Platform', { 'Platform name': script, 'Time zone': 'UTC' }],
   ['Network', { 'Public address': 'https://platform.example.com' }],
@@ -142,7 +136,6 @@ test.for(publicPages)('$name does not execute payloads', async (tested, { open, 
 test.for(pages)('$name does not execute payloads', async (tested, { visit, hostile }) => {
   const path = pathOf(tested, hostile.ids)
   const page = await visit(path, { allow: [...rejections, ...(tested.allow ?? [])] })
-  // The shell shows the name of the platform.
   if (!tested.isStandalone) await expect.poll(() => page.getByText(script).count()).toBeGreaterThan(0)
   if (tested.hasTextFields) expect(await typeEverywhere(page, path)).toBeGreaterThan(0)
   else if (!(await page.getByRole('dialog').isVisible())) expect(await textFields(page)).toEqual([])

@@ -115,7 +115,6 @@ test.each([
   expect(files.size).toBeGreaterThan(initial.length)
 })
 
-/** A function with only late imports: a Node module, platform code and a CommonJS package. */
 const lateFunction: Plugin = {
   name: 'late-function',
   setup: (builder) =>

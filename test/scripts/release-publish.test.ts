@@ -19,7 +19,6 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const { privateKeyPem, publicKeyPem } = generateKeyPair()
 const createdAt = '2026-01-01T00:00:00.000Z'
 
-/** A release of two small functions. */
 function releaseOf(version: string, text = 'export const handler = () => {}') {
   const zips = new Map([
     ['meta', zipOf({ 'index.mjs': Buffer.from(text), 'dist/docs.html': Buffer.from(version) })],
@@ -31,7 +30,6 @@ function releaseOf(version: string, text = 'export const handler = () => {}') {
 const name = 'platform/releases'
 let registry: Awaited<ReturnType<typeof startDockerRegistry>>
 let repository: Repository
-/** The feed of a platform that trusts the key. */
 let feed: Pick<typeof Feed, 'fetchFunction' | 'findRelease' | 'newestRelease'>
 
 beforeAll(async () => {

@@ -14,10 +14,8 @@ import { storeFaultsOf } from './support/emulators.ts'
 import { runJourneys } from './support/journeys.ts'
 import { isShort } from './support/run.ts'
 
-/** Short journeys that issue and use secrets. */
 const shortSelection = ['browser-sessions', 'api-tokens', 'idempotency']
 
-/** Store operations of the platform; the test itself scans. */
 const operations = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'BatchWriteItem', 'TransactWriteItems']
 
 const oneOfEachKind = (secrets: readonly Secret[]): Secret[] => [

@@ -9,7 +9,6 @@ import { isShort, seed } from './support/run.ts'
 const maximumLagMs = 3000
 const changeIntervalMs = 700
 
-/** Short journeys that read their own writes. */
 const shortSelection = ['users', 'clusters']
 
 async function runWithLag(chooseLagMs?: () => number): Promise<boolean> {

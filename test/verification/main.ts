@@ -6,7 +6,6 @@ import { defaultParts, filesOf, partNames, suites } from './parts.ts'
 
 const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run']
 
-/** Runs a command in a network namespace that has only loopback. */
 const userNamespace = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
 const withoutNetwork = ['unshare', '--net', ...userNamespace, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
 

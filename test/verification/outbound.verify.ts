@@ -37,7 +37,6 @@ afterAll(async () => {
   await allowed.close()
 })
 
-/** The canary's address in every spelling, with both schemes, and invalid addresses. */
 function canaryAddresses(): URL[] {
   const hosts = [...privateHosts, 'localhost', 'localhost.', 'ip6-localhost', 'LOCALHOST', 'a.localhost']
   const valid = hosts.flatMap((host) => [`http://${host}:${canary.port}/x`, `https://${host}:${canary.port}/x`])
@@ -75,7 +74,6 @@ test('no field reaches an internal address in any spelling', async () => {
   claimNone('connection attempts to other internal addresses', forbidden)
 })
 
-/** DNS answers, one after the other: internal, mixed, and changing between the check and the connection. */
 const dnsAnswers: readonly (readonly (readonly string[])[])[] = [
   ...privateAnswers.map((address) => [[address]]),
   ...[
@@ -117,7 +115,6 @@ const writeRepeatedly = (outgoing: ServerResponse, intervalMs: number, text: str
   outgoing.on('close', () => clearInterval(timer))
 }
 
-/** Servers that are slow or send too much. */
 const misbehaviours: readonly [string, (outgoing: ServerResponse) => unknown][] = [
   ['never responds', () => undefined],
   ['sends one byte every 20 ms', (outgoing) => writeRepeatedly(outgoing, 20, 'x')],

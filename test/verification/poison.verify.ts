@@ -29,7 +29,6 @@ interface Poison {
   /** The store rejects every call that contains this id. */
   rejectedId?: string
   isDeadLettered: boolean
-  /** The expected end, after the function of the dead-letter queue has run. */
   isSettled: () => Promise<boolean>
 }
 
@@ -52,7 +51,6 @@ async function newPoison(queue: Queue, kind: (typeof kinds)[number]): Promise<Po
   return { body: JSON.stringify(body), rejectedId: id, isDeadLettered: true, isSettled: hasFailedOnce ?? afterSweep }
 }
 
-/** Ten messages with a poisoned one among them. */
 async function tryPoison(queue: Queue, poison: Poison, position: number, claims: RoundClaims): Promise<void> {
   const { name } = queue
   const messages = []

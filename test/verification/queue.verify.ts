@@ -29,10 +29,9 @@ async function newTenants(count: number): Promise<Tenant[]> {
   return tenants
 }
 
-/** If no job has run for so long, the rest never will. */
-const patienceMs = 180_000
+/** Stops waiting if no job has run for this time. */
+const idleTimeoutMs = 180_000
 
-/** Submits all loads, and runs the jobs that arrive. */
 async function runAll(tenants: readonly Tenant[]): Promise<void> {
   const countRuns = () => tenants.reduce((sum, { runs }) => sum + runs.size, 0)
   const countToRun = () => tenants.reduce((sum, { toRun }) => sum + toRun, 0)
@@ -41,7 +40,7 @@ async function runAll(tenants: readonly Tenant[]): Promise<void> {
   const watch = async () => {
     for (let [last, lastAtMs] = [0, performance.now()]; !isDone; await delay(50)) {
       if (countRuns() > last) [last, lastAtMs] = [countRuns(), performance.now()]
-      isDone = isSubmitted && (countRuns() >= countToRun() || performance.now() - lastAtMs > patienceMs)
+      isDone = isSubmitted && (countRuns() >= countToRun() || performance.now() - lastAtMs > idleTimeoutMs)
       progress(countRuns())
     }
   }
@@ -68,7 +67,7 @@ async function stop(consumers: Children): Promise<void> {
   for (const name of ['jobs', 'batches', 'events', 'failed', 'resent'] as const)
     print(`${name}: ${sumOf(counts, name)}`)
   claimAtLeast('messages handled', messages, amount(50_000, 100))
-  // A fifth is delivered twice, half of these to the same of two processes.
+  // One in five messages is delivered twice, half of these to the same process.
   claimAtLeast('messages redelivered after a success', sumOf(counts, 'redelivered'), Math.floor(messages / 20))
 }
 

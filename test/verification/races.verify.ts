@@ -17,7 +17,7 @@ import { ownStoreFaults } from './support/emulators.ts'
 import { countEvents, isSetUpOnce, newSession, readTable, resetPlatform } from './support/platform-state.ts'
 import { amount, isShort, progressOf, seed } from './support/run.ts'
 
-/** Callers in several processes do at the same moment what only one of them may do. */
+/** Callers in several processes concurrently attempt operations of which only one may succeed. */
 
 const processes = amount(4, 2)
 const random = seededRandom(seed)
@@ -33,13 +33,11 @@ beforeAll(async () => {
 })
 afterAll(() => callers[Symbol.asyncDispose]())
 
-/** Makes calls at the same moment, spread over the processes; returns the responses to each call. */
 async function together(calls: readonly Call[]): Promise<Response[][]> {
   const replies = await callers.requestAll((place) => calls.filter((_, index) => index % processes === place))
   return calls.map((_, index) => replies[index % processes][Math.floor(index / processes)])
 }
 
-/** The first response to each call. */
 const firstsOf = async (calls: readonly Call[]): Promise<Response[]> =>
   (await together(calls)).flatMap(([first]) => first ?? [])
 
@@ -47,7 +45,6 @@ const times = <Each>(count: number, make: () => Each): Each[] => Array.from({ le
 const withStatus = (responses: readonly Response[], status: number): Response[] =>
   responses.filter((each) => each.status === status)
 
-/** Responses with other statuses and codes than these, such as `409 enrollment_token_used`. */
 const unexpected = (responses: readonly Response[], ...expected: string[]): string[] =>
   responses
     .map(({ status, json }) => `${status} ${status < 400 ? '' : json.error}`.trim())

@@ -19,7 +19,6 @@ vi.hoisted(() => {
   process.env['PLAT_MODULE_HOST_URL'] = 'http://127.0.0.1:9'
 })
 
-/** The routes of the one-machine gateway. */
 const gatewayRoutes: GatewayRoute[] = [
   ...routes.map(({ function: functionName, method, endpoint: { path } }) => ({ functionName, method, path })),
   ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
@@ -44,7 +43,6 @@ const headers: Readonly<Record<string, string>> = {
   forwarded: 'for=203.0.113.9',
   'x-real-ip': '203.0.113.9',
 }
-/** Headers that no module receives. */
 const removedHeaders = Object.keys(headers).filter((name) => !name.startsWith('x-platform-'))
 
 let handlers: Map<string, GatewayHandler>

@@ -3,10 +3,8 @@ import { clientSettings } from '../../packages/local/src/emulators/http/environm
 import { readRuntimeFile } from '../../packages/local/src/runtime-file.ts'
 import type { PlatformProcess } from '../support/platform.ts'
 
-/** An item as the store has it. */
 export type StoredItem = Record<string, AttributeValue>
 
-/** All items of a running platform's table, as they are now. */
 export async function scan({ dataDir }: PlatformProcess): Promise<StoredItem[]> {
   const { dynamoDbUrl, accessKeyId, table: TableName } = await readRuntimeFile(dataDir)
   const client = new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId))

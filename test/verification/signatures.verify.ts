@@ -45,7 +45,6 @@ async function push({ client: to, repository }: Target, tag = 'latest'): Promise
 const sign = ({ client: to, repository, layout }: Target, digest: string, pem = trusted.privateKeyPem) =>
   signImage(to, repository, digest, pem, { layout })
 
-/** Copies the signature of an image to another image, with changed content. */
 async function copySignature(
   { repository, layout }: Target,
   source: string,
@@ -72,7 +71,6 @@ async function copySignature(
   await client.putManifest(destination.repository, signatureTag(destination.digest), bytes, mediaTypes.manifest)
 }
 
-/** Signs an image, pushes another one as `latest`, and gives it the changed signature of the first. */
 const copyToLatest =
   (change: (bytes: Buffer, from: string, to: string) => Buffer) =>
   async (target: Target): Promise<void> => {
@@ -88,7 +86,6 @@ function flipBit(bytes: Buffer): Buffer {
   return copy
 }
 
-/** Replaces the digest in the signed text, and in the Base64 payload of a bundle. */
 function replaceDigest(bytes: Buffer, from: string, to: string): Buffer {
   const replace = (text: string): string => text.replaceAll(from.slice('sha256:'.length), to.slice('sha256:'.length))
   const replacePayload = (_: string, payload: string): string =>

@@ -35,7 +35,6 @@ interface Sample {
   minutes: number
   /** Anonymous resident memory: without pages of files. */
   residentMB: number
-  /** Open files and sockets. */
   descriptors: number
   longPolls: number
   loopDelayMs: number
@@ -79,7 +78,6 @@ async function fillCaches({ dataDir }: PlatformProcess): Promise<void> {
   client.destroy()
 }
 
-/** Log lines that the faults of the store explain. */
 const faultLines =
   /Throughput|Throttling|TimeoutError|ECONNRESET|EPIPE|socket hang up|TransactionConflict|TransactionCanceled|database_unavailable|did not respond|Too many concurrent changes/
 

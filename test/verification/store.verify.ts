@@ -59,7 +59,6 @@ async function runWithFaults(
   claimAtMost(`${name}: time to recover`, recoverySeconds, recoveryLimitSeconds, ' s')
 }
 
-/** With every store call throttled, requests get 503 and the platform is not ready. */
 async function throttleEverything(
   { platform, api }: Load,
   faults: Faults<StoreFaults>,

@@ -28,7 +28,6 @@ const sharedErrors = new Set(
   ),
 )
 
-/** The errors that each operation documents as its own: `POST /api/v1/sites site_name_taken`. */
 const documentedErrors = new Set(
   operations.flatMap((operation) =>
     Object.entries(operation.responses).flatMap(([status, response]) => {
@@ -40,7 +39,6 @@ const documentedErrors = new Set(
   ),
 )
 
-/** Runs the tests that send requests, and returns the responses that they record. */
 async function runTests(): Promise<{ isPassed: boolean; responses: RecordedResponse[] }> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'responses')

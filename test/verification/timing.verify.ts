@@ -13,7 +13,6 @@ import { claimBetween, claimNone } from './support/claims.ts'
 import { isShort, print, seed } from './support/run.ts'
 import { callerOf, post, reopenSetup } from './tokens/token-kinds.ts'
 
-/** Counts the passwords that this process hashes. */
 const countHashes = await vi.hoisted(async () => {
   const { default: crypto } = await import('node:crypto')
   const { syncBuiltinESMExports } = await import('node:module')
@@ -33,28 +32,25 @@ interface Guesses {
   first: () => Promise<TestResponse>
   second: () => Promise<TestResponse>
   status: number
-  /** How many of each are measured. */
   count: number
-  /** The allowed distance of the area under the curve from one half. */
   margin: number
 }
 
-/** A wrong password of a user, and of an unknown name of the same length. */
-async function guessUsers(way: string): Promise<Guesses> {
+async function guessUsers(endpoint: string): Promise<Guesses> {
   const { username } = await newUser('Viewer')
   const page = { origin: 'https://platform.example.com', 'sec-fetch-site': 'same-origin' }
-  const guess = (name: string) => post(`/api/v1/auth/${way}`, { username: name, password: newSecret() }, page)
+  const guess = (name: string) => post(`/api/v1/auth/${endpoint}`, { username: name, password: newSecret() }, page)
   return {
-    name: `a wrong password at auth/${way}, of a known and an unknown name`,
+    name: `a wrong password at auth/${endpoint}, of a known and an unknown name`,
     first: () => guess(username),
     second: () => guess(`u-${crypto.randomUUID()}`),
     status: 401,
-    // A sign-in takes long, so that few are enough.
-    ...{ count: 200, margin: 0.1 },
+    // A sign-in is slow: 200 limit the duration of the run.
+    count: 200,
+    margin: 0.1,
   }
 }
 
-/** A secret with only its end wrong, and an entirely wrong one. */
 function guessSecret(
   name: string,
   secret: string,
@@ -66,7 +62,8 @@ function guessSecret(
     first: () => guess(`${secret.slice(0, -4)}${newSecret().slice(0, 4)}`),
     second: () => guess(newSecret().slice(0, secret.length)),
     status,
-    ...{ count: 3000, margin: 0.05 },
+    count: 3000,
+    margin: 0.05,
   }
 }
 
@@ -122,7 +119,7 @@ test('two kinds of wrong guesses cause the same store calls and password hashes'
   claimNone('pairs of guesses with different work', different, `${allGuesses.length} pairs`)
 })
 
-/** How well a time tells the two kinds apart: the share of pairs in which the first takes longer. */
+/** The share of pairs in which the first time is longer: 0.5 if times do not distinguish the two kinds. */
 function areaUnderCurve(firsts: readonly number[], seconds: readonly number[]): number {
   let longer = 0
   for (const first of firsts) for (const second of seconds) longer += first > second ? 1 : first === second ? 0.5 : 0
@@ -133,10 +130,10 @@ function areaUnderCurve(firsts: readonly number[], seconds: readonly number[]): 
 async function measure({ first, second, count }: Guesses, random: () => number): Promise<number> {
   const timesMs: [number[], number[]] = [[], []]
   for (let index = -10; index < count; index++) {
-    for (const which of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
+    for (const kind of random() < 0.5 ? ([0, 1] as const) : ([1, 0] as const)) {
       const startedAtMs = performance.now()
-      await (which === 0 ? first() : second())
-      if (index >= 0) timesMs[which].push(performance.now() - startedAtMs)
+      await (kind === 0 ? first() : second())
+      if (index >= 0) timesMs[kind].push(performance.now() - startedAtMs)
     }
   }
   return areaUnderCurve(...timesMs)
@@ -146,7 +143,7 @@ test.skipIf(isShort)('response times do not distinguish two kinds of wrong guess
   for (const [index, guesses] of allGuesses.entries()) {
     const random = seededRandom(seed + index)
     const areas: number[] = []
-    // Chance alone misses the margin now and then: measure up to three times.
+    // Repeat up to three times: random variation alone sometimes exceeds the margin.
     while (areas.length < 3 && !areas.some((area) => Math.abs(area - 0.5) <= guesses.margin)) {
       areas.push(await measure(guesses, random))
       print(`${guesses.name}: ${areas.at(-1)?.toFixed(3)}`)

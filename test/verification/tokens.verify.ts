@@ -29,7 +29,6 @@ type Variants = Readonly<Record<string, Headers>>
 const seen = { variants: 0, operations: 0, requests: 0, writes: 0 }
 const [accepted, different, closed] = [[] as string[], [] as string[], [] as string[]]
 
-/** Wrong spellings of `Authorization` with a valid token. */
 function misspelledHeaders(token: string, scheme: 'Bearer' | 'Relay'): Variants {
   const values: Record<string, string> = {
     'no scheme': token,
@@ -79,7 +78,7 @@ async function tryVariants({ name, handler }: Operation, request: TestRequest, v
     const received = await send(handler, { ...request, headers: { ...headers } })
     seen.requests++
     seen.writes += writes() - before
-    // Only the platform's own key makes a token about which it says that it has expired.
+    // The platform reports `token_expired` only for a token that its own key has signed.
     const isExpired = variant.startsWith('valid for ten years') && received.json?.error === 'token_expired'
     const line = `${name} with ${variant}: ${received.status} ${received.text.slice(0, 200)}`
     if (received.status !== 401) accepted.push(line)
@@ -148,7 +147,6 @@ test('operations for relays reject every wrong token', async () => {
   }
 })
 
-/** Operations that take a token in the body: its kind, and the body. */
 const bodies: Readonly<Record<string, readonly [string, (token: string) => object]>> = {
   'POST /api/v1/auth/refresh': ['a refresh token', (refreshToken) => ({ refreshToken })],
   'POST /api/v1/auth/oidc/token': ['a sign-in code', (code) => ({ code })],

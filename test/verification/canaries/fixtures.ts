@@ -34,7 +34,6 @@ export async function useProviders(api: Platform): Promise<Secret[]> {
   ]
 }
 
-/** Uses registry credentials for an unreachable registry, and reads the platform's own secrets. */
 export async function usePlatformSecrets(platform: PlatformProcess, api: Platform): Promise<Secret[]> {
   const { secretsUrl, accessKeyId, signingKeysSecret, registry } = await readRuntimeFile(platform.dataDir)
   const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))

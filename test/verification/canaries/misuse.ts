@@ -12,7 +12,6 @@ interface MisusedRequest {
 
 const json = { 'content-type': 'application/json' }
 
-/** Requests that contain a secret in a wrong place. None of them succeeds. */
 function misusedRequests({ text }: Secret, accessToken: string): MisusedRequest[] {
   const encoded = encodeURIComponent(text)
   const ascii = text.replaceAll(/[^\u0021-\u007e]/g, '.')
@@ -58,7 +57,6 @@ function misusedRequests({ text }: Secret, accessToken: string): MisusedRequest[
   ]
 }
 
-/** Sends the request unchanged. A missing response is acceptable. */
 async function sendUnchecked(baseUrl: string, { body, ...options }: MisusedRequest): Promise<void> {
   const { hostname, port } = new URL(baseUrl)
   try {

@@ -9,10 +9,8 @@ interface Message {
   body: string
 }
 
-/** One request and its response, as transferred. */
 export interface Exchange {
   method: string
-  /** Path with query. */
   target: string
   request: Message
   status: number

@@ -30,7 +30,6 @@ function encodingsOf(text: string): Set<string> {
   return new Set([text, json, percent, lowerCasePercent, ...base64Of(text), hex, hex.toUpperCase()])
 }
 
-/** Finds secrets in all their encodings. Texts are byte strings (latin1). */
 export class SecretSearch {
   readonly #byPrefix = new Map<string, { encoded: string; secret: Secret }[]>()
 
@@ -45,7 +44,6 @@ export class SecretSearch {
     }
   }
 
-  /** The secrets in a text, each once, with their first position. */
   find(text: string): Map<Secret, number> {
     const found = new Map<Secret, number>()
     for (let index = 0; index + prefixLength <= text.length; index++) {
@@ -56,7 +54,6 @@ export class SecretSearch {
     return found
   }
 
-  /** Describes each secret in the texts with its surroundings. */
   describe(texts: Iterable<string>): string[] {
     return [...texts].flatMap((text) =>
       [...this.find(text)].map(([{ kind }, at]) => `${kind}: ${text.slice(Math.max(0, at - 150), at + 120)}`),

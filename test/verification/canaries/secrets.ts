@@ -42,7 +42,6 @@ function secretsInHeaders(flat: readonly string[]): Secret[] {
 /** Shorter texts could match by chance; the platform issues none. */
 const minimumLength = 16
 
-/** All valid secrets in successful requests and their responses. */
 export function secretsOf(exchanges: readonly Exchange[]): Secret[] {
   const messages = exchanges
     .filter(({ status }) => status < 400)
@@ -54,7 +53,6 @@ export function secretsOf(exchanges: readonly Exchange[]): Secret[] {
 
 const tokenRequest = /^POST \/api\/v1\/(?:auth\/(?:login|local-login|refresh|oidc\/token)|setup\/complete)$/
 
-/** Requests whose response contains a new secret of this kind. */
 const issuingRequests: Readonly<Record<string, RegExp>> = {
   'access token': tokenRequest,
   'refresh token': tokenRequest,

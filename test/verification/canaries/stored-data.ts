@@ -10,7 +10,6 @@ const pageBytes = 4096
 /** Pages overlap by the length of the longest encoded secret. */
 const overlapBytes = 200
 
-/** The bytes, and their uncompressed form if they are compressed. */
 function uncompressed(bytes: Uint8Array): Buffer[] {
   const contents = [gunzipSync, inflateSync, zstdDecompressSync].flatMap((decompress) => {
     try {
@@ -30,7 +29,6 @@ function contentsOf(value: AttributeValue): Buffer[] {
   return [...texts.map((text) => Buffer.from(text)), ...binaries.flatMap(uncompressed), ...nested.flatMap(contentsOf)]
 }
 
-/** Collects every state of the table and the queue files of a running platform as byte strings. */
 export class StoredData {
   readonly tableItems = new Set<string>()
   readonly queuePages = new Set<string>()
@@ -53,7 +51,7 @@ export class StoredData {
     }
   }
 
-  /** Collects until the signal, with at most a fifth of the machine's time. A failed attempt is repeated by the next. */
+  /** Collects until the signal, with at most a fifth of the machine's time. The next attempt repeats a failed one. */
   async collectUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const startedAtMs = performance.now()

@@ -2,7 +2,6 @@ import * as fc from 'fast-check'
 import { type OpenApi, resolve, type Schema } from '../../conformance/support/document.ts'
 import { oddText, oddValue } from './values.ts'
 
-/** A value inside a body, with its schema. */
 interface Field {
   path: readonly (string | number)[]
   schema: Schema
@@ -11,7 +10,6 @@ interface Field {
 
 type Change = (field: Field) => unknown
 
-/** Derives a body that violates its schema, or nearly does. */
 export type BodyMutation = (document: OpenApi, schema: Schema, body: unknown) => unknown
 
 const absent = Symbol('absent')
@@ -37,7 +35,6 @@ function fieldsOf(document: OpenApi, declared: Schema, value: unknown, path: Fie
   return [{ path, schema, value }, ...nested]
 }
 
-/** A copy with another value at a path. */
 function replaceAt(value: unknown, [step, ...rest]: Field['path'], replacement: unknown): unknown {
   if (step === undefined) return replacement
   if (Array.isArray(value))
@@ -64,7 +61,6 @@ const injection: fc.Arbitrary<Change> = fc
     return { ...(isObject(value) ? value : {}), [undocumented[index % undocumented.length] ?? 'x']: injected }
   })
 
-/** Values at and beyond the bounds of the schema. */
 const boundary: fc.Arbitrary<Change> = fc.nat(5).map((choice) => ({ schema, value }) => {
   const { type, minLength = 0, maxLength = 100, minimum = 0, maximum = 100, minItems = 0, maxItems = 100 } = schema
   const sizes = (low: number, high: number): number => [low, Math.max(0, low - 1), high, high + 1][choice % 4] ?? 0

@@ -16,7 +16,6 @@ import { contractViolation, document, isMalformed, operations } from './oracle.t
 import { type Operation, toWire, type ValidRequest, type Wire } from './request.ts'
 import { newSender, type Sender, withoutSuccess } from './senders.ts'
 
-/** Malformed requests for each operation. */
 const requestsPerOperation = amount(20_000, 8)
 /** Later requests use a new sender, because earlier ones delete or end what a sender has. */
 const requestsPerSender = 250
@@ -91,7 +90,6 @@ async function fuzz(operation: Operation, count: number): Promise<void> {
     await fc.assert(property, { numRuns: count - sent.malformed, seed: round, maxSkipsPerRun: 1000 })
 }
 
-/** Resident memory after garbage collection. */
 async function memoryMb(): Promise<number> {
   const session = new Session()
   session.connect()

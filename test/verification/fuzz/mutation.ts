@@ -12,7 +12,6 @@ import {
 } from './request.ts'
 import { oddText, oddValue } from './values.ts'
 
-/** Changes one part of a request. */
 export type Mutation = (wire: Wire, valid: ValidRequest) => Wire
 
 const words = (text: string): fc.Arbitrary<string> => fc.constantFrom(...text.split(/\s+/))
@@ -120,7 +119,6 @@ const header = (names = Object.keys(headerValues)): fc.Arbitrary<Mutation> =>
 
 type Damage = (text: string, at: number) => string | Uint8Array
 
-/** Body texts that are not the JSON of an object, or barely. */
 const damages: readonly Damage[] = [
   (text, at) => text.slice(0, at),
   (text, at) => text.slice(1 + at),
@@ -160,7 +158,6 @@ const damagedBody: fc.Arbitrary<Mutation> = fc
 
 const oversizedBody = fc.constant<Mutation>((wire) => withBody(wire, Buffer.alloc(4 * 1024 * 1024 + 1, ' ')))
 
-/** Mutations of every part that the operation has. */
 export function mutationOf(document: OpenApi, operation: Operation): fc.Arbitrary<Mutation> {
   const pathNames = operation.parameters.filter(({ in: place }) => place === 'path').map(({ name }) => name)
   const queryParameters = operation.parameters.filter(({ in: place }) => place === 'query')

@@ -37,7 +37,6 @@ const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 const trimTexts = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (_, member: unknown) => (typeof member === 'string' ? member.trim() : member))
 
-/** Converts the text of a parameter to the type of its schema. */
 function parseParameter(text: string, { type }: Schema): unknown {
   if (type === 'integer' || type === 'number') return /^-?\d+$/.test(text) ? Number(text) : text
   return type === 'boolean' && /^(?:true|false)$/.test(text) ? text === 'true' : text
@@ -71,11 +70,9 @@ function isPathValid({ parameters, template }: Operation, { path }: Wire): boole
   })
 }
 
-/** Reports whether the document rejects the request. */
 export const isMalformed = (operation: Operation, wire: Wire): boolean =>
   !(isPathValid(operation, wire) && isQueryValid(operation, wire) && isBodyValid(operation, wire))
 
-/** Describes how a response departs from the document; undefined if it does not. */
 export function contractViolation({ method }: Operation, wire: Wire, response: TestResponse): string | undefined {
   const { status, headers, text, json } = response
   try {

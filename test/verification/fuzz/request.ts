@@ -1,18 +1,14 @@
 import type { Schema } from '../../conformance/support/document.ts'
 
-/** An operation of the OpenAPI document, reduced to the parts that requests are built from. */
 export interface Operation {
   name: string
   method: string
   template: string
   parameters: readonly { in: string; name: string; schema: Schema }[]
-  /** Schema of the JSON body. */
   body: Schema | undefined
 }
 
-/** A request as it is sent. */
 export interface Wire {
-  /** Percent-encoded, possibly incorrectly. */
   path: string
   /** Without `?`; may be empty. */
   query: string
@@ -20,7 +16,6 @@ export interface Wire {
   body?: string | Uint8Array
 }
 
-/** A valid request, from which malformed ones are derived. */
 export interface ValidRequest {
   params: Readonly<Record<string, string>>
   query: Readonly<Record<string, string>>

@@ -20,7 +20,6 @@ import { deleteItems } from '../support/platform-state.ts'
 import type { ValidRequest, Wire } from './request.ts'
 import { oddTexts } from './values.ts'
 
-/** A caller with the required permission, and a valid request. */
 export interface Sender {
   valid: ValidRequest
   authenticate: (wire: Wire) => Promise<Record<string, string>> | Record<string, string>
@@ -71,7 +70,6 @@ const credentials = ({ username }: SignedInUser): RequestParts => ({ body: { use
 const refreshTokenOf = async ({ username }: SignedInUser): Promise<string> =>
   (await signIn({ username, password }, { address: '192.0.2.1' })).refreshToken
 
-/** User names that mutations of the setup request produce repeatedly. */
 const repeatedNames = [...oddTexts, 'xxx', 'x'.repeat(64)].filter((text) => usernameRule.safeParse(text).success)
 
 /** Reopens setup and frees the names that earlier requests took. */
@@ -98,7 +96,6 @@ async function enrollment(user: SignedInUser): Promise<RequestParts> {
 const state = 'x'.repeat(43)
 const consent = (): RequestParts => ({ query: { state, tenant: newId('org') } })
 
-/** Public operations that need parameters or a body. */
 const publicRequests: Readonly<Record<string, (user: SignedInUser) => RequestParts | Promise<RequestParts>>> = {
   'GET /api/v1/setup/status': async () => (await reopenSetup(), {}),
   'POST /api/v1/setup/complete': reopenSetup,
@@ -136,7 +133,6 @@ async function publicSender({ name, endpoint }: Operation): Promise<Sender> {
   return { valid: toValid(request, { ...publicPortalHeaders, ...cookie }), authenticate: () => ({}) }
 }
 
-/** A new caller and a valid request of its own. */
 export function newSender(row: Operation): Promise<Sender> {
   const { access } = row.endpoint
   if (access === 'relay') return relaySender(row)

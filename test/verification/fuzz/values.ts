@@ -20,7 +20,6 @@ export const oddText: fc.Arbitrary<string> = fc.oneof(
 const nested = (levels: number): unknown =>
   levels === 0 ? 1 : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) }
 
-/** Object members that could change a prototype in careless code. */
 const pollutingObjects: readonly unknown[] = [
   Object.fromEntries([['__proto__', { polluted: true }]]),
   { constructor: { prototype: { polluted: true } } },
@@ -29,7 +28,6 @@ const pollutingObjects: readonly unknown[] = [
   { length: 1 },
 ]
 
-/** Any JSON value, with a preference for those that break parsers. */
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(null, true, false, 0, -1, 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 1e200, 5e-324),
   fc.constantFrom<unknown>([], {}, [[]], [null], ...pollutingObjects),

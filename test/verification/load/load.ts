@@ -19,7 +19,6 @@ const withoutRateLimits = Object.fromEntries(
     .map((name) => [`PLAT_LIMIT_${name}`, '1000000']),
 )
 
-/** Starts a platform with a relay and users. `begin` starts their actions and returns a function that stops them. */
 export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number; pauseMs?: number }) {
   await using resources = new AsyncDisposableStack()
   const platform = resources.use(await PlatformProcess.start(withoutRateLimits, { withFaults: true }))
@@ -55,7 +54,6 @@ async function createUser(api: Platform, anonymous: RetryingClient) {
   return { tokens, relay: new Relay(anonymous, key, enrolled) }
 }
 
-/** Performs each action once, then random ones until the signal. */
 async function act(
   actions: readonly (() => Promise<void>)[],
   stats: ClientStats,

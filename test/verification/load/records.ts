@@ -3,9 +3,7 @@ import type { ApiResponse } from '../../conformance/support/answer.ts'
 export interface AcceptedBatch {
   id: string
   jobIds: string[]
-  /** The line that each job prints. */
   lines: string[]
-  /** Reads with the permissions of the submitter. */
   read: (path: string) => Promise<ApiResponse>
 }
 
@@ -18,16 +16,13 @@ export const newAcknowledged = () => ({
   undelivered: new Set<string>(),
   cancelled: new Set<string>(),
   batches: [] as AcceptedBatch[],
-  /** Jobs completed by the protocol calls of a simulated relay. */
   completed: new Set<string>(),
   users: new Set<string>(),
   removedUsers: new Set<string>(),
 })
 export type Acknowledged = ReturnType<typeof newAcknowledged>
 
-/** What clients experienced. */
 export const newClientStats = () => ({
-  /** Calls, not counting retries. */
   calls: 0,
   decidedAtFirstTry: 0,
   responses: 0,
@@ -38,7 +33,6 @@ export const newClientStats = () => ({
   violations: [] as string[],
   /** Calls without a response. */
   connectionErrors: [] as string[],
-  /** Decisions that no request of the load explains. */
   unexpected: [] as string[],
   lastUndecidedAtMs: 0,
 })

@@ -8,7 +8,6 @@ import type { ClientStats } from './records.ts'
 const maximumDurationMs = 60_000
 const [initialPauseMs, maximumPauseMs] = [250, 5000]
 
-/** Thrown if a call has no decision after all retries. */
 export class AbandonedCall extends Error {}
 
 /**

@@ -8,18 +8,14 @@ import type { Acknowledged } from './records.ts'
 import type { RetryingClient } from './retrying-client.ts'
 
 export interface Targets {
-  /** A cluster whose relay runs scripts. */
   connectedId: string
-  /** A cluster without a relay. */
   disconnectedId: string
-  /** The file to which each script appends its line. */
   ledger: string
 }
 
 interface Options {
   anonymous: RetryingClient
   tokens: { accessToken: string; refreshToken: string }
-  /** A relay that calls the protocol but runs no scripts. */
   relay: Relay
   targets: Targets
   acknowledged: Acknowledged
@@ -28,7 +24,7 @@ interface Options {
 const jobs = '/api/v1/jobs'
 const notifications = '/api/v1/notifications'
 
-/** The actions of a simulated user, in any order. They throw unless the platform accepts them. */
+/** The actions of a simulated user, in any order. They throw if the platform rejects them. */
 export function userActions({ anonymous, tokens, relay, targets, acknowledged }: Options): (() => Promise<void>)[] {
   let current = tokens
   const client = () => anonymous.withToken(current.accessToken)

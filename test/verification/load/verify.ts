@@ -93,10 +93,9 @@ async function lostBatch({ id, lines, read }: AcceptedBatch): Promise<string | u
   return isComplete ? undefined : `${id}: ${status} ${JSON.stringify(counts)} of ${lines.length}`
 }
 
-/** Values that a sorted list contains more than once. */
 const repeated = (sorted: readonly string[]): string[] => sorted.filter((each, index) => each === sorted[index + 1])
 
-/** Listed twice, or listed without an acknowledgement. An abandoned call may have succeeded. */
+/** Resources that are listed twice or were never acknowledged. An abandoned call may have succeeded. */
 async function unacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
   const { executed, undelivered, completed, batches, clusters } = acknowledged
   const batchJobs = batches.flatMap(({ jobIds }) => jobIds)

@@ -17,10 +17,8 @@ import { newProvider, portal, signInWith } from '../../core/support/oidc.ts'
 import { newCaller } from '../../support/fixtures.ts'
 import type { AllowedServers } from './servers.ts'
 
-/** An input that makes the platform call an address of the caller's choice. */
 export interface UrlField {
   name: string
-  /** Makes the platform use the address. May reject. */
   use: (address: URL) => Promise<unknown>
   /** How often the platform reached the server; by default the number of connections to the allowed server. */
   countVisits?: () => number
@@ -72,7 +70,6 @@ async function usePublicUrl(publicUrl: string, { issuer }: AllowedServers): Prom
   }
 }
 
-/** Signs in with an issuer that announces these endpoints. */
 async function useMetadata(metadata: Record<string, string>, { issuer }: AllowedServers): Promise<void> {
   issuer.metadata = metadata
   try {
@@ -107,7 +104,6 @@ export const urlFields = (allowed: AllowedServers): readonly UrlField[] => [
   ...redirections(allowed),
 ]
 
-/** Allowed servers that redirect to the address. */
 function redirections(allowed: AllowedServers): readonly UrlField[] {
   const { issuer, host, url, respondWith } = allowed
   const afterResponse = (

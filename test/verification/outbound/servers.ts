@@ -20,7 +20,6 @@ export async function startCanary() {
 
 export type Canary = Awaited<ReturnType<typeof startCanary>>
 
-/** Reports whether the canary sees connections at several addresses. */
 export async function isCanaryWorking({ port, countConnections }: Canary): Promise<boolean> {
   const before = countConnections()
   for (const host of ['127.0.0.1', '127.1.2.3', '::1']) await once(connect(port, host).resume(), 'close')
@@ -31,7 +30,6 @@ const isLocal = (address: string): boolean =>
   (isIPv4(address) && address.startsWith('127.')) ||
   Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address))
 
-/** Records connection attempts of this process to addresses of other machines that are not allowed. */
 export function watchConnections(allowed: ReadonlySet<string>): string[] {
   const forbidden: string[] = []
   subscribe('net.client.socket', ({ socket }: any) => {
@@ -42,7 +40,6 @@ export function watchConnections(allowed: ReadonlySet<string>): string[] {
   return forbidden
 }
 
-/** Servers on the allow-list: one with a programmable response, and an OIDC issuer. */
 export async function startAllowedServers() {
   let reply: ServerReply = { status: 404 }
   const server = await startServer(() => reply)

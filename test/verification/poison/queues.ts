@@ -37,24 +37,18 @@ export interface QueueMessage {
   /** The message fails if the store rejects calls that contain this id. */
   id: string
   isDoneOnce: () => Promise<boolean>
-  /** For a queue with a function for dead letters: whether that has failed the job once. */
   hasFailedOnce?: () => Promise<boolean>
 }
 
-/** A queue with the functions that consume it. */
 export interface Queue {
   name: string
   handler: QueueHandler
   deadLetterHandler?: QueueHandler
-  /** A message that is independent of all others. */
   newMessage: () => Promise<QueueMessage>
-  /** The message to be dead-lettered, if not any message will do. */
   newFailing?: () => Promise<QueueMessage>
-  /** A message about a deleted resource; it is done if nothing happened. */
   newDeleted: () => Promise<QueueMessage>
 }
 
-/** Whether a user has exactly one notification about a resource. */
 async function isNotifiedOnce({ organisationId, userId }: Caller, resource: string): Promise<boolean> {
   await drainOutbox(organisationId)
   const { items } = await query({ pk: keys.feed(organisationId, userId, '').pk })
@@ -180,7 +174,7 @@ const events: Queue = {
   },
 }
 
-/** Deletes a cluster, as far as events tell; returns the event and its record. */
+/** Records a `cluster.deleted` event without a cluster. Returns the event and its outbox record. */
 async function clusterDeleted(organisationId: string) {
   const clusterId = newId('clus')
   const data = { clusterId, name: 'berlin-1' }
@@ -219,7 +213,6 @@ const webhooks: Queue = {
 
 const eventIds = (body: Buffer): string[] => JSON.parse(body.toString()).events.map(({ id }: { id: string }) => id)
 
-/** A module that handles every event it gets. */
 export const instance: Instance = await runInstance((_, response) => {
   const handled = eventIds(instance.requests.at(-1)?.body ?? Buffer.of())
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ handled, failed: [] }))

@@ -2,7 +2,6 @@ import { startServer } from '../../support/http-server.ts'
 
 /** Import this before anything of the platform: its settings allow these servers. */
 
-/** A receiver of webhooks, and the host of the modules. */
 export const receiver = await startServer(() => ({ status: 204 }))
 export const moduleHost = await startServer(({ method }) =>
   method === 'GET'

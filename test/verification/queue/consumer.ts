@@ -15,7 +15,6 @@ type Queue = keyof typeof consumers
 
 const resendRate = 0.05
 
-/** Numbers of messages. */
 export interface Handled extends Record<Queue, number> {
   failed: number
   /** Sent again by this process after a success. */

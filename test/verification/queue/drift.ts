@@ -7,7 +7,7 @@ import { unreadCount } from '@platform/core/notifications/unread'
 import { countByStatus } from '../../core/support/batches.ts'
 import { type Tenant } from './tenant.ts'
 
-/** Recounts the items of the table and compares them with the platform's own counts. Each function returns what differs. */
+/** Recounts the items of the table and compares them with the platform's own counts. Each function returns the differences. */
 
 type Difference = (tenant: Tenant, own: readonly Item[], items: readonly Item[]) => string[] | Promise<string[]>
 
@@ -19,7 +19,6 @@ const endsWith =
 const withStatus = (jobs: readonly Item[], ...statuses: string[]): Item[] =>
   jobs.filter(({ status }) => statuses.includes(String(status)))
 
-/** A line where two values are not the same. */
 const difference = (name: string, counted: unknown, recounted: unknown): string[] =>
   String(counted) === String(recounted) ? [] : [`${name}: ${String(counted)}, recounted ${String(recounted)}`]
 

@@ -7,29 +7,22 @@ import { forEachLimit } from '@platform/core/lib/async'
 import { type EnrolledCluster, inboxItems, runJob, scriptJob } from '../../core/support/jobs.ts'
 import { enrolledCluster, newCaller } from '../../support/fixtures.ts'
 
-/** What one organisation submits. */
 export interface Load {
   clusters: number
   /** Number of single jobs. Of every 20, two go to a relay that takes no jobs, and one of these two is cancelled. */
   jobs: number
   batches: number
   jobsInBatch: number
-  /** Entries written directly into the audit trail. */
   auditEntries: number
 }
 
-/** A busy organisation: what it has submitted, and what its relays have run. */
 export interface Tenant {
   caller: Caller
   clusters: readonly EnrolledCluster[]
-  /** A cluster with a relay that takes no jobs. */
   idle: EnrolledCluster
   batchIds: string[]
-  /** How many jobs the relays have to run. */
   toRun: number
-  /** How often each job was run. */
   runs: Map<string, number>
-  /** Expected entries of the audit trail, by action. */
   audited: Record<string, number>
 }
 
@@ -43,7 +36,6 @@ export async function newTenant(count: number): Promise<Tenant> {
   return { caller, clusters, idle, batchIds: [], toRun: 0, runs: new Map(), audited }
 }
 
-/** Submits a whole load, jobs, batches and audit entries in turn. */
 export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
   const { caller, clusters, audited } = tenant
   const clusterAt = (index: number): string => clusters[index % clusters.length]?.cluster.id ?? ''
@@ -83,7 +75,6 @@ export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
 /** One of seven jobs fails. */
 const exitCodeOf = (jobId: string): number => ((jobId.codePointAt(jobId.length - 2) ?? 0) % 7 === 0 ? 3 : 0)
 
-/** A relay that runs every job in its inbox, until all have arrived. */
 export async function runRelay({ runs }: Tenant, enrolled: EnrolledCluster, isDone: () => boolean): Promise<void> {
   while (!isDone()) {
     const jobIds = await inboxItems(enrolled.cluster.id)

@@ -7,20 +7,15 @@ import { handler as relay } from '../../../functions/relay.ts'
 import { handler as setup } from '../../../functions/setup.ts'
 import { jsonRequest, send, type TestRequest } from '../../support/request.ts'
 
-// A process with its own functions. It makes the calls of each message at the same moment.
-
 const handlers = { auth, clusters, jobs, relay, setup } as const satisfies Record<string, GatewayHandler>
 
 export interface Call {
   function: keyof typeof handlers
   sent: TestRequest
-  /** Delay after the other calls. */
   afterMs?: number
-  /** How often the returned tokens are refreshed, one refresh after the other. */
   refreshes?: number
 }
 
-/** A response, with the time of the machine's clock. */
 export interface Response {
   status: number
   json: any
@@ -36,7 +31,6 @@ async function call(name: Call['function'], sent: TestRequest): Promise<Response
   return { status, json, beganUs, endedUs: nowUs() }
 }
 
-/** The responses to a call and to its refreshes, up to the first that is rejected. */
 async function make({ function: name, sent, afterMs = 0, refreshes = 0 }: Call): Promise<Response[]> {
   if (afterMs > 0) await delay(afterMs)
   const responses = [await call(name, sent)]

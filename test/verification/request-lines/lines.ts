@@ -32,7 +32,6 @@ const disguises = words(String.raw`
   /api/v1%5cclusters /%5capi/v1/clusters /api/v1/%ef%bd%83lusters /api/v1/cluster%c5%bf /%61pi/v1/clusters%2e
 `)
 
-/** Spellings that one decoding turns into the protected path. */
 const equivalents = words(
   '/%61pi/v1/clusters /api/%76%31/clusters /api/v1/%63lusters /api%2fv1%2fclusters http://other.example/api/v1/clusters',
 )
@@ -44,7 +43,6 @@ const get =
   (allowed: Destination) =>
   (target: string): RequestLine => ({ method: 'GET', target, allowed })
 
-/** Request lines for a module that has reserved `/api/<id>`. */
 export const requestLines = (moduleId: string): readonly RequestLine[] => [
   ...[`/api/${moduleId}`, `/modules/${moduleId}`].flatMap((path) => [
     ...['', ...traversals].map((suffix) => get('module')(`${path}${suffix}`)),
@@ -58,7 +56,6 @@ export const requestLines = (moduleId: string): readonly RequestLine[] => [
   ...unsupportedMethods.map((method) => ({ method, target: '/api/v1/clusters', allowed: 'none' as const })),
 ]
 
-/** Header fields with ambiguous message framing. */
 export const ambiguousFraming: readonly string[] = [
   'Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
   'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',

@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Processes of one program, which reply to each message with one message. */
 export interface Children extends AsyncDisposable {
   request: (index: number, message: unknown) => Promise<any>
   requestAll: (messageFor: (index: number) => unknown) => Promise<any[]>

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { print } from './run.ts'
 
-/** Each claim prints one line with its goal and the measured value. A missed goal fails the test, after the claims that follow. */
+/** Each claim prints one line with its goal and the measured value. A missed goal fails the test after its last claim. */
 
 function claim(text: string, measured: string, goal: string, isMet: boolean): void {
   const line = `${text}: ${measured} (goal ${goal})`
@@ -9,7 +9,6 @@ function claim(text: string, measured: string, goal: string, isMet: boolean): vo
   expect.soft(isMet, line).toBe(true)
 }
 
-/** Nothing was found: a count, or a list of which the first 20 entries are printed. */
 export function claimNone(text: string, found: number | readonly unknown[], of?: number | string): void {
   const count = typeof found === 'number' ? found : found.length
   claim(text, of === undefined ? `${count}` : `${count} of ${of.toLocaleString('en')}`, '0', count === 0)
@@ -28,7 +27,6 @@ export const claimAtMost = (text: string, measured: number, limit: number, unit 
 export const claimBetween = (text: string, measured: number, low: number, high: number): void =>
   claim(text, measured.toFixed(3), `${low.toFixed(2)} to ${high.toFixed(2)}`, measured >= low && measured <= high)
 
-/** Claims about every round of a repeated scenario: counts in how many rounds each of them holds. */
 export class RoundClaims {
   readonly #counts = new Map<string, { held: number; rounds: number }>()
 

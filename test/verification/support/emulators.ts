@@ -3,7 +3,6 @@ import type { StoreFaults } from '../../support/emulators/store-faults.ts'
 import type { QueueFaults } from '../../support/emulators/queue-faults.ts'
 import type { PlatformProcess } from '../../support/platform.ts'
 
-/** The fault switches of an emulator. */
 export interface Faults<Settings> {
   read: () => Promise<Settings>
   /** Changes the given settings and keeps the others. */
@@ -22,10 +21,8 @@ function faultsAt<Settings>(url: string): Faults<Settings> {
   return { read: () => send('GET'), set: (changes) => send('POST', changes), clear: () => send('DELETE') }
 }
 
-/** Those of the store and the queues that this process uses. */
 export const ownStoreFaults: Faults<StoreFaults> = faultsAt(process.env['AWS_ENDPOINT_URL_DYNAMODB'] ?? '')
 export const ownQueueFaults: Faults<QueueFaults> = faultsAt(process.env['AWS_ENDPOINT_URL_SQS'] ?? '')
 
-/** Those of the store of a platform that was started with `withFaults`. */
 export const storeFaultsOf = async ({ dataDir }: PlatformProcess): Promise<Faults<StoreFaults>> =>
   faultsAt((await readRuntimeFile(dataDir)).dynamoDbUrl)

@@ -19,12 +19,12 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'interleave' },
 )
 
-/** A caller that waits for another caller makes no call of its own: after this time the others continue. */
-const patienceMs = 500
+/** A caller that waits for another one makes no store call. After this time the others continue without it. */
+const idleTimeoutMs = 500
 
 /**
- * Runs tasks of one process. Each call to the store is held until every unfinished task has one; then the scheduler picks the call
- * that runs next, up to its response. A schedule is thus the order of all calls, and a failing one can be repeated.
+ * Runs tasks concurrently. Each store call is held until every unfinished task has a pending call. Then the scheduler
+ * picks the next call and waits for its response. A schedule is the order of all calls and can be repeated.
  */
 export async function interleave<Result>(
   scheduler: Scheduler,
@@ -38,7 +38,7 @@ export async function interleave<Result>(
   const started: Caller[] = []
   const allHeld = async () => {
     while (!started.every(({ heldCalls, isDone }) => heldCalls > 0 || isDone)) {
-      const isTimedOut = await Promise.race([changed.promise, delay(patienceMs, true, { ref: false })])
+      const isTimedOut = await Promise.race([changed.promise, delay(idleTimeoutMs, true, { ref: false })])
       if (isTimedOut === true && scheduler.count() > 0) return
     }
   }

@@ -6,7 +6,6 @@ import type { PlatformProcess } from '../../support/platform.ts'
 interface Options {
   /** Test files; all by default. */
   only?: readonly string[]
-  /** Address of a proxy in front of the platform. */
   baseUrl?: string
   environment?: Readonly<Record<string, string>>
 }

@@ -12,7 +12,6 @@ import { pendingRecords } from '../../core/support/outbox.ts'
 
 const TableName = config.PLAT_TABLE
 
-/** All items of the table, read consistently. */
 export async function readTable(): Promise<Item[]> {
   const items: Item[] = []
   for await (const page of paginateScan({ client }, { TableName, ConsistentRead: true }))
@@ -34,7 +33,6 @@ export async function resetPlatform(): Promise<void> {
   await bootstrap()
 }
 
-/** Whether the table holds one organisation, one user with one name, one session and one administrator. */
 export function isSetUpOnce(items: readonly Item[]): boolean {
   const count = (matches: (pk: string, sk: string) => boolean) =>
     items.filter(({ pk, sk }) => matches(String(pk), String(sk))).length
@@ -59,7 +57,6 @@ export async function newSession() {
   return { organisationId, userId, sessionId: session.id, ...(await session.tokens()) }
 }
 
-/** The names of the events in the outbox of an organisation, oldest first. */
 export const eventNames = async (organisationId: string): Promise<string[]> =>
   (await pendingRecords(organisationId)).flatMap(({ events }) => events.map(({ name }) => name))
 

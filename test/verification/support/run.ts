@@ -1,11 +1,7 @@
-/** How `npm run verify` has started this run. */
-
 export const isShort = process.env['PLAT_VERIFY'] !== 'full'
 
-/** All random choices follow from it. */
 export const seed = Number(process.env['PLAT_VERIFY_SEED'] ?? 20_261_122)
 
-/** The full amount of something, or that of the short run. */
 export const amount = <Amount>(full: Amount, short: Amount): Amount => (isShort ? short : full)
 
 /** Prints at most every 20 seconds how many of a total are done. */

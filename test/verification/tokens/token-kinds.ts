@@ -18,7 +18,6 @@ import { encodeToken, type Forgeries, platformSigningKeys, signEdDsa } from '../
 import { signed, signingKey } from '../../support/hostile-issuer.ts'
 import { jsonRequest, send, type TestRequest, type TestResponse } from '../../support/request.ts'
 
-/** The token of a header such as `Bearer x`. */
 export const tokenOf = ({ authorization = '' }: Readonly<Record<string, string>>): string =>
   authorization.split(' ')[1] ?? ''
 
@@ -27,7 +26,6 @@ export const callerOf = ({ headers }: SignedInUser): Promise<Caller> => verifyAc
 const request = (operation: string, sent: TestRequest): Promise<TestResponse> =>
   send(operationNamed(operation).handler, sent)
 
-/** Sends a JSON body to the operation `POST` of a path. */
 export const post = (path: string, body: unknown, headers?: Record<string, string>): Promise<TestResponse> =>
   request(`POST ${path}`, jsonRequest(path, body, headers))
 
@@ -72,7 +70,6 @@ export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries>
   }
 }
 
-/** A token that expires, its item in the table, and a request with it. */
 export interface Expiring {
   expiresAtMs: number
   key: keys.Key
