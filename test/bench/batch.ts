@@ -7,7 +7,6 @@ import { batchRequest, batchSize, expectSuccess, fillBatch, randomScript, sample
 import { atMost, type Goal, type Section } from './support/section.ts'
 import { handlerFor, newClusters, setUp } from './support/tenant.ts'
 
-/** Calls and capacity units of a batch of 500 jobs: its acceptance, its expansion and the projections. */
 export async function* measureBatch(): AsyncGenerator<Section> {
   const { organisationId, accessToken } = await setUp()
   const clusterIds = await newClusters(accessToken, batchSize)

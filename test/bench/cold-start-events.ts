@@ -4,13 +4,11 @@ import { eventFor } from './support/handlers.ts'
 import { changeRequest, getRequest, heartbeatRequest, jobRequest } from './support/requests.ts'
 import { newRelay, sendJson, type Tenant } from './support/tenant.ts'
 
-/** Creates the event of one start. */
 export type FirstEvent = () => Promise<object>
 
 const message = (body: object) => async () => ({ Records: [{ messageId: 'bench', body: JSON.stringify(body) }] })
 const scheduled = async () => ({})
 
-/** An event for each function: the cheapest one that calls the store. */
 export async function firstEvents({ accessToken, organisationId }: Tenant): Promise<Record<string, FirstEvent>> {
   const relay = await newRelay(accessToken)
   const { id: jobId } = await sendJson('jobs', jobRequest(accessToken, relay.clusterId))

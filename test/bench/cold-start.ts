@@ -24,7 +24,6 @@ interface Start {
   residentBytes: number
 }
 
-/** A program that is started repeatedly. */
 interface Program {
   name: string
   path: string
@@ -33,7 +32,6 @@ interface Program {
   starts: Start[]
   /** Starts with a compile cache. */
   cachedStarts: Start[]
-  /** Maximum CPU time as a multiple of the baseline's; functions only. */
   limit?: number
 }
 
@@ -73,7 +71,6 @@ const limits: Readonly<Record<string, number>> = {
   updates: 1.4,
 }
 
-/** The baseline first, then peers and functions. */
 async function buildPrograms(events: Record<string, FirstEvent>): Promise<[Program, ...Program[]]> {
   const event = events['clusters'] ?? (async () => ({}))
   const bare = async (name: string, source: string): Promise<Program> => {

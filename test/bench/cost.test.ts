@@ -48,7 +48,6 @@ test('computes the quantities of a flow', () => {
     metricBytes: 900,
     functions: { jobs: { invocations: 2, rounds: 4 }, 'queue/events': { invocations: 1, rounds: 2 } },
     metrics: [],
-    actions: {},
   }
   const example: Inputs = { ...inputs, units: { ...inputs.units, deployment, flows: { example: flow } } }
   const { gigabyteSeconds, logGb, keptLogGb, outGb, ...counts } = quantitiesOf(example, 'example')

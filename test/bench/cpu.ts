@@ -11,17 +11,13 @@ import { atMost, type Effort, type Section } from './support/section.ts'
 import { range, ratios, shuffled, spread } from './support/statistics.ts'
 import { newRelay, setUp, type Tenant } from './support/tenant.ts'
 
-/** CPU time of warm operations: the platform, a bare handler and two frameworks, with the same store calls. */
-
 const sides = ['baseline', 'platform', ...peerNames] as const
 type Side = (typeof sides)[number]
 
 interface Comparison {
   name: string
-  /** Module of the handler, by side. */
   modules: Record<Side, string>
   requests(count: number): Promise<TestRequest[]>
-  /** Maximum CPU time of the platform, as a multiple of the baseline's. */
   limit: number
 }
 

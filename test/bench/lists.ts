@@ -6,8 +6,6 @@ import { range, spread } from './support/statistics.ts'
 import { writeFleet, writeHistory } from './support/stored-data.ts'
 import { handlerFor, newToken, setUp } from './support/tenant.ts'
 
-/** Pages of large lists, at both ends and in the middle. */
-
 const pageSize = 100
 
 interface Page {

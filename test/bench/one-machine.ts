@@ -17,8 +17,6 @@ import {
 import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range, ratios, spread } from './support/statistics.ts'
 
-/** Start, latency and throughput of the one-machine platform. Most goals are targets: times depend on the machine. */
-
 /** The platform's defaults, which differ from those of tests. */
 const settings = {
   ...withoutRateLimits,
@@ -55,7 +53,6 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
   }
 }
 
-/** Sends a request over HTTP and resolves to the JSON of its successful response. */
 async function fetchJson(url: string, { target: path, method = 'GET', headers = {}, body }: TestRequest): Promise<any> {
   const response = await fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body: String(body) }) })
   const text = await response.text()
@@ -63,7 +60,6 @@ async function fetchJson(url: string, { target: path, method = 'GET', headers = 
   return JSON.parse(text)
 }
 
-/** Latency at the rates of a busy small company, throughput of reads, and how fast a batch becomes claimable. */
 export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Section> {
   await using platform = await PlatformProcess.start(settings)
   const { url } = platform

@@ -4,7 +4,6 @@ import { verifyToken } from './access-token.ts'
 import { type BaselineEvent, type BaselineResponse, keyOf, plain, reject, respond, store, TableName } from './store.ts'
 import { clusterBody } from './wire.ts'
 
-/** `GET /api/v1/clusters/{id}` */
 export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
   const claims = await verifyToken(event.headers['authorization'])
   if (claims === undefined) return reject(401)

@@ -1,8 +1,6 @@
 import { type AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Key } from '@platform/core/db/keys'
 
-/** The raw SDK client, and the parts of an API Gateway event that the baseline handlers use. */
-
 export const store = new DynamoDBClient()
 
 export const TableName = process.env['PLAT_TABLE'] ?? ''
@@ -12,7 +10,6 @@ export type Attributes = Record<string, AttributeValue>
 export const keyOf = ({ pk, sk }: Key) => ({ pk: { S: pk }, sk: { S: sk } })
 export const stringOf = (item: Attributes, name: string): string => item[name]?.S ?? ''
 
-/** An item with strings, numbers and booleans as plain values. */
 export const plain = (item: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(item).map(([name, { S, N, BOOL }]) => [name, S ?? BOOL ?? Number(N)]))
 

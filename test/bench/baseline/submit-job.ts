@@ -16,7 +16,6 @@ import { newId, outboxRecord, queueTimeMs, retryMs } from './wire.ts'
 
 const queue = new SQSClient()
 
-/** `POST /api/v1/jobs`, with the same items as the platform writes. */
 export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
   const claims = await verifyToken(event.headers['authorization'])
   if (claims === undefined) return reject(401)

@@ -1,8 +1,6 @@
 import { timeOf } from '@platform/core/id'
 import { randomBytes } from 'node:crypto'
 
-/** What baseline and peers have in common: the format of a cluster in the API and of an outbox record. */
-
 const degradedMs = 80_000
 const offlineMs = 120_000
 
@@ -11,7 +9,6 @@ type Item = Readonly<Record<string, unknown>>
 const numberOf = (item: Item, name: string): number => Number(item[name] ?? 0)
 const iso = (ms: number): string => new Date(ms).toISOString()
 
-/** A cluster as the API returns it; `nodes` is the stored JSON. */
 export function clusterBody(item: Item, nodes: unknown = '[]') {
   const lastSeenAtMs = numberOf(item, 'lastSeenAtMs')
   const silenceMs = Date.now() - lastSeenAtMs
@@ -47,7 +44,6 @@ export const newId = (prefix: string): string => `${prefix}_0${Date.now()}${rand
 export const queueTimeMs = 3_600_000
 export const retryMs = 30_000
 
-/** The outbox record of a submitted job, as JSON. */
 export const outboxRecord = (eventId: string, userId: string, address: string, jobId: string, clusterId: string) =>
   JSON.stringify({
     actor: { kind: 'user', id: userId },

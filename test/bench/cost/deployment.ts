@@ -2,7 +2,6 @@ import { functionNames } from '@platform/core/updates/function-names'
 import { functionsOf, mappingsOf, schedulesOf } from '../../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../../simulator/graph/graph.ts'
 
-/** Properties of a deployment that have a price. */
 export interface Deployment {
   alarmMetrics: number
   dashboards: number
@@ -15,7 +14,6 @@ export interface Deployment {
   memoryMb: Record<string, number>
   logRetentionDays: number
   isRestorable: boolean
-  /** Event source mappings, which poll their queues. */
   consumers: number
   /** Function → runs in a month of 730 hours. */
   schedules: Record<string, number>
@@ -23,7 +21,6 @@ export interface Deployment {
 
 const minutesPerMonth = 730 * 60
 
-/** Reads the properties from the resources that a deployment would create. */
 export function deploymentOf(graph: Graph): Deployment {
   const resources = (type: string): any[] => ofType(graph, type).map(({ inputs }) => inputs)
   const [stage] = resources('aws:apigatewayv2/stage:Stage')

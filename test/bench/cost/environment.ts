@@ -1,7 +1,6 @@
 import { type TestServer, startServer } from '../../support/http-server.ts'
 import { type Emulators, startEmulators } from '../support/emulators.ts'
 
-/** What the functions of a benchmark run against. */
 export interface BenchEnvironment extends AsyncDisposable {
   emulators: Emulators
   webhookReceiver: TestServer

@@ -33,10 +33,9 @@ const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 const offlineMs = 600_000
 /** Heartbeats until the record holds as many request nonces as it ever does. */
 const warmUpHeartbeats = 20
-/** Sweeps until no work is left from the setup. */
+/** Sweeps that finish the work of the setup. */
 const warmUpSweeps = 8
 
-/** Records all flows without jobs. `webhookHost` receives webhooks. */
 export async function recordFlows(recorder: Recorder, tenant: Tenant, webhookHost: string): Promise<void> {
   await recorder.deliverMessages()
   await recordSchedules(recorder)
@@ -47,7 +46,6 @@ export async function recordFlows(recorder: Recorder, tenant: Tenant, webhookHos
   await recordWebhook(recorder, tenant, webhookHost)
 }
 
-/** Registers a cluster and enrolls its relay, with all messages. */
 export async function newRecordedRelay(recorder: Recorder, accessToken: string): Promise<BenchRelay> {
   const relay = await enrollRelay((name, request) => recorder.request(name, request), accessToken)
   await recorder.deliverMessages()
@@ -94,7 +92,6 @@ async function recordIdleRelay(recorder: Recorder, { accessToken }: Tenant): Pro
   shiftClock(-heartbeatMs * (warmUpHeartbeats + perHour))
 }
 
-/** A change that one webhook receives. */
 async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: string): Promise<void> {
   const { clusterId } = await newRecordedRelay(recorder, accessToken)
   const body = { url: `http://${host}/hook`, events: ['*'] }
@@ -106,7 +103,6 @@ async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: 
   await recorder.deliverMessages()
 }
 
-/** Records a single job and a batch of `batchJobs`, from submission to result. */
 export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, batchJobs: number): Promise<void> {
   const relay = await newRecordedRelay(recorder, accessToken)
   const jobId = await runJob(new Recorder(), accessToken, relay)
@@ -144,7 +140,6 @@ async function runBatch(recorder: Recorder, accessToken: string, relays: readonl
 
 type ClaimedJob = Awaited<ReturnType<typeof claim>>
 
-/** The heartbeat that lists a job, its claim, and the next heartbeat. */
 async function claim(recorder: Recorder, relay: BenchRelay) {
   const withJob = 'POST /relay/heartbeat, with a job'
   const [jobId] = (await recorder.request('relay', await heartbeatRequest(relay), withJob)).jobs
@@ -161,13 +156,11 @@ async function complete(recorder: Recorder, { relay, jobId, leaseId }: ClaimedJo
   await recorder.request('relay', completion, 'POST /relay/jobs/{id}/complete')
 }
 
-/** A runtime without modules. */
 const reject = async (): Promise<never> => {
   throw new Error('No module is installed.')
 }
 const emptyRuntime: ModuleRuntime = { deploy: reject, request: reject, remove: reject, list: async () => [] }
 
-/** Schedules of a platform with nothing to do, and a sweep that finds silent clusters. */
 async function recordSchedules(recorder: Recorder): Promise<void> {
   const heartbeat = scheduled('heartbeat', () => supervise(async () => emptyRuntime))
   const run = async (name: string) => {

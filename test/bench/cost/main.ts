@@ -24,7 +24,6 @@ const inputs = await readInputs(values.prices)
 
 const dollars = (usd: number): string => (usd >= 100 ? `$${Math.round(usd)}` : `$${usd.toFixed(2)}`)
 
-/** Services that make up at least 3 % of a cost. */
 function shares(quantities: Quantities): string {
   const total = costOf(quantities, inputs)
   return [...costByService(quantities, inputs)]

@@ -5,12 +5,12 @@ import { graphOf } from '../../simulator/graph/graph.ts'
 import { tableName } from '../support/emulators.ts'
 import { deploymentOf } from './deployment.ts'
 import { startEnvironment } from './environment.ts'
-import type { Units } from './model.ts'
+import type { FlowCost, Units } from './model.ts'
+import type { Cost } from './recorder.ts'
 
 const batchJobs = 500
 const storedClusters = 10
 
-/** Measures all flows with logs and metrics as in production, and writes units.json. */
 export async function measureUnits(): Promise<void> {
   const deployment = deploymentOf(await graphOf('production'))
   await using environment = await startEnvironment({
@@ -38,9 +38,15 @@ export async function measureUnits(): Promise<void> {
     heartbeatSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,
     deployment,
     storage: { cluster: Math.round(cluster), batchJob: Math.round(batchJob) },
-    flows: Object.fromEntries([...recorder.costs].filter(([name]) => !/^[A-Z]+ \//.test(name))),
+    flows: flowsOf(recorder.costs),
   }
   await writeFile(new URL('units.json', import.meta.url), `${JSON.stringify(units, null, 2)}\n`)
+}
+
+/** Without single operations, whose names start with a method. */
+function flowsOf(costs: ReadonlyMap<string, Cost>): Record<string, FlowCost> {
+  const flows = [...costs].filter(([name]) => !/^[A-Z]+ \//.test(name))
+  return Object.fromEntries(flows.map(([name, { actions: _, ...cost }]) => [name, cost]))
 }
 
 /** Bytes that DynamoDB bills for the table and its indexes: 100 more for each item and index entry. */

@@ -6,6 +6,9 @@ import type { Cost } from './recorder.ts'
 
 /** AWS cost: measured units (units.json) times prices (prices.json) under assumptions (assumptions.json). */
 
+/** The cost of a flow without its calls by action, which have no price of their own. */
+export type FlowCost = Omit<Cost, 'actions'>
+
 export interface Units {
   measuredAt: string
   commit: string
@@ -13,7 +16,7 @@ export interface Units {
   deployment: Deployment
   /** Bytes in the table and its indexes. */
   storage: { cluster: number; batchJob: number }
-  flows: Record<string, Cost>
+  flows: Record<string, FlowCost>
 }
 
 const Prices = z.object({
@@ -65,13 +68,12 @@ export const costOf = (quantities: Quantities, inputs: Inputs): number =>
   [...costByService(quantities, inputs).values()].reduce((sum, usd) => sum + usd, 0)
 
 /** A measured flow. Throws if it is missing. */
-export function flowOf({ units }: Inputs, name: string): Cost {
+export function flowOf({ units }: Inputs, name: string): FlowCost {
   const flow = units.flows[name]
   if (flow === undefined) throw new Error(`units.json has no flow "${name}": run npm run cost -- --measure.`)
   return flow
 }
 
-/** Quantities of one occurrence of a flow. */
 export function quantitiesOf(inputs: Inputs, name: string): Quantities {
   const flow = flowOf(inputs, name)
   const { accessLogBytes, hasSystemLog, logRetentionDays, memoryMb } = inputs.units.deployment
@@ -139,7 +141,6 @@ export function idleMonth(inputs: Inputs): Quantities {
 export type Fleet = (typeof assumptions.fleets)[number]
 export const { fleets } = assumptions
 
-/** AWS usage of a fleet in a month: connected relays, batches for all clusters, and users. */
 export function fleetMonth(inputs: Inputs, { clusters, users }: Fleet): Quantities {
   const { flows, deployment, storage } = inputs.units
   const { day, hoursPerMonth } = assumptions

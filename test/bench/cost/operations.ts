@@ -10,15 +10,12 @@ import { type Recorder } from './recorder.ts'
 /** Not recorded: setup (works once), identity provider callbacks, a built file, and requests of relays (see flows). */
 const excluded = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
 
-/** Whether the function of an endpoint may use the table at all. */
 const usesTable = (endpoint: EndpointDefinition): boolean =>
   capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
 
-/** Name of an operation in the tables: `GET /clusters/{id}`. */
 const operationName = ({ method, endpoint }: Route): string =>
   `${method} ${endpoint.path}`.replace('/api/v1/', '/').replaceAll(/\{\w+\}/g, '{id}')
 
-/** Records every operation of users: the second request of each, in a warm process. */
 export async function recordOperations(recorder: Recorder): Promise<void> {
   for (const route of routes) {
     if (excluded.test(route.endpoint.path) || !usesTable(route.endpoint)) continue

@@ -21,14 +21,11 @@ const noUsage = {
   secretReads: 0,
   logLines: 0,
   logBytes: 0,
-  /** Log lines that hold metrics. */
   metricLines: 0,
   metricBytes: 0,
 }
 
-/** Resources that an operation, or all invocations of a flow, used. */
 export interface Cost extends Record<keyof typeof noUsage, number> {
-  /** How many times the flow happened. */
   per: number
   functions: Record<string, { invocations: number; rounds: number }>
   /** Metrics that were written, as `<function> <name>`. */
@@ -48,12 +45,10 @@ const queues = [
 
 const sqs = new SQSClient()
 
-/** Invokes functions and records the cost of operations and of the flow that is being measured. */
 export class Recorder {
   readonly costs = new Map<string, Cost>()
   #flow: string | undefined
 
-  /** Records everything that `work` invokes as one flow. */
   async measure(flow: string, work: () => Promise<unknown>, per = 1): Promise<void> {
     this.#flow = flow
     try {
@@ -64,7 +59,6 @@ export class Recorder {
     }
   }
 
-  /** Sends a request; its cost is that of the operation, if named, and of the flow. Resolves to the JSON response. */
   async request(functionName: string, request: TestRequest, operation?: string): Promise<any> {
     const handler = await handlerFor(functionName)
     const response = expectSuccess(await this.invoke(functionName, () => send(handler, request), operation))
@@ -78,7 +72,6 @@ export class Recorder {
     return response.json
   }
 
-  /** Runs one invocation of a function. */
   async invoke<Result>(functionName: string, work: () => Promise<Result>, operation?: string): Promise<Result> {
     const output = captureOutput()
     const { result, usage } = await metered(work).finally(output.release)
@@ -159,7 +152,6 @@ function addInvocation(cost: Cost, functionName: string, { calls, rounds }: Usag
   cost.metrics = [...new Set([...cost.metrics, ...metrics])].toSorted()
 }
 
-/** Captures what this process writes to its standard output until `release` is called. */
 function captureOutput() {
   const chunks: string[] = []
   const write = process.stdout.write.bind(process.stdout)

@@ -10,7 +10,6 @@ const batchJobs = 20
 
 const columns = ['operation', 'store calls', 'rounds', 'messages', 'secrets', 'read units', 'write units', 'actions']
 
-/** Calls and capacity units of every operation and flow, and their budgets. */
 export async function* measureCost(webhookHost: string): AsyncGenerator<Section> {
   const recorder = new Recorder()
   const tenant = await setUp()
@@ -42,7 +41,6 @@ function costSection(
 
 const isFlow = (name: string) => !/^[A-Z]+ \//.test(name)
 
-/** How often an operation or a flow happened. */
 const timesOf = (name: string, { per, requests }: Cost): number => (isFlow(name) ? per : requests)
 
 function rowFor(name: string, cost: Cost) {

@@ -6,8 +6,6 @@ import { type CryptoKey, decodeProtectedHeader, importJWK, jwtVerify } from 'jos
 import * as z from 'zod'
 import { clusterBody, newId, outboxRecord, queueTimeMs, retryMs } from '../baseline/wire.ts'
 
-/** Two operations of the platform with common libraries: the document client, jose and zod. */
-
 const store = DynamoDBDocumentClient.from(new DynamoDBClient())
 const queue = new SQSClient()
 const TableName = process.env['PLAT_TABLE'] ?? ''
@@ -41,7 +39,6 @@ async function readKey(kid: string): Promise<CryptoKey> {
   return key
 }
 
-/** A cluster of an organisation as the API returns it. */
 export async function readCluster(organisationId: string, id: string) {
   const Keys = [{ ...keys.cluster(organisationId, id) }, { ...keys.nodes(organisationId, id) }]
   const request = { RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }

@@ -2,8 +2,6 @@ import express, { type NextFunction, type Request, type Response } from 'express
 import serverless from 'serverless-http'
 import { type Claims, readCluster, Submission, submitJob, verifyToken } from './domain.ts'
 
-/** The operations in Express: middleware that parses and authenticates, and zod. */
-
 // oxlint-disable oxc/no-async-endpoint-handlers -- Express 5 awaits them
 
 const app = express()

@@ -2,8 +2,6 @@ import awsLambdaFastify from '@fastify/aws-lambda'
 import Fastify from 'fastify'
 import { type Claims, readCluster, type Submission, submitJob, verifyToken } from './domain.ts'
 
-/** The operations in Fastify: JSON schemas, and a hook that authenticates. */
-
 declare module 'fastify' {
   interface FastifyRequest {
     claims: Claims

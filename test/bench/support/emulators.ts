@@ -7,7 +7,6 @@ import { createTableInput } from '@platform/core/db/schema'
 
 /** DynamoDB, SQS and Secrets Manager in another process, whose CPU time does not count, with an empty table and queues. */
 export interface Emulators extends AsyncDisposable {
-  /** Environment variables with which functions and SDKs reach them. */
   environment: Record<string, string>
 }
 
@@ -15,7 +14,6 @@ export const tableName = 'platform'
 
 const program = new URL('../../support/emulators-process.ts', import.meta.url)
 
-/** Settings that turn the rate limits off. */
 export const withoutRateLimits = {
   ...Object.fromEntries(
     ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
@@ -50,7 +48,6 @@ export async function startEmulators(): Promise<Emulators> {
   }
 }
 
-/** Creates the queues; resolves to the settings that name them. */
 async function createQueues(environment: Record<string, string>): Promise<Record<string, string>> {
   const queues = new SQSClient(clientSettings(environment, 'SQS'))
   const settings = workQueues.map(async ({ name: QueueName }) => {

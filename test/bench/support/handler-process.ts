@@ -1,16 +1,13 @@
-/** Runs handlers for its parent process, as a warm Lambda sandbox does. */
 import type { GatewayEvent } from '@platform/http/request'
 import type { GatewayHandler } from '@platform/http/response'
 
 export interface HandlerTask {
-  /** URL of a module that exports `handler`. */
   module: string
   events: GatewayEvent[]
 }
 
 export interface HandlerResult {
   cpuMicroseconds: number
-  /** Length of all response bodies. */
   bodyBytes: number
 }
 

@@ -4,13 +4,11 @@ import type { GatewayEvent } from '@platform/http/request'
 import { send, type TestRequest } from '../../support/request.ts'
 import type { HandlerResult } from './handler-process.ts'
 
-/** A process that runs handlers. */
 export interface HandlerProcess extends Disposable {
   /** Sends requests one at a time; rejects if one fails. */
   run(module: string, requests: readonly TestRequest[]): Promise<HandlerResult>
 }
 
-/** Starts a process; its log lines are formatted as in production and discarded. */
 export function startHandlers(): HandlerProcess {
   const child = fork(new URL('handler-process.ts', import.meta.url), {
     env: { ...process.env, PLAT_LOG_LEVEL: 'info' },
@@ -30,7 +28,6 @@ export function startHandlers(): HandlerProcess {
   }
 }
 
-/** The event that a function receives for a request. */
 export const eventFor = (request: TestRequest): Promise<GatewayEvent> =>
   new Promise((resolve, reject) => {
     const catchEvent = async (event: GatewayEvent) => {

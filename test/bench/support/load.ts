@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { TestRequest } from '../../support/request.ts'
 import { percentile, range } from './statistics.ts'
 
-/** Latencies in milliseconds and throughput of a load. */
 export interface LoadResult {
   perSecond: number
   p50Ms: number
@@ -40,7 +39,6 @@ export async function runLoad(url: string, request: TestRequest, { connections, 
   return summarise(milliseconds, (performance.now() - startedAtMs) / 1000)
 }
 
-/** Default duration: that of the requests one after another. */
 export const summarise = (
   milliseconds: readonly number[],
   seconds = milliseconds.reduce((sum, each) => sum + each, 0) / 1000,

@@ -1,11 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
 
-/** AWS usage of a piece of work. */
 export interface Usage {
   /** AWS action (`GetItem`, `SendMessage` …) → number of calls, including retries by the SDK. */
   calls: Record<string, number>
-  /** Calls that waited for an earlier one. */
   rounds: number
   readUnits: number
   writeUnits: number
@@ -54,7 +52,6 @@ interface Metrics {
   operations: Record<string, { readUnits: number; writeUnits: number }>
 }
 
-/** Capacity units that the store has counted so far. */
 async function capacityUnits(): Promise<{ readUnits: number; writeUnits: number }> {
   const response = await fetch(`${process.env['AWS_ENDPOINT_URL_DYNAMODB']}/_metrics`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the emulator's own format

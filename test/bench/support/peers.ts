@@ -10,7 +10,6 @@ const isInstalled = existsSync(join(import.meta.dirname, '../peers/node_modules'
 export const peerNames = isInstalled ? (['fastify', 'express'] as const) : []
 export type Peer = (typeof peerNames)[number]
 
-/** The bundle of a peer, relative to the repository. */
 export const peerModule = (name: Peer): string => `dist/bench/${name}.mjs`
 
 export async function buildPeers(): Promise<void> {

@@ -3,8 +3,6 @@ import { newRelayKey, relayToken } from '../../support/fixtures.ts'
 import { jsonRequest, type TestRequest, type TestResponse } from '../../support/request.ts'
 import { range } from './statistics.ts'
 
-/** Requests that the benchmarks send, with the data that they need. */
-
 export const administrator = { username: 'admin', password: 'correct horse battery' }
 
 const bearer = (accessToken: string) => ({ Authorization: `Bearer ${accessToken}` })
@@ -14,45 +12,36 @@ export const getRequest = (target: string, accessToken: string): TestRequest => 
   headers: bearer(accessToken),
 })
 
-/** A request with a body and the given method. */
 export const changeRequest = (method: string, target: string, accessToken: string, body: object = {}): TestRequest => ({
   ...jsonRequest(target, body, bearer(accessToken)),
   method,
 })
 
-/** Throws unless the response is a success. */
 export function expectSuccess(response: TestResponse): TestResponse {
   if (response.status < 300) return response
   throw new Error(`The request failed with ${response.status}: ${response.text}`)
 }
 
-/** Registers a cluster with a unique name. */
 export const registerRequest = (accessToken: string): TestRequest =>
   changeRequest('POST', '/api/v1/clusters', accessToken, { name: `bench-${randomUUID()}`, type: 'Hypervisor' })
 
 export const jobRequest = (accessToken: string, clusterId: string, script = 'uname'): TestRequest =>
   changeRequest('POST', '/api/v1/jobs', accessToken, { clusterId, type: 'InvokeScript', payload: { script } })
 
-/** The largest number of jobs in one batch. */
 export const batchSize = 500
 
-/** Submits one job for each of these clusters. */
 export const batchRequest = (accessToken: string, clusterIds: readonly string[], script = () => sampleScript) =>
   changeRequest('POST', '/api/v1/jobs/batch', accessToken, {
     jobs: clusterIds.map((clusterId) => ({ clusterId, type: 'InvokeScript', payload: { script: script() } })),
   })
 
-/** Repeats cluster ids until there is one for each job of a full batch. */
 export const fillBatch = (clusterIds: readonly string[]): string[] =>
   range(batchSize).map((index) => clusterIds[index % clusterIds.length] ?? '')
 
-/** A script of 1 KB that compresses well. */
 export const sampleScript = '#!/bin/sh\nset -eu\nuname -a\ndf -h | sort\n'.padEnd(1024, 'true && ')
 
-/** A script of 1 KB that hardly compresses. */
 export const randomScript = (): string => Array.from(randomBytes(1024), (byte) => (byte % 36).toString(36)).join('')
 
-/** An enrolled relay. */
 export interface BenchRelay {
   clusterId: string
   relayId: string
@@ -60,10 +49,8 @@ export interface BenchRelay {
   nodeIds: string[]
 }
 
-/** Sends a request and resolves to the JSON of its successful response. */
 export type SendJson = (functionName: string, request: TestRequest) => Promise<any>
 
-/** Registers a cluster and enrolls its relay. */
 export async function enrollRelay(sendJson: SendJson, accessToken: string): Promise<BenchRelay> {
   const { id: clusterId, enrollmentToken } = await sendJson('clusters', registerRequest(accessToken))
   const { privateKey, wire: publicKey } = newRelayKey()
@@ -73,13 +60,11 @@ export async function enrollRelay(sendJson: SendJson, accessToken: string): Prom
   return { clusterId, relayId, privateKey, nodeIds: nodes.map(({ id }: { id: string }) => id) }
 }
 
-/** A request signed by a relay. */
 export async function relayRequest(relay: BenchRelay, target: string, body: object): Promise<TestRequest> {
   const text = JSON.stringify(body)
   return jsonRequest(target, text, await relayToken(relay.relayId, relay.privateKey, target, text))
 }
 
-/** A heartbeat of a relay with healthy nodes and no running job. */
 export const heartbeatRequest = (relay: BenchRelay, freeSlots = 4): Promise<TestRequest> => {
   const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
   return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots })

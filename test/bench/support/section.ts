@@ -1,4 +1,3 @@
-/** A limit that a measurement must not exceed. */
 export interface Goal {
   name: string
   measured: number
@@ -18,7 +17,6 @@ export const target = (goal: Goal): Goal => ({ ...goal, isTarget: true })
 
 export const isMet = ({ measured, limit }: Goal): boolean => measured <= limit
 
-/** One table of the report and its goals. */
 export interface Section {
   title: string
   columns: readonly string[]
@@ -26,7 +24,6 @@ export interface Section {
   goals: readonly Goal[]
 }
 
-/** How thorough a run is. */
 export interface Effort {
   isQuick: boolean
 }
@@ -40,7 +37,6 @@ const format = (cell: string | number): string => {
   return String(Number(cell.toPrecision(3)))
 }
 
-/** Prints a table with aligned columns; numbers have three significant digits. */
 export function printTable({ title, columns, rows }: Omit<Section, 'goals'>): void {
   const table = [columns, ...rows.map((row) => row.map(format))]
   const widths = columns.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))

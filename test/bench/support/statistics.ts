@@ -1,4 +1,3 @@
-/** The spread of several measurements. */
 export interface Spread {
   median: number
   min: number
@@ -20,7 +19,6 @@ export const percentile = (values: readonly number[], share: number): number =>
 export const ratios = (values: readonly number[], baseline: readonly number[]): Spread =>
   spread(values.map((value, round) => value / (baseline[round] ?? 0)))
 
-/** The items in a random order. */
 export const shuffled = <Item>(items: readonly Item[]): Item[] =>
   items
     .map((item) => ({ item, key: Math.random() }))

@@ -11,11 +11,8 @@ import { parseJob } from '@platform/core/jobs/record'
 import { clientSettings, tableName } from './emulators.ts'
 import { range } from './statistics.ts'
 
-/** Large amounts of data, written to the table in the platform's own format. */
-
 type StoredItem = Record<string, unknown>
 
-/** Writes items in any order. */
 export async function writeItems(environment: Record<string, string>, items: readonly StoredItem[]): Promise<void> {
   const store = DynamoDBDocumentClient.from(new DynamoDBClient(clientSettings(environment, 'DYNAMODB')), {
     marshallOptions: { removeUndefinedValues: true },
@@ -85,7 +82,6 @@ function clusterItem(organisationId: string, cluster: StoredCluster, status: Clu
     nodesOnline: status === 'Degraded' ? 1 : 2,
     nodesHash: '0123456789abcdef',
     beatNonce: newNonce(),
-    // As many request nonces as a relay in service has.
     recentTokens: ['0', ...range(5).map(() => sha256(newNonce()).slice(0, 16))].join(),
     lastSeenAtMs: Date.now() + aheadMs,
   }
@@ -98,7 +94,6 @@ function clusterItem(organisationId: string, cluster: StoredCluster, status: Clu
     ...statusIndexKeys({ organisationId, type: cluster.type }, status),
     ...(isOnline && keys.due(cluster.id, Date.now() + 2 * aheadMs)),
   }
-  // Fails if core could not read the item.
   parseCluster(item)
   return item
 }
@@ -156,7 +151,6 @@ function jobItem(job: StoredJob): StoredItem {
   return item
 }
 
-/** A valid hash chain of two users; every tenth entry has another action. */
 function auditItems(organisationId: string, count: number): StoredItem[] {
   const users = [newId('user'), newId('user')]
   const items: StoredItem[] = []
