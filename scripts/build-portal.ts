@@ -27,13 +27,13 @@ const contentTypes: Readonly<Record<string, string>> = {
 }
 
 /** Already compressed formats. */
-const isDense = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
+const isCompressed = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
 
 /** Lambda limits a response to 6 MB, and base64 adds a third. */
 const maximumBytes = 4 * 1024 * 1024
 
-const inGzip = promisify(gzip)
-const brotliOptions = promisify(brotliCompress)
+const gzipAsync = promisify(gzip)
+const brotliAsync = promisify(brotliCompress)
 
 /** Builds the portal into one file of compressed responses. The same sources give the same bytes. */
 export async function buildPortal(outfile: string): Promise<void> {
@@ -77,14 +77,14 @@ async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
     contentType,
     isHashed: path.startsWith(hashedFolder),
     tag: createHash('sha256').update(identity).digest('hex').slice(0, 32),
-    bodies: { identity, ...(!isDense(path) && (await compressed(identity))) },
+    bodies: { identity, ...(!isCompressed(path) && (await compress(identity))) },
   }
 }
 
 /** Keeps an encoding only where it is smaller. */
-async function compressed(content: Buffer): Promise<{ br?: Buffer; gzip?: Buffer }> {
+async function compress(content: Buffer): Promise<{ br?: Buffer; gzip?: Buffer }> {
   const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
-  const [br, gz] = await Promise.all([brotliOptions(content, { params }), inGzip(content, { level: 9 })])
+  const [br, gz] = await Promise.all([brotliAsync(content, { params }), gzipAsync(content, { level: 9 })])
   return { ...(br.length < content.length && { br }), ...(gz.length < content.length && { gzip: gz }) }
 }
 

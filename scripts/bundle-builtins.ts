@@ -8,10 +8,14 @@ import { type DynamicImport, parseSync, type StaticImport } from 'oxc-parser'
 export function requireBuiltins(text: string): string {
   const { staticImports, dynamicImports } = parseSync('program.mjs', text).module
   const builtinImports = staticImports.filter(({ moduleRequest }) => isBuiltin(moduleRequest.value))
-  const lateImports = dynamicImports.filter((late) => isBuiltin(specifierOf(late, text)))
+  const dynamicBuiltins = dynamicImports.filter((each) => isBuiltin(specifierOf(each, text)))
   const edits = [
     ...builtinImports.map((each) => ({ start: each.start, end: each.end, code: staticAccess(each) })),
-    ...lateImports.map((each) => ({ start: each.start, end: each.end, code: lateAccess(specifierOf(each, text)) })),
+    ...dynamicBuiltins.map((each) => ({
+      start: each.start,
+      end: each.end,
+      code: dynamicAccess(specifierOf(each, text)),
+    })),
   ]
   return edits
     .toSorted((one, other) => other.start - one.start)
@@ -33,8 +37,8 @@ function staticAccess({ entries, moduleRequest }: StaticImport): string {
 }
 
 /** Replaces `import('x')`: the module's members, and the module as its default export. */
-const lateAccess = (name: string): string => `Promise.resolve({__proto__:${builtin(name)},default:${builtin(name)}})`
+const dynamicAccess = (name: string): string => `Promise.resolve({__proto__:${builtin(name)},default:${builtin(name)}})`
 
-/** The specifier of a late import; '' if it is computed. */
+/** Empty if the specifier is computed. */
 const specifierOf = ({ moduleRequest: { start, end } }: DynamicImport, text: string): string =>
   /^(["'`])([^"'`$]+)\1$/.exec(text.slice(start, end))?.[2] ?? ''

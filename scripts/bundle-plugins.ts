@@ -75,7 +75,7 @@ function declarationsOf(statement: Statement): VariableDeclaration['declarations
   return declaration?.type === 'VariableDeclaration' ? declaration.declarations : []
 }
 
-/** Such as `z.object({…}).meta({…})`, `Cluster.extend({…})` or `createRoute({…})`. */
+/** For example `z.object({…}).meta({…})`, `Cluster.extend({…})` or `createRoute({…})`. */
 function createsSchema(expression: Expression): boolean {
   if (expression.type === 'CallExpression') return createsSchema(expression.callee)
   if (expression.type === 'MemberExpression') return createsSchema(expression.object)

@@ -68,7 +68,7 @@ export async function bundleAll(
   const entryPoints = names.map((name) => ({ in: `functions/${name}.ts`, out: name }))
   const together = await build({ ...all, entryPoints })
   const bundles = names.map(async (name) => {
-    if (!hasLateImports(together.metafile, name)) return [name, bundleOf(together, `${name}.mjs`)] as const
+    if (!hasDynamicImports(together.metafile, name)) return [name, bundleOf(together, `${name}.mjs`)] as const
     const entry = { in: `functions/${name}.ts`, out: 'index' }
     return [name, bundleOf(await build({ ...all, splitting: true, entryPoints: [entry] }), entryFile)] as const
   })
@@ -76,7 +76,7 @@ export async function bundleAll(
 }
 
 /** Whether a function has dynamic imports of code that is bundled. */
-function hasLateImports({ inputs, outputs }: Metafile, name: string): boolean {
+function hasDynamicImports({ inputs, outputs }: Metafile, name: string): boolean {
   const { inputs: bundled = {} } = outputs[`${outdir}/${name}.mjs`] ?? {}
   return Object.entries(bundled).some(
     ([path, { bytesInOutput }]) =>
@@ -88,12 +88,12 @@ function hasLateImports({ inputs, outputs }: Metafile, name: string): boolean {
   )
 }
 
-/** The part of a build that one program can load. */
+/** The files of a build that one program can load. */
 function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, program: string): Bundle {
   const entry = `${outdir}/${program}`
   const { outputs } = metafile
-  const reached = reach(entry, (path) => (outputs[path]?.imports ?? []).filter(({ external }) => !external))
-  const initial = reach(entry, (path) =>
+  const reached = reachableFrom(entry, (path) => (outputs[path]?.imports ?? []).filter(({ external }) => !external))
+  const initial = reachableFrom(entry, (path) =>
     (outputs[path]?.imports ?? []).filter(({ kind, external }) => !external && kind === 'import-statement'),
   )
   const texts = new Map(outputFiles.map(({ path, text }) => [relative(root, path), text]))
@@ -112,8 +112,7 @@ function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, progr
   }
 }
 
-/** All nodes reachable from a node. */
-function reach(from: string, next: (path: string) => { path: string }[]): Set<string> {
+function reachableFrom(from: string, next: (path: string) => { path: string }[]): Set<string> {
   const reached = new Set([from])
   for (const path of reached) for (const { path: further } of next(path)) reached.add(further)
   return reached

@@ -9,7 +9,27 @@ interface Rule {
 }
 
 /** Words with an ordinary or standard counterpart (docs/glossary.md), rejected in names, comments and texts. */
-const retiredWords = ['anew', 'bury', 'meanwhile', 'nobody', 'rehearsal', 'somebody', 'turnstile', 'whoever']
+const retiredWords = [
+  'anew',
+  'anybody',
+  'bury',
+  'everybody',
+  'farewell',
+  'impatient',
+  'judgement',
+  'meanwhile',
+  'nobody',
+  'obstacle',
+  'rehearsal',
+  'somebody',
+  'stillborn',
+  'tending',
+  'turnstile',
+  'unrun',
+  'voucher',
+  'whoever',
+  'yardstick',
+]
 
 const retired = retiredWords
   .flatMap((word) => [`(?<![A-Za-z])${word}`, `(?<![A-Z])${word[0]!.toUpperCase()}${word.slice(1)}`])
@@ -28,7 +48,7 @@ const rules: readonly Rule[] = [
   },
   { files: /^packages\/.+\.ts$/, pattern: /^export \* from /, message: 're-exports a whole file' },
   {
-    files: /^(?:packages|functions|infra|scripts)\/.+\.tsx?$/,
+    files: /^(?:(?:packages|functions|infra|scripts|test)\/.+\.(?:tsx?|mjs)|(?:docs\/.+|[A-Z]+)\.md)$/,
     pattern: new RegExp(`(?:${retired})(?![a-z])`),
     message: 'a retired word',
   },

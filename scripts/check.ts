@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { delimiter, join } from 'node:path'
 import { root } from './source.ts'
 
-/** `npm run check`: every check that needs no running platform. All run at once, each single-threaded. */
+/** `npm run check`: all checks that need no running platform, in parallel, each with one thread. */
 const tsc = 'node node_modules/typescript-native/bin/tsc --noEmit'
 const checks: Record<string, string> = {
   types: `${tsc} -p . --singleThreaded`,

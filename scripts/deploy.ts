@@ -15,20 +15,20 @@ const progressOf = { deploy: 'Deploying', diff: 'Comparing', remove: 'Removing' 
 
 async function run(options: Options): Promise<void> {
   const { action, stage } = options
-  const { values: set, ignored } = await readSettings(stage)
+  const { values, ignored } = await readSettings(stage)
   for (const name of ignored) console.warn(`${name} is not a setting of the deployment and has no effect.`)
   const account = await findAccount()
-  requireCertificateIn(account.region, set)
+  requireCertificateIn(account.region, values)
   print(`${progressOf[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // A removal uses the state of the deployment, not the code.
-  if (action !== 'remove') await build(stage, set)
+  if (action !== 'remove') await build(stage, values)
   if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failureSummary(options))
   await printSummary(options, account)
 }
 
-async function build(stage: string, set: Settings['values']): Promise<void> {
+async function build(stage: string, values: Settings['values']): Promise<void> {
   const count = await buildFunctions()
-  await writeDeploymentDigest(functionsDir, stage, set)
+  await writeDeploymentDigest(functionsDir, stage, values)
   print(`Built ${count} functions after ${seconds()}.`)
 }
 

@@ -10,12 +10,12 @@ import { readSettings } from './deploy/settings.ts'
 
 const usage = `npm run deployer-policy -- --stage NAME [--output FOLDER]
 
-  --stage NAME     the deployment that is meant
-  --output FOLDER  write a file for each policy; else they are printed, as a JSON array
+  --stage NAME     name of the deployment
+  --output FOLDER  write one file for each policy instead of printing a JSON array
 
-PLAT_DOMAIN, PLAT_ALARM_EMAIL and the like count as they would for npm run deploy: from .env.NAME and .env, too.`
+Settings such as PLAT_DOMAIN are read as by npm run deploy, also from .env.NAME and .env.`
 
-function parsed(args: string[]): { stage: string; output: string | undefined } {
+function parseOptions(args: string[]): { stage: string; output: string | undefined } {
   const option = { type: 'string' } as const
   try {
     const { stage = '', output } = parseArgs({ args, options: { stage: option, output: option } }).values
@@ -29,7 +29,7 @@ function parsed(args: string[]): { stage: string; output: string | undefined } {
 }
 
 async function main(): Promise<void> {
-  const { stage, output } = parsed(process.argv.slice(2))
+  const { stage, output } = parseOptions(process.argv.slice(2))
   await readSettings(stage)
   const policies = deployerPolicies(await graphOf(stage), stage)
   if (output === undefined) return console.log(JSON.stringify(policies, undefined, 2))

@@ -34,16 +34,15 @@ async function release(options: Options, workFolder: string): Promise<void> {
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
   const artifact = await build(options, join(workFolder, 'built'))
   const { tag, digest } = artifact
-  const place = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`
-  print(`Signing the release and publishing it to ${place} …`)
+  const destination = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`
+  print(`Signing the release and publishing it to ${destination} …`)
   const isNew = repository
     ? await publish(repository, artifact, key)
     : await publishToFolder(output ?? '', artifact, key, join(workFolder, 'registry'))
-  print(`${place}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${seconds()}.`)
+  print(`${destination}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${seconds()}.`)
   print(nextStep(options, artifact))
 }
 
-/** The next step after publishing. */
 function nextStep({ output, version }: Options, { tag, digest }: Artifact): string {
   if (prerelease(version) !== null) return 'This is a prerelease: platforms do not offer or apply it.'
   if (output === undefined) {

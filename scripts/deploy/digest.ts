@@ -4,33 +4,37 @@ import { basename, dirname, join, relative } from 'node:path'
 import { root } from '../source.ts'
 import { type Settings } from './settings.ts'
 
-const markFile = 'deployment.json'
+const digestFile = 'deployment.json'
 
 /** Files besides code and settings that determine a deployed function. */
 const configuration = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'].map((name) => join(root, name))
 
 /**
  * Writes a digest of the whole deployment into every built function, so that SST uploads all of them when anything
- * changes. SST compares with its last upload and cannot see what an update changed since. The digest includes the
+ * changes. SST compares with its own last upload and does not see later platform updates. The digest includes the
  * stage, so that stages share no file.
  */
-export async function writeDeploymentDigest(folder: string, stage: string, set: Settings['values']): Promise<void> {
-  const digest = createHash('sha256').update(JSON.stringify([stage, set]))
+export async function writeDeploymentDigest(
+  folder: string,
+  stage: string,
+  settings: Settings['values'],
+): Promise<void> {
+  const digest = createHash('sha256').update(JSON.stringify([stage, settings]))
   const code = await filesIn(folder)
   for (const file of [...(await Promise.all(configuration.map(filesIn))).flat(), ...code]) {
     digest.update(relative(file.startsWith(folder) ? folder : root, file)).update(await readFile(file))
   }
-  const mark = JSON.stringify({ deployment: digest.digest('hex') })
+  const content = JSON.stringify({ deployment: digest.digest('hex') })
   const programs = code.filter((file) => basename(file) === 'index.mjs')
-  for (const file of programs) await writeFile(join(dirname(file), markFile), mark)
+  for (const file of programs) await writeFile(join(dirname(file), digestFile), content)
 }
 
 /** Files of a folder, recursively and sorted, without digest files; for a file, the file itself. */
-async function filesIn(place: string): Promise<string[]> {
-  if (!(await stat(place)).isDirectory()) return [place]
-  const entries = await readdir(place, { recursive: true, withFileTypes: true })
+async function filesIn(path: string): Promise<string[]> {
+  if (!(await stat(path)).isDirectory()) return [path]
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
   return entries
-    .filter((entry) => entry.isFile() && entry.name !== markFile)
+    .filter((entry) => entry.isFile() && entry.name !== digestFile)
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted((one, other) => (one < other ? -1 : 1))
 }

@@ -11,19 +11,19 @@ export interface Options {
 const usages = {
   deploy: `npm run deploy -- --stage NAME [--diff]
 
-  --stage NAME   the deployment that is meant: lower-case letters and digits, ${stageLengthMax} at most; "${protectedStage}" is protected
-  --diff         say what would change, and change nothing
-  --help         this
+  --stage NAME   name of the deployment: at most ${stageLengthMax} lower-case letters and digits; "${protectedStage}" is protected
+  --diff         show the changes without making them
+  --help         show this help
 
 npm run deploy:remove -- --stage NAME --confirm NAME removes a stage. Settings and credentials: docs/deployment.md.
-Exit codes: 0 done; 1 failed on the way, run it again; 2 something is missing or wrong, and nothing has been touched.`,
+Exit codes: 0 deployed; 1 failed, run the command again; 2 invalid settings or options, nothing was changed.`,
   remove: `npm run deploy:remove -- --stage NAME --confirm NAME
 
   --stage NAME   the deployment to remove, with all its data
-  --confirm NAME the same name once more
-  --help         this
+  --confirm NAME the same name again
+  --help         show this help
 
-Exit codes: 0 removed; 1 failed on the way, run it again; 2 something is missing or wrong, and nothing has been touched.`,
+Exit codes: 0 removed; 1 failed, run the command again; 2 invalid settings or options, nothing was changed.`,
 } as const
 
 /** Parses the command line; returns the help text where it is requested. Throws `CliError`. */
@@ -37,8 +37,8 @@ export function parseOptions(args: readonly string[]): Options | string {
   const error = stageNameError(stage)
   if (error !== undefined) throw new CliError('usage', `--stage: "${stage}" ${error}.`)
   if (command === 'deploy') return { action: diff ? 'diff' : 'deploy', stage }
-  refuseProtected(stage)
-  if (confirm !== stage) throw unconfirmed(stage, confirm)
+  rejectProtected(stage)
+  if (confirm !== stage) throw confirmationError(stage, confirm)
   return { action: 'remove', stage }
 }
 
@@ -66,13 +66,13 @@ function valuesOf(args: readonly string[], command: keyof typeof optionsOf): z.i
   }
 }
 
-function refuseProtected(stage: string): void {
+function rejectProtected(stage: string): void {
   if (stage !== protectedStage) return
   const advice = 'See docs/deployment.md#remove for how to remove it anyway.'
   throw new CliError('usage', `The stage ${stage} is protected and cannot be removed by this command. ${advice}`)
 }
 
-function unconfirmed(stage: string, confirm: string | undefined): CliError {
+function confirmationError(stage: string, confirm: string | undefined): CliError {
   const consequence = `This permanently removes the stage ${stage} with its data and signing keys.`
   const mismatch = confirm === undefined ? '' : `--confirm is "${confirm}", but --stage is "${stage}".\n`
   return new CliError(

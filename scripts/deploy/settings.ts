@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import { CliError, messageOf } from '@platform/cli/exit'
 import { root } from '../source.ts'
 
-/** Settings of a deployment, validated before it starts. */
-
 export interface Settings {
   values: Readonly<Record<string, string | undefined>>
   /** Settings in the environment that a deployment does not use. */
@@ -25,7 +23,7 @@ export function requireCertificateIn(region: string, { domainCertificate }: Sett
  */
 export async function readSettings(stage: string): Promise<Settings> {
   for (const name of [`.env.${stage}`, '.env']) if (existsSync(join(root, name))) process.loadEnvFile(join(root, name))
-  // An empty value stays set: otherwise SST would read another one from those files.
+  // Empty variables stay in the environment, so that SST does not read these files for them.
   const names = Object.keys(process.env).filter((name) => name.startsWith('PLAT_') && process.env[name] !== '')
   try {
     const [{ settingNames, settingsOf, keyFileNames }, { optionsOf, optionNames }] = await Promise.all([
@@ -34,7 +32,7 @@ export async function readSettings(stage: string): Promise<Settings> {
     ])
     const values = { ...settingsOf(process.env), ...optionsOf(process.env) }
     const known = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
-    return { values: values, ignored: names.filter((name) => !known.has(name)) }
+    return { values, ignored: names.filter((name) => !known.has(name)) }
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\nSee docs/deployment.md#settings.`, error)
   }

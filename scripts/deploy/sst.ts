@@ -6,8 +6,6 @@ import * as z from 'zod'
 import { root } from '../source.ts'
 import { type Options } from './options.ts'
 
-/** Runs the SST version that package.json pins, and reads its outputs. */
-
 const outputsFile = join(root, '.sst/outputs.json')
 
 /** Outputs of sst.config.ts. */
@@ -40,7 +38,7 @@ export async function runSst({ action, stage }: Options, region: string): Promis
       DO_NOT_TRACK: '1',
     },
   })
-  // An interrupt is meant for SST, which stops cleanly; a terminal sends it to SST as well.
+  // A terminal sends an interrupt to SST too, which stops cleanly.
   const forward = (): void => void child.kill('SIGTERM')
   process.on('SIGTERM', forward).on('SIGINT', ignoreSignal)
   try {

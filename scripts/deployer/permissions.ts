@@ -9,15 +9,15 @@ export interface Permission {
   condition?: (prefix: string) => Record<string, Record<string, string | readonly string[]>>
 }
 
-const of = (service: string, actions: string): readonly string[] =>
+const actionsOf = (service: string, actions: string): readonly string[] =>
   actions.split(' ').map((name) => `${service}:${name}`)
 
 const permission = (service: string, actions: string, resources: Permission['resources']): Permission => ({
-  actions: of(service, actions),
+  actions: actionsOf(service, actions),
   resources,
 })
 
-const anything = () => ['*']
+const allResources = () => ['*']
 const logGroups = (prefix: string) => [
   `logs:*:*:log-group:/aws/lambda/${prefix}-*`,
   `logs:*:*:log-group:/aws/vendedlogs/apis/${prefix}-*`,
@@ -27,40 +27,40 @@ const roles = (prefix: string) => [`iam::*:role/${prefix}-*`]
 const topics = (prefix: string) => [`sns:*:*:${prefix}-*`]
 const zones = () => ['route53:::hostedzone/*']
 
-const readBuckets = permission(
+const assetObjects = permission(
   's3',
   'GetObject GetObjectTagging PutObject PutObjectTagging DeleteObject ListBucket',
   () => ['s3:::sst-asset-*'],
 )
 const functionTags = permission('lambda', 'TagResource UntagResource ListTags', functions)
 const gateway: Permission = {
-  actions: of('apigateway', 'GET POST PUT PATCH DELETE'),
+  actions: actionsOf('apigateway', 'GET POST PUT PATCH DELETE'),
   // APIs have generated ids instead of names.
   resources: () => ['apigateway:*::/apis', 'apigateway:*::/apis/*', 'apigateway:*::/tags/*'],
 }
 const domains: Permission = {
-  actions: of('apigateway', 'GET POST PUT PATCH DELETE'),
+  actions: actionsOf('apigateway', 'GET POST PUT PATCH DELETE'),
   resources: () => ['apigateway:*::/domainnames', 'apigateway:*::/domainnames/*'],
 }
 const rolePolicies = permission('iam', 'PutRolePolicy GetRolePolicy DeleteRolePolicy ListRolePolicies', roles)
 const certificates = () => ['acm:*:*:certificate/*']
 
 /** Creating a function or schedule passes a role to it. */
-const passing = (service: 'lambda' | 'scheduler'): Permission => ({
+const passRole = (service: 'lambda' | 'scheduler'): Permission => ({
   actions: ['iam:PassRole'],
   resources: roles,
   condition: () => ({ StringEquals: { 'iam:PassedToService': `${service}.amazonaws.com` } }),
 })
 
-const mappings: Permission[] = [
+const eventSourceMappings: Permission[] = [
   // Event source mappings have generated ids; the function is a condition.
   {
-    actions: of('lambda', 'CreateEventSourceMapping'),
-    resources: anything,
+    actions: actionsOf('lambda', 'CreateEventSourceMapping'),
+    resources: allResources,
     condition: (prefix) => ({ ArnLike: { 'lambda:FunctionArn': `arn:*:lambda:*:*:function:${prefix}-fn-*` } }),
   },
   {
-    actions: of('lambda', 'GetEventSourceMapping UpdateEventSourceMapping DeleteEventSourceMapping'),
+    actions: actionsOf('lambda', 'GetEventSourceMapping UpdateEventSourceMapping DeleteEventSourceMapping'),
     resources: () => ['lambda:*:*:event-source-mapping:*'],
     condition: (prefix) => ({ ArnLike: { 'lambda:FunctionArn': `arn:*:lambda:*:*:function:${prefix}-fn-*` } }),
   },
@@ -70,7 +70,7 @@ const mappings: Permission[] = [
 /** Resource type → permissions; empty for types outside AWS. */
 export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   'aws:acm/certificate:Certificate': [
-    permission('acm', 'RequestCertificate', anything),
+    permission('acm', 'RequestCertificate', allResources),
     permission(
       'acm',
       'DescribeCertificate DeleteCertificate AddTagsToCertificate RemoveTagsFromCertificate ListTagsForCertificate',
@@ -97,7 +97,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     permission(
       'logs',
       'CreateLogDelivery GetLogDelivery UpdateLogDelivery DeleteLogDelivery ListLogDeliveries PutResourcePolicy DescribeResourcePolicies',
-      anything,
+      allResources,
     ),
   ],
   'aws:cloudwatch/dashboard:Dashboard': [
@@ -106,7 +106,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     ]),
   ],
   'aws:cloudwatch/logGroup:LogGroup': [
-    permission('logs', 'DescribeLogGroups', anything),
+    permission('logs', 'DescribeLogGroups', allResources),
     permission(
       'logs',
       'CreateLogGroup DeleteLogGroup PutRetentionPolicy DeleteRetentionPolicy TagResource UntagResource ListTagsForResource',
@@ -135,7 +135,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     ),
     rolePolicies,
     {
-      actions: of('iam', 'AttachRolePolicy DetachRolePolicy'),
+      actions: actionsOf('iam', 'AttachRolePolicy DetachRolePolicy'),
       resources: roles,
       condition: () => ({
         ArnLike: { 'iam:PolicyARN': 'arn:*:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole' },
@@ -144,7 +144,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   ],
   'aws:iam/rolePolicy:RolePolicy': [rolePolicies],
   'aws:lambda/alias:Alias': [permission('lambda', 'CreateAlias GetAlias UpdateAlias DeleteAlias', functions)],
-  'aws:lambda/eventSourceMapping:EventSourceMapping': mappings,
+  'aws:lambda/eventSourceMapping:EventSourceMapping': eventSourceMappings,
   'aws:lambda/function:Function': [
     permission(
       'lambda',
@@ -152,7 +152,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       functions,
     ),
     functionTags,
-    passing('lambda'),
+    passRole('lambda'),
   ],
   'aws:lambda/functionEventInvokeConfig:FunctionEventInvokeConfig': [
     permission(
@@ -170,12 +170,12 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     permission('route53', 'ChangeResourceRecordSets ListResourceRecordSets GetHostedZone', zones),
     permission('route53', 'GetChange', () => ['route53:::change/*']),
   ],
-  'aws:s3/bucketObjectv2:BucketObjectv2': [readBuckets],
+  'aws:s3/bucketObjectv2:BucketObjectv2': [assetObjects],
   'aws:scheduler/schedule:Schedule': [
     permission('scheduler', 'CreateSchedule GetSchedule UpdateSchedule DeleteSchedule', (prefix) => [
       `scheduler:*:*:schedule/default/${prefix}-*`,
     ]),
-    passing('scheduler'),
+    passRole('scheduler'),
   ],
   'aws:secretsmanager/secret:Secret': [
     permission(
@@ -203,7 +203,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     ),
   ],
   // SST looks up the hosted zone of a domain.
-  'pulumi-nodejs:dynamic:Resource': [permission('route53', 'ListHostedZones', anything)],
+  'pulumi-nodejs:dynamic:Resource': [permission('route53', 'ListHostedZones', allResources)],
   'pulumi:pulumi:Stack': [],
   'random:index/randomBytes:RandomBytes': [],
 }

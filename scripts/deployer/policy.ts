@@ -32,11 +32,11 @@ export function deployerPolicies(graph: Graph, stage: string): Policy[] {
     throw new CliError('usage', `scripts/deployer/permissions.ts has no permissions for: ${unknown.join(', ')}`)
   }
   const permissions = [...ownPermissions, ...types.toSorted().flatMap((type) => permissionsOf[type] ?? [])]
-  return packed(merged(permissions, prefixOf(graph, stage)))
+  return pack(merge(permissions, prefixOf(graph, stage)))
 }
 
 /** Merges statements with the same resources and conditions. */
-function merged(permissions: readonly Permission[], prefix: string): Statement[] {
+function merge(permissions: readonly Permission[], prefix: string): Statement[] {
   const statements = new Map<string, Statement>()
   for (const { actions, resources, condition } of permissions) {
     const Resource = resources(prefix).map(partitionOf)
@@ -50,7 +50,7 @@ function merged(permissions: readonly Permission[], prefix: string): Statement[]
 
 const policyOf = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement })
 
-function packed(statements: readonly Statement[]): Policy[] {
+function pack(statements: readonly Statement[]): Policy[] {
   const policies: Policy[] = []
   for (const statement of statements) {
     const last = policies.at(-1)

@@ -11,7 +11,6 @@ const git = async (...args: string[]): Promise<string | undefined> =>
     () => undefined,
   )
 
-/** The commit of the checkout. */
 export interface Commit {
   /** Short hash; absent without git. */
   name?: string

@@ -11,10 +11,10 @@ import { mkdir } from 'node:fs/promises'
 import type { Artifact } from './artifact.ts'
 import { contentConflict, publish, type Repository } from './publish.ts'
 
-const quiet = (): void => undefined
+const ignoreLog = (): void => undefined
 
 /** Repository name inside the temporary registry; it is not stored in the layout. */
-const name = 'platform/releases'
+const repositoryName = 'platform/releases'
 
 /**
  * Writes a release and its signature to a folder (OCI image layout), keeping what it contains. The signature has its
@@ -30,21 +30,22 @@ export async function publishToFolder(
   const present = (await readIndex(folder))?.find((entry) => tagOf(entry) === artifact.tag)
   if (present !== undefined && present.digest !== artifact.digest) throw contentConflict(`${folder}:${artifact.tag}`)
   const credentials = { username: writerName, password: crypto.randomUUID() }
-  const registry = await startRegistry({ folder: workFolder, port: 0, password: credentials.password, log: quiet })
+  const registry = await startRegistry({ folder: workFolder, port: 0, password: credentials.password, log: ignoreLog })
   try {
     const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => credentials })
     // An existing signature by another key is kept.
-    for (const tag of [signatureTag(artifact.digest), artifact.tag]) await load(folder, tag, { client, name })
-    const isNew = await publish({ client, name }, artifact, privateKeyPem, 'tag')
-    if (isNew) await saveLayout(client, name, artifact.tag, folder)
+    for (const tag of [signatureTag(artifact.digest), artifact.tag])
+      await copyTag(folder, tag, { client, name: repositoryName })
+    const isNew = await publish({ client, name: repositoryName }, artifact, privateKeyPem, 'tag')
+    if (isNew) await saveLayout(client, repositoryName, artifact.tag, folder)
     return isNew
   } finally {
     await registry.close(0)
   }
 }
 
-/** Copies a tag of a folder to a repository, if the folder has it. */
-async function load(folder: string, tag: string, repository: Repository): Promise<void> {
+/** Does nothing if the folder does not have the tag. */
+async function copyTag(folder: string, tag: string, repository: Repository): Promise<void> {
   const { client, name: target } = repository
   const entry = (await readIndex(folder))?.find((each) => tagOf(each) === tag)
   if (entry === undefined) return

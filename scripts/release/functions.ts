@@ -14,7 +14,7 @@ export const servedAssets: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Files of every function: `index.mjs`, its late chunks, and served assets in `dist`. `assetsDir` receives the assets;
+ * Files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. `assetsDir` receives the assets;
  * `version` and `changes` as in `bundleAll`. Throws `CliError`.
  */
 export async function functionFiles(

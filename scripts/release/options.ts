@@ -23,14 +23,14 @@ export interface Options {
 const usage = `npm run release -- --version X [options]
 
   --version X         version of the release (SemVer); a version is released once
-  --notes-url URL     what is new, for people
+  --notes-url URL     page of the release notes
   --min-from X        the oldest version that may be updated to this one
-  --source REPOSITORY registry/repository to push to, if not PLAT_RELEASE_SOURCE or the registry of the platform here
-  --key FILE          private key (PEM) to sign with, if not that of the platform here
-  --output FOLDER     write an OCI image layout instead, to be carried where no network leads
+  --source REPOSITORY registry/repository to push to; default: PLAT_RELEASE_SOURCE, or the registry of the local platform
+  --key FILE          private key (PEM) to sign with; default: the key of the local platform
+  --output FOLDER     write an OCI image layout to a folder instead, for transport without a network
 
 Environment: PLAT_DATA_DIR, PLAT_RELEASE_SOURCE, PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, and
-SOURCE_DATE_EPOCH, the time that the release says of itself, if not that of the commit.`
+SOURCE_DATE_EPOCH (creation time of the release; default: the time of the commit).`
 
 /** npm runs scripts in the project folder; paths are relative to the folder of the caller. */
 const path = z

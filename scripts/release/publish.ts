@@ -15,7 +15,7 @@ export interface Repository {
 const maxConcurrentUploads = 4
 
 /**
- * Publishes a release and its signature. The tag is written last, so that no unsigned release is found. Returns false
+ * Publishes a release and its signature. The tag is written last, so that an unsigned release is never visible. Returns false
  * where the same release exists. Throws `CliError` where the version exists with other content, and `RegistryError`.
  */
 export async function publish(
@@ -24,10 +24,10 @@ export async function publish(
   privateKeyPem: string,
   layout: SignatureLayout = 'referrer',
 ): Promise<boolean> {
-  const hasTag = await client.resolve(name, tag)
-  if (hasTag !== undefined && hasTag.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
+  const published = await client.resolve(name, tag)
+  if (published !== undefined && published.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
   const trusted = [{ name: 'own', pem: publicKey(privateKeyPem) }]
-  if (hasTag !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
+  if (published !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
   await forEachLimit(maxConcurrentUploads, blobs, async (blob) => void (await client.putBlob(name, blob)))
   await client.putManifest(name, digest, manifest, mediaTypes.manifest)
   await signImage(client, name, digest, privateKeyPem, { layout })
@@ -35,8 +35,8 @@ export async function publish(
   return true
 }
 
-export const contentConflict = (place: string): CliError =>
-  new CliError('refused', `${place} already exists with other content. Releases never change: use another version.`)
+export const contentConflict = (reference: string): CliError =>
+  new CliError('refused', `${reference} already exists with other content. Releases never change: use another version.`)
 
 const publicKey = (privateKeyPem: string): string =>
   createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }).toString()

@@ -2,7 +2,7 @@ import { type Zippable, zipSync } from 'fflate'
 
 export type Files = Readonly<Record<string, Uint8Array>>
 
-/** The earliest zip timestamp, in local time: archives are identical on every machine. */
+/** Zip stores local time. A constant makes archives identical on every machine. */
 const earliest = (): Date => new Date(1980, 0, 1)
 
 const unix = 3

@@ -1,7 +1,7 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey } from '../simulator/pulumi/aws.ts'
-import { type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
+import { type CommandResult, type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
 
 const unavailableReason = sandboxUnavailableReason()
 const invocation = 'aws:lambda/invocation:Invocation'
@@ -12,20 +12,23 @@ let sandbox: Sandbox
 const deploy = (stage: string, environment: Record<string, string> = {}, files: Record<string, string> = {}) =>
   sandbox.run('deploy', ['--stage', stage], { environment, files })
 
+function expectNothingDone(result: CommandResult, message: RegExp, expectedRequests: string[] = []): void {
+  const { exitCode, output, requests, operations } = result
+  expect(output).toMatch(message)
+  expect({ exitCode, requests, operations }).toEqual({ exitCode: 2, requests: expectedRequests, operations: [] })
+}
+
 type InvalidCommand = [title: string, args: string[], environment: Record<string, string>, message: RegExp]
 
 const expectRejected = async (...[, args, environment, message]: InvalidCommand) => {
-  const { exitCode, output, requests, operations } = await sandbox.run('deploy', args, { environment })
-  expect(output).toMatch(message)
-  expect(output).toContain('Nothing was deployed or changed.')
-  expect({ exitCode, requests, operations }).toEqual({ exitCode: 2, requests: [], operations: [] })
+  const result = await sandbox.run('deploy', args, { environment })
+  expectNothingDone(result, message)
+  expect(result.output).toContain('Nothing was deployed or changed.')
 }
 
 async function expectRemovalRejected(stage: string, message: RegExp): Promise<void> {
   const args = ['--stage', stage, '--confirm', 'production']
-  const { exitCode, output, requests, operations } = await sandbox.run('deploy:remove', args)
-  expect(output).toMatch(message)
-  expect({ exitCode, requests, operations }).toEqual({ exitCode: 2, requests: [], operations: [] })
+  expectNothingDone(await sandbox.run('deploy:remove', args), message)
 }
 
 const expectBootstrapLast = (output: string) => {
@@ -71,21 +74,15 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     test.each(invalidCommands)('%s', expectRejected)
 
     test('an invalid setting in a settings file', async () => {
-      const { exitCode, output, requests } = await deploy('dev', {}, { '.env': 'PLAT_LOG_LEVEL=none\n' })
-      expect(output).toMatch(/PLAT_LOG_LEVEL: /)
-      expect({ exitCode, requests }).toEqual({ exitCode: 2, requests: [] })
+      expectNothingDone(await deploy('dev', {}, { '.env': 'PLAT_LOG_LEVEL=none\n' }), /PLAT_LOG_LEVEL: /)
     })
 
     test('expired credentials, after one request for the identity', async () => {
       const environment = { AWS_ACCESS_KEY_ID: expiredAccessKey, AWS_SECRET_ACCESS_KEY: 'never-to-be-printed' }
-      const { exitCode, output, requests, operations } = await deploy('dev', environment)
-      expect(output).toMatch(/AWS rejects the credentials \(ExpiredToken: .*\nThey have expired\. Sign in again/)
-      expect(output).not.toContain('never-to-be-printed')
-      expect({ exitCode, requests, operations }).toEqual({
-        exitCode: 2,
-        requests: ['Action=GetCallerIdentity'],
-        operations: [],
-      })
+      const result = await deploy('dev', environment)
+      const message = /AWS rejects the credentials \(ExpiredToken: .*\nThey have expired\. Sign in again/
+      expectNothingDone(result, message, ['Action=GetCallerIdentity'])
+      expect(result.output).not.toContain('never-to-be-printed')
     })
 
     test('a certificate of another region', async () => {
@@ -107,7 +104,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     expect(output).toContain(
       'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
     )
-    expect(output).toMatch(/The deployment of the stage dev has failed.*\n?.*Run the same command again/)
+    expect(output).toMatch(/The deployment of the stage dev has failed.*then run the same command again/)
     expect(exitCode).toBe(1)
     expect(operations).toMatchObject([{ command: 'up', stage: 'dev', isSuccessful: false }])
     expect(operations[0]!.changes).toMatchObject(creations)
@@ -144,7 +141,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     expect(exitCode).toBe(0)
   })
 
-  test('a changed setting updates every function and operations bootstrap again; a failed bootstrap is repeated', async () => {
+  test('a changed setting updates every function and runs bootstrap again, and a failed bootstrap is repeated', async () => {
     const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
     const failed = await deploy('dev', failing, files)
     expect(failed.output).toContain('PLAT_PORT is not a setting of the deployment and has no effect.')

@@ -42,7 +42,7 @@ export class HostileIssuer {
   countRequests = (path: string): number => this.server.requests.filter(({ url }) => url.pathname === path).length
 
   claims = (clientId: string, nonce: string, iat: number): Record<string, unknown> => {
-    return { iss: this.url, aud: clientId, sub: 'somebody', nonce, iat, exp: iat + 300, preferred_username: 'somebody' }
+    return { iss: this.url, aud: clientId, sub: 'visitor', nonce, iat, exp: iat + 300, preferred_username: 'visitor' }
   }
 
   respond: Respond = async (request, outgoing) => {
