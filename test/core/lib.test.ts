@@ -4,7 +4,6 @@ import { ipNetworkOf } from '@platform/core/lib/ip-network'
 import { traceIdOf } from '@platform/core/lib/trace'
 import { describe, expect, test } from 'vitest'
 
-/** Work whose runs the test resolves or rejects by name. */
 function controlledWork() {
   const runs = new Map<string, PromiseWithResolvers<void>>()
   const work = (name: string) => {

@@ -21,7 +21,8 @@ import {
   type SignedInUser,
   userRequest,
 } from '../../support/fixtures.ts'
-import { beforeCommand, countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { failCommands, runBefore } from '../support/interleaving.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
 let platform: SignedInUser
@@ -83,12 +84,10 @@ describe('creating an API token', () => {
 
   test('fails or is undone when all tokens or sessions end concurrently', async () => {
     const user = await newUser()
-    const areRevoked = beforeCommand(/^TransactWrite/, () => UserAdmin.revokeTokens(tenant.caller, user.id))
+    runBefore(/^TransactWrite/, () => UserAdmin.revokeTokens(tenant.caller, user.id))
     await newToken(user)
-    expect(areRevoked()).toBe(true)
-    const areEnded = beforeCommand(/^TransactWrite/, () => UserAdmin.endUserSessions(tenant.caller, user.id))
+    runBefore(/^TransactWrite/, () => UserAdmin.endUserSessions(tenant.caller, user.id))
     await expectError(newToken(user), 'unauthenticated')
-    expect(areEnded()).toBe(true)
   })
 })
 
@@ -123,18 +122,11 @@ describe('the permissions of an API token', () => {
 })
 
 describe('revocation', () => {
-  test('by the user takes effect at once and is audited; only the user may revoke', async () => {
+  test('by the user takes effect at once and is audited', async () => {
     const user = await newUser()
     const { caller } = user
     const [first, second] = [await newToken(user), await ApiToken.create(caller, { name: 'weekly' })]
     expect((await ApiToken.list(caller)).items.map(({ id }) => id)).toEqual([second.id, first.id])
-    await verifyApiToken(first.token)
-    for (const stranger of [tenant, platform]) {
-      await expectError(ApiToken.remove(stranger.caller, first.id), 'token_not_found')
-    }
-    for (const id of ['', 'tok', first.id.replace('tok_', 'user_')]) {
-      await expectError(ApiToken.remove(caller, id), 'token_not_found')
-    }
     await verifyApiToken(first.token)
     await ApiToken.remove(caller, first.id)
     await expectRejected(first.token)
@@ -204,20 +196,15 @@ describe('verification', () => {
   test('does not restore a token that is revoked while its use is recorded', async () => {
     const user = await newUser()
     const { id, token } = await newToken(user)
-    const isRevoked = beforeCommand(/^Update/, () => ApiToken.remove(user.caller, id))
+    runBefore(/^Update/, () => ApiToken.remove(user.caller, id))
     await verifyApiToken(token)
-    expect(isRevoked()).toBe(true)
     expect(await get(keys.apiToken(id))).toBeUndefined()
     await expectRejected(token)
   })
 
   test('succeeds if the use cannot be recorded', async () => {
     const { token } = await newToken(await newUser())
-    using _ = onStoreCall({
-      before: async ({ command }) => {
-        if (command.startsWith('Update')) throw new RangeError('out of order')
-      },
-    })
+    using _ = failCommands(/^Update/)
     expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
   })
 

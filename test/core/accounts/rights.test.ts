@@ -1,7 +1,7 @@
 import { permissionsOf, type Role, roleNames } from '@platform/contract/permission'
 import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import * as ApiToken from '@platform/core/accounts/api-token'
-import { reauthorize, requireCurrentRights } from '@platform/core/accounts/current-rights'
+import { reauthorize } from '@platform/core/accounts/current-rights'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
 import { hashPassword } from '@platform/core/accounts/password'
@@ -70,14 +70,6 @@ describe('administrators cannot exceed their own rights', () => {
       async ({ caller }) => {
         const { id } = await UserAdmin.create(caller, userRequest(['Viewer']))
         return UserAdmin.update(caller, id, { roles: ['PlatformAdmin'] })
-      },
-    ],
-    [
-      'create a user in another organisation',
-      'organisation_not_found',
-      async ({ caller }) => {
-        const { id } = await Organisation.create(platform.caller, { name: newId('org') })
-        return UserAdmin.create(caller, { ...userRequest(['OrgAdmin']), organisationId: id })
       },
     ],
   ]
@@ -224,15 +216,15 @@ describe('reauthorize', () => {
     expect(await countStoreCalls(() => reauthorize(caller, [], itemKeys))).toBe(1)
   })
 
-  test('returns rights that both the current roles and the token include', async () => {
+  test('returns the rights of both the current roles and the token, and names the first missing permission', async () => {
     const caller = await newCaller()
     const narrow = { ...caller, permissions: new Set(['jobs:read', 'platform:admin'] as const) }
     const [{ rights }] = await reauthorize(narrow, [])
     expect([...rights]).toEqual(['jobs:read'])
     await update(keys.user(caller.organisationId, caller.userId), { set: { roles: ['Auditor'] } })
-    await expect(reauthorize(caller, ['jobs:read', 'users:admin'])).rejects.toMatchObject({
+    await expect(reauthorize(caller, ['jobs:read', 'jobs:write', 'users:admin'])).rejects.toMatchObject({
       code: 'forbidden',
-      extra: { requiredPermission: 'users:admin' },
+      extra: { requiredPermission: 'jobs:write' },
     })
   })
 
@@ -247,14 +239,5 @@ describe('reauthorize', () => {
     await expectError(reauthorize({ ...second, tokenId: newId('tok') }, []), 'unauthenticated')
     await update(keys.user(third.organisationId, third.userId), { set: { authProvider: newId('idp') } })
     await expectError(reauthorize(third, []), 'unauthenticated')
-  })
-
-  test('names the first missing permission', async () => {
-    const [{ user }] = await reauthorize(await newCaller(), [])
-    const current = { user, rights: new Set(['jobs:read'] as const) }
-    expect(requireCurrentRights(current, ['jobs:read'])).toBeUndefined()
-    expect(() => requireCurrentRights(current, ['jobs:read', 'jobs:write', 'users:admin'])).toThrow(
-      expect.objectContaining({ code: 'forbidden', extra: { requiredPermission: 'jobs:write' } }),
-    )
   })
 })

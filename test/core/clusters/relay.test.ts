@@ -31,7 +31,8 @@ import {
   wrongRelayClaims,
   wrongSignatures,
 } from '../../support/forged-tokens.ts'
-import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { failCommands } from '../support/interleaving.ts'
 import { auditEntries, drainOutbox, pendingRecords } from '../support/outbox.ts'
 
 const path = '/api/v1/relay/heartbeat'
@@ -127,11 +128,7 @@ test('does not report a store failure as an invalid token', async () => {
   const { token } = await enrolledRelay()
   const valid = await token()
   {
-    using _ = onStoreCall({
-      before: async () => {
-        throw new RangeError('failed')
-      },
-    })
+    using _ = failCommands()
     await expect(authenticateRelay(valid, path, body)).rejects.not.toMatchObject({ code: 'unauthenticated' })
   }
   expect(await errorOf(valid)).toBe('no error')
@@ -169,11 +166,9 @@ interface Beat {
   issued: number
 }
 
-/** Adds a heartbeat token; undefined if it is rejected. */
 const consume = (stored: string, { tokenId, issued }: Beat, atSeconds = issued) =>
   consumeHeartbeatNonce(stored, requestOf(tokenId, issued), atSeconds * 1000)
 
-/** The stored tokens after heartbeats that each arrive when they are issued. */
 const storedAfter = (beats: readonly Beat[]): string =>
   beats.reduce((stored, beat) => consume(stored, beat) ?? 'replay', '')
 
@@ -220,7 +215,6 @@ async function registration() {
   return { caller, ...(await Cluster.register(caller, { name: 'cluster', type: 'Hypervisor' })) }
 }
 
-/** The numbers of Pending and Healthy clusters in lists. */
 const statusCounts = (caller: Caller) =>
   Promise.all(
     (['Pending', 'Healthy'] as const).map(
@@ -244,11 +238,7 @@ test('enrollment makes the cluster Healthy, and commits events and an audit entr
   expect(address).toBe(origin.address)
   expect(events).toMatchObject([
     { name: 'cluster.enrolled', subject: id, data: { clusterId: id, name, relayId, nodeCount: 2 } },
-    {
-      name: 'cluster.status_changed',
-      subject: id,
-      data: { clusterId: id, previousStatus: 'Pending', status: 'Healthy' },
-    },
+    { name: 'cluster.status_changed', data: { clusterId: id, previousStatus: 'Pending', status: 'Healthy' } },
   ])
   expect(await get(keys.relay(relayId))).toMatchObject({
     relayId,
@@ -287,11 +277,8 @@ test('rejects duplicate node names without using the token', async () => {
   expect(await enroll(enrollRequest(enrollmentToken))).toMatchObject({ nodes: [{ name: 'node-1' }] })
 })
 
-test('issues an enrollment token only for a cluster of the organisation and revokes the unused one', async () => {
+test('issues an enrollment token to cluster administrators and revokes the unused one', async () => {
   const { caller, id, enrollmentToken } = await registration()
-  for (const unknownId of ['', 'clus', newId('clus'), newId('site')]) {
-    expect([unknownId, await errorCodeOf(issue(caller, unknownId))]).toEqual([unknownId, 'cluster_not_found'])
-  }
   await expectError(issue(await newCaller(caller.organisationId, 'Viewer'), id), 'forbidden')
   const issued = await issue(caller, id)
   expect(issued.relayCommand).toContain(`PLAT_ENROLLMENT_TOKEN=${issued.enrollmentToken} `)

@@ -28,7 +28,8 @@ import { goodbye } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, enrolledCluster, newCaller } from '../../support/fixtures.ts'
-import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 import { dispatchedJob, runJob } from '../support/jobs.ts'
 import {
   catalogRelease,
@@ -114,7 +115,6 @@ test('counts modules like their list and the catalog', async () => {
   expect((await listModules()).items.filter(({ health }) => health === 'Unhealthy')).toHaveLength(
     modules?.unhealthy ?? 0,
   )
-  // A scan without versions.
   await transact([replace(keys.catalogScan(), { scannedAtMs: now(), problems: [] })])
   expect((await freshSummary(caller)).modules?.updatesAvailable).toBe(0)
   await putCatalog({})
@@ -218,16 +218,6 @@ test.each<[Permission | undefined, string[]]>([
   expect(Object.keys(summary).toSorted()).toEqual(['health', 'navigationTag', 'unreadCount', ...fields].toSorted())
 })
 
-test('takes three calls, two within half a second of another summary, and four after a notification', async () => {
-  const { organisationId, operator } = await organisationWithUsers()
-  await freshSummary(operator)
-  expect(await countStoreCalls(() => freshSummary(operator))).toBe(3)
-  expect(await countStoreCalls(() => portalSummary(operator))).toBe(2)
-  expect(await countStoreCalls(() => portalSummary({ ...operator, permissions: new Set() }))).toBe(1)
-  await commitAndDrain(organisationId, jobFailedEffect(operator.userId))
-  expect(await countStoreCalls(() => freshSummary(operator))).toBe(4)
-})
-
 const navSlot = (id: string, more: object = {}) => ({
   slotId: 'nav.primary' as const,
   id,
@@ -291,7 +281,6 @@ const hourMs = 3_600_000
 const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
 
-/** Advances the clock to the middle of a later bucket. */
 const advanceBuckets = (count = 1): void => advanceClock(bucketAt(now()) + count * bucketMs + bucketMs / 2 - now())
 
 const points = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
@@ -302,7 +291,6 @@ const register = (caller: Caller, name: string) => Cluster.register(caller, { na
 const project = async (organisationId: string) =>
   historyProjection.beforeCommit?.(organisationId, await pendingRecords(organisationId))
 
-/** A caller with an enrolled cluster, without pending records, at the start of a bucket. */
 async function callerWithEmptyOutbox() {
   const { caller, enrolled } = await callerWithCluster()
   await drainOutbox(caller.organisationId)
@@ -370,12 +358,11 @@ test('a late snapshot of older counts does not replace a newer one', async () =>
   advanceBuckets()
   await register(caller, 'one')
   // Another worker projects between the read and the write of this one.
-  const isOvertaken = beforeCommand(/^Update/, async () => {
+  runBefore(/^Update/, async () => {
     await register(caller, 'two')
     await project(organisationId)
   })
   await project(organisationId)
-  expect(isOvertaken()).toBe(true)
   const snapshot = await get(keys.clusterHistory(organisationId, bucketAt(now())))
   expect(snapshot).toMatchObject({ Pending: 2 })
 })

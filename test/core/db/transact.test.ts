@@ -64,13 +64,7 @@ describe('the offset index', () => {
   const startMs = 1_800_000_000_000
   const descending = (times: number[]) => times.toSorted((a, b) => b - a)
 
-  /** Reads a page as the offset list does. */
-  const readPage = (
-    times: number[],
-    index: ReturnType<typeof emptyOffsets>,
-    offset: number,
-    size: number,
-  ): number[] => {
+  const readPage = (times: number[], index: ReturnType<typeof emptyOffsets>, offset: number, size: number) => {
     const position = seekOffset(index, offset)
     if (position === undefined) return []
     const { beforeMs = Number.POSITIVE_INFINITY, skip } = position

@@ -23,7 +23,8 @@ import {
   setUpPlatform,
   type SignedInUser,
 } from '../../support/fixtures.ts'
-import { beforeCommand, countStoreCalls, crashAtCall } from '../../support/store-calls.ts'
+import { countStoreCalls, crashAtCall } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 import {
   cloud,
   onSecretCall,
@@ -263,7 +264,6 @@ test('rejects a caller whose permission was revoked after the token was issued',
   await expectError(configure(revoked, oidc), 'forbidden')
 })
 
-/** An administrator and a configured provider. */
 async function configured() {
   const caller = await admin()
   return { caller, ...(await configure(caller, oidc)) }
@@ -292,9 +292,9 @@ test.each(['before', 'after'] as const)(
   'adds a provider completely or not at all if a crash comes %s any call',
   async (when) => {
     let crashes = 0
-    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+    for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
       const caller = await admin()
-      isCrashed = await crashAtCall(n, when, () => configure(caller, oidc), onSecretCall)
+      isCrashed = await crashAtCall(nth, when, () => configure(caller, oidc), onSecretCall)
       const [stored] = (await Providers.list(caller)).items
       const { id } = stored ?? (await configure(caller, oidc))
       expect(await secretInUse(id)).toBe('first secret')
@@ -308,9 +308,9 @@ test.each(['before', 'after'] as const)(
 
 test.each(['before', 'after'] as const)('keeps a usable secret if a change crashes %s any call', async (when) => {
   const secrets = new Set<string | undefined>()
-  for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+  for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
     const { caller, id } = await configured()
-    isCrashed = await crashAtCall(n, when, () => configure(caller, changed), onSecretCall)
+    isCrashed = await crashAtCall(nth, when, () => configure(caller, changed), onSecretCall)
     const secret = await secretInUse(id)
     secrets.add(secret)
     await expectNoOrphans(id)
@@ -323,9 +323,9 @@ test.each(['before', 'after'] as const)(
   'removes a provider with its secret if a crash comes %s any call',
   async (when) => {
     const outcomes = new Set<boolean>()
-    for (let [n, isCrashed] = [1, true]; isCrashed; n++) {
+    for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
       const { caller, id } = await configured()
-      isCrashed = await crashAtCall(n, when, () => Providers.remove(caller, id), onSecretCall)
+      isCrashed = await crashAtCall(nth, when, () => Providers.remove(caller, id), onSecretCall)
       const isStored = (await findProvider(id)) !== undefined
       expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
       outcomes.add(isStored)
@@ -351,9 +351,8 @@ test('rejects a change whose new secret was swept', async () => {
     advanceClock(11 * 60_000)
     await sweep()
   }
-  const isSwept = beforeCommand(/TransactWrite/, sweepLater, 2)
+  runBefore(/TransactWrite/, sweepLater, 2)
   await expectError(configure(caller, changed), 'conflict')
-  expect(isSwept()).toBe(true)
   expect(await secretInUse(id)).toBe('first secret')
   await expectNoOrphans(id)
 })

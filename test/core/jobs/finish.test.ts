@@ -14,17 +14,19 @@ import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, errorCodeOf, expectError } from '../../support/fixtures.ts'
-import { beforeCommand, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
+import { maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 import {
   completionReport,
   dispatchedJob,
   inboxItems,
   jobCounters,
+  outputChunk,
   runningJob,
   scriptJob,
   waitingJob,
 } from '../support/jobs.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -37,8 +39,7 @@ test('a cancelled job leaves the inbox and the due index', async () => {
   expect(await inboxItems(enrolled.cluster.id)).toEqual([jobId])
   await Job.cancel(caller, jobId)
   expect(await inboxItems(enrolled.cluster.id)).toEqual([])
-  const item = await get(key)
-  expect([item?.['duepk'], item?.['duesk']]).toEqual([undefined, undefined])
+  expect(await get(key)).not.toHaveProperty('duepk')
   expect(await auditActions(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
 })
 
@@ -75,9 +76,8 @@ test('requests cancellation of a running job once', async () => {
 
 test('requests cancellation of a job that is claimed concurrently', async () => {
   const { caller, enrolled, jobId } = await waitingJob()
-  const isClaimed = beforeCommand(/^TransactWrite/, () => claim(enrolled.request(), jobId, undefined))
+  runBefore(/^TransactWrite/, () => claim(enrolled.request(), jobId, undefined))
   expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running', cancelRequestedAt: expect.any(String) })
-  expect(isClaimed()).toBe(true)
   const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
   expect(response.cancel).toEqual([jobId])
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
@@ -87,9 +87,8 @@ test('removes a job from the inbox that is dispatched during its cancellation', 
   const { caller, enrolled } = await callerWithCluster()
   const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id))
   const { organisationId } = caller
-  const isDispatched = beforeCommand(/^TransactWrite/, () => dispatch({ organisationId, jobId }))
+  runBefore(/^TransactWrite/, () => dispatch({ organisationId, jobId }))
   expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Cancelled' })
-  expect(isDispatched()).toBe(true)
   expect(await inboxItems(enrolled.cluster.id)).toEqual([])
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
 })
@@ -97,9 +96,8 @@ test('removes a job from the inbox that is dispatched during its cancellation', 
 test('rejects cancelling a job that ends concurrently', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const report = completionReport(enrolled, leaseId)
-  const isEnded = beforeCommand(/^TransactWrite/, () => complete(enrolled.request(), jobId, report))
+  runBefore(/^TransactWrite/, () => complete(enrolled.request(), jobId, report))
   await expectError(Job.cancel(caller, jobId), 'job_already_finished')
-  expect(isEnded()).toBe(true)
   const job = await Job.read(caller, jobId)
   expect(job).toMatchObject({ status: 'Completed' })
   expect(job).not.toHaveProperty('cancelRequestedAt')
@@ -147,14 +145,6 @@ test('cancels a job of a batch that is not expanded yet', async () => {
   expect(await Job.read(caller, second)).toMatchObject({ status: 'Queued' })
 })
 
-const outputChunk = (leaseId: string, seq: number, data: string) => ({
-  leaseId,
-  seq,
-  nodeId: 'node',
-  stream: 'stdout' as const,
-  data,
-})
-
 test.each([
   ['exited', 3, 'Failed', 'exit_nonzero'],
   ['timed_out', null, 'Failed', 'execution_timeout'],
@@ -169,11 +159,10 @@ test.each([
   expect(await Job.read(caller, jobId)).toMatchObject({ status, statusReason, result: { exitCode } })
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
   await expectError(Job.cancel(caller, jobId), 'job_already_finished')
-  const item = await get(key)
-  expect([item?.['duepk'], item?.['duesk']]).toEqual([undefined, undefined])
-  const records = await pendingRecords(caller.organisationId)
-  const events = records.flatMap((record) => record.events).filter(({ name }) => name === 'job.failed')
-  expect(events).toMatchObject([{ subject: jobId, data: { jobId, previousStatus: 'Running', statusReason, exitCode } }])
+  expect(await get(key)).not.toHaveProperty('duepk')
+  expect(await pendingEvents(caller, 'job.failed')).toMatchObject([
+    { subject: jobId, data: { jobId, previousStatus: 'Running', statusReason, exitCode } },
+  ])
 })
 
 test('the exit code of a job is the first non-zero one of its nodes', async () => {
@@ -196,9 +185,8 @@ test('rejects completions with another lease or of another relay', async () => {
 
 test('rejects a completion whose lease changes concurrently', async () => {
   const { caller, enrolled, jobId, leaseId, key } = await runningJob()
-  const isChanged = beforeCommand(/^TransactWrite/, () => update(key, { set: { leaseId: newId('lease') } }))
+  runBefore(/^TransactWrite/, () => update(key, { set: { leaseId: newId('lease') } }))
   await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'lease_not_held')
-  expect(isChanged()).toBe(true)
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
@@ -212,12 +200,9 @@ test('rejects a replayed request', async () => {
 
 test('the result includes output that arrives during completion', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
-  const isAppended = beforeCommand(/^TransactWrite/, () =>
-    append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'late')),
-  )
+  runBefore(/^TransactWrite/, () => append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'late')))
   const response = await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   expect(response).toEqual({ jobId, status: 'Completed' })
-  expect(isAppended()).toBe(true)
   expect((await Job.read(caller, jobId)).result?.output).toBe('late')
 })
 
@@ -269,9 +254,8 @@ test('stores one of two concurrent late results', async () => {
   const report = completionReport(enrolled, leaseId)
   await complete(enrolled.request(), jobId, report)
   const late = (exitCode: number) => errorCodeOf(complete(enrolled.request(), jobId, { ...report, exitCode }))
-  const isFirst = beforeCommand(/^TransactWrite/, () => late(7))
+  runBefore(/^TransactWrite/, () => late(7))
   expect(await late(8)).toBe('job_already_finished')
-  expect(isFirst()).toBe(true)
   expect((await Job.read(caller, jobId)).lateResult).toMatchObject({ exitCode: 7 })
 })
 

@@ -1,16 +1,18 @@
-import { type JobStatus, jobStatuses } from '@platform/contract/job'
+import { type JobStatus, jobStatuses, type jobTypes } from '@platform/contract/job'
 import type { Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { batchPut, update } from '@platform/core/db/table'
+import { batchPut, get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { claim } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { chunk } from '@platform/core/lib/async'
+import { operationTypes } from '@platform/core/operations/record'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, enrolledCluster, newCaller } from '../../support/fixtures.ts'
 import { jobsForClusters, runProjections, storeClusters, submitAndExpand } from '../support/batches.ts'
 import { dispatchedJob, type EnrolledCluster, runJob, scriptJob } from '../support/jobs.ts'
+import { claimed, finishOperation, pendingOperation } from '../support/operations.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -19,17 +21,28 @@ const firstPage = { page: 1, pageSize: 100 }
 
 interface ExpectedJob {
   id: string
-  clusterId: string
+  type: (typeof jobTypes)[number]
+  clusterId: string | undefined
   batchId: string | undefined
   status: JobStatus
 }
 
-/** Creates single jobs and jobs of batches in every status, newest first. */
+async function createOperation(caller: Caller, index: number): Promise<ExpectedJob> {
+  const type = operationTypes[index % 2]!
+  const status = (['Queued', 'Running', 'Completed', 'Failed'] as const)[index % 4]!
+  const operation = await pendingOperation(caller, type)
+  const worker = status === 'Queued' ? undefined : await claimed(operation)
+  if (worker && (status === 'Completed' || status === 'Failed')) await finishOperation(worker, { status, outcome: '' })
+  return { id: operation.id, type, clusterId: undefined, batchId: undefined, status }
+}
+
 async function createJobs(caller: Caller, clusters: readonly EnrolledCluster[]) {
   const clusterIds = clusters.map(({ cluster }) => cluster.id)
   const created: { id: string; batchId: string | undefined; enrolled: EnrolledCluster }[] = []
   const batchIds: string[] = []
+  const jobs: ExpectedJob[] = []
   for (let round = 0; round < 6; round++) {
+    jobs.push(await createOperation(caller, round))
     const enrolled = clusters[round % clusters.length]!
     created.push({ id: await dispatchedJob(caller, enrolled), batchId: undefined, enrolled })
     if (round % 2 === 1) continue
@@ -37,11 +50,10 @@ async function createJobs(caller: Caller, clusters: readonly EnrolledCluster[]) 
     batchIds.push(batchId)
     created.push(...jobIds.map((id, index) => ({ id, batchId, enrolled: clusters[index % clusters.length]! })))
   }
-  const jobs: ExpectedJob[] = []
   for (const [index, { id, batchId, enrolled }] of created.entries()) {
     const status = jobStatuses[index % jobStatuses.length]!
     await bringToStatus(caller, enrolled, id, status)
-    jobs.push({ id, batchId, clusterId: enrolled.cluster.id, status })
+    jobs.push({ id, type: 'InvokeScript', clusterId: enrolled.cluster.id, batchId, status })
   }
   await runProjections(caller)
   return { jobs: jobs.toSorted((a, b) => (a.id < b.id ? 1 : -1)), batchIds }
@@ -63,7 +75,7 @@ describe('filters', async () => {
   const [foreignClusterId = ''] = await storeClusters(otherTenant, 1)
   const foreignBatch = await submitAndExpand(otherTenant, { jobs: jobsForClusters([foreignClusterId]) })
 
-  const types = [undefined, 'InvokeScript', 'ModuleInstall'] as const
+  const types = [undefined, 'InvokeScript', ...operationTypes.slice(0, 2)] as const
   const filters: JobFilter[] = [undefined, ...clusters.map(({ cluster }) => cluster.id), foreignClusterId].flatMap(
     (clusterId) =>
       [undefined, ...jobStatuses].flatMap((status) =>
@@ -73,13 +85,13 @@ describe('filters', async () => {
       ),
   )
 
-  const expectedIds = ({ clusterId, status, batchId, type }: JobFilter): string[] =>
+  const filteredFields = ['clusterId', 'status', 'batchId', 'type'] as const
+  const expectedIds = (filter: JobFilter): string[] =>
     jobs
-      .filter((job) => (clusterId ?? job.clusterId) === job.clusterId && (status ?? job.status) === job.status)
-      .filter((job) => (batchId === undefined || batchId === job.batchId) && type !== 'ModuleInstall')
+      .filter((job) => filteredFields.every((field) => (filter[field] ?? job[field]) === job[field]))
       .map(({ id }) => id)
 
-  test('lists and counts the matching jobs for every combination of filters, newest first', async () => {
+  test('lists and counts the matching scripts and operations for every combination of filters, newest first', async () => {
     for (const filter of filters) {
       const { items, totalCount } = await list(caller, { ...filter, ...firstPage })
       const ids = expectedIds(filter)
@@ -88,7 +100,7 @@ describe('filters', async () => {
   })
 
   test('pages contain each job once, and the page after the last is empty', async () => {
-    for (const filter of filters.filter(({ type, batchId }) => type === undefined && batchId === undefined)) {
+    for (const filter of filters.filter(({ batchId }) => batchId === undefined)) {
       const ids = expectedIds(filter)
       const listedIds: string[] = []
       for (let page = 1; page <= Math.ceil(ids.length / 4) + 1; page++) {
@@ -100,9 +112,32 @@ describe('filters', async () => {
     }
   })
 
-  test('summaries match the jobs', async () => {
+  test('summaries match the jobs; operations have no cluster', async () => {
     const { items } = await list(caller, firstPage)
-    for (const summary of items) expect(await Job.read(caller, summary.id)).toMatchObject(summary)
+    for (const summary of items) {
+      expect(await Job.read(caller, summary.id)).toMatchObject(summary)
+      expect('clusterId' in summary).toBe(summary.type === 'InvokeScript')
+    }
+  })
+
+  test('totals count operations both as jobs and separately', async () => {
+    const count = (matches: (job: ExpectedJob) => boolean) => jobs.filter(matches).length
+    expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({
+      total: jobs.length,
+      'operations total': 6,
+      Running: count(({ status }) => status === 'Running'),
+      'operations Completed': count(({ type, status }) => type !== 'InvokeScript' && status === 'Completed'),
+    })
+  })
+
+  test.each([
+    [{}, 3],
+    [{ type: 'ModuleInstall' as const }, 2],
+    [{ type: 'ModuleInstall' as const, status: 'Completed' as const }, 2],
+    [{ type: 'InvokeScript' as const }, 7],
+  ])('lists a page of %j with at most %i calls', async (filter, limit) => {
+    const { usage } = await measureUsage(() => list(caller, { ...filter, page: 1, pageSize: 20 }))
+    expect(usage.calls.length).toBeLessThanOrEqual(limit)
   })
 })
 
@@ -110,7 +145,7 @@ test('counts match the pages while the totals lag', async () => {
   const { caller, enrolled } = await callerWithCluster()
   const clusterId = enrolled.cluster.id
   for (let count = 0; count < 5; count++) await Job.submit(caller, scriptJob(clusterId))
-  for (const filter of [{}, { status: 'Queued' as const }, { clusterId }]) {
+  for (const filter of [{}, { status: 'Queued' as const }, { clusterId }, { type: 'InvokeScript' as const }]) {
     const pages = await Promise.all([1, 2, 3].map((page) => list(caller, { ...filter, page, pageSize: 3 })))
     expect(pages.map(({ items }) => items.length)).toEqual([3, 2, 0])
     expect(pages.slice(1).map(({ totalCount }) => totalCount)).toEqual([5, 5])
@@ -121,6 +156,8 @@ test('counts match the pages while the totals lag', async () => {
   await update(keys.jobTotals(caller.organisationId), { add: { total: 4, Queued: 4 } })
   expect((await list(caller, firstPage)).totalCount).toBe(5)
   expect((await list(caller, { status: 'Queued', page: 2, pageSize: 3 })).totalCount).toBe(5)
+  await pendingOperation(caller)
+  expect((await list(caller, { type: 'InvokeScript', page: 2, pageSize: 3 })).totalCount).toBe(5)
 })
 
 test('reads deep pages of a long list from the nearer end', async () => {
@@ -129,14 +166,8 @@ test('reads deep pages of a long list from the nearer end', async () => {
   const [clusterId = ''] = await storeClusters(caller, 1)
   const count = 3000
   const ids = Array.from({ length: count }, (_, index) => newId('job', 1_700_000_000_000 + index))
-  const job = {
-    organisationId,
-    clusterId,
-    type: 'InvokeScript',
-    status: 'Completed',
-    timeoutSeconds: 1,
-    createdBy: 'u',
-  }
+  const [type, status] = ['InvokeScript', 'Completed'] as const
+  const job = { organisationId, clusterId, type, status, timeoutSeconds: 1, createdBy: 'u' }
   const attributes = { ...job, createdAtMs: 1, expiresAtMs: 1, ...keys.jobIndexKeys(job) }
   const items = ids.map((id) => ({ ...keys.job(organisationId, id), id, ...attributes }))
   // Limits the number of concurrent connections.

@@ -48,6 +48,7 @@ import {
   dispatchedJob,
   inboxItems,
   jobCounters,
+  outputChunk,
   runningJob,
   scriptJob,
   waitingJob,
@@ -111,8 +112,7 @@ test('heartbeats and output request cancellation, and the sweep cancels a job wi
   await Job.cancel(caller, jobId)
   const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
   expect(response.cancel).toEqual([jobId])
-  const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
-  expect(await append(enrolled.request(), jobId, chunk)).toMatchObject({ cancel: true })
+  expect(await append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))).toMatchObject({ cancel: true })
   advanceClock(61_000)
   await sweep()
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
@@ -174,11 +174,10 @@ test('a replaced relay can neither claim jobs, append output nor complete its jo
   const waitingId = await dispatchedJob(caller, enrolled)
   const { enrollmentToken } = await issue(caller, enrolled.cluster.id)
   await enroll(enrollRequest(enrollmentToken))
-  const chunk = { leaseId, seq: 0, nodeId: 'node', stream: 'stdout' as const, data: 'x' }
   const calls = [
     claim(enrolled.request(), jobId, 'key'),
     claim(enrolled.request(), waitingId, 'other'),
-    append(enrolled.request(), jobId, chunk),
+    append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x')),
     complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)),
   ]
   for (const code of await Promise.all(calls.map(errorCodeOf))) expect(code).toBe('unauthenticated')
@@ -285,7 +284,6 @@ async function removedCluster(caller: Caller, jobCount: number): Promise<string>
 const countJobs = async (clusterId: string): Promise<number> =>
   (await query({ index: 'gsi1', pk: keys.clusterJobs(clusterId) })).items.length
 
-/** Whether a call queries a page of jobs of these clusters. */
 const isJobQuery = ({ input }: StoreCall, clusterIds: readonly string[]): boolean =>
   input.Limit !== undefined &&
   clusterIds.some((id) => keys.clusterJobs(id) === input.ExpressionAttributeValues?.[':pk'])
@@ -365,8 +363,8 @@ test('removes purged jobs from lists and totals, and keeps jobs of other cluster
 
 test('purges all items of a job, including much output', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
-  const chunk = { leaseId, nodeId: 'node', stream: 'stdout' as const, data: 'x'.repeat(65_536) }
-  for (let seq = 0; seq < 20; seq++) await append(enrolled.request(), jobId, { ...chunk, seq })
+  const data = 'x'.repeat(65_536)
+  for (let seq = 0; seq < 20; seq++) await append(enrolled.request(), jobId, outputChunk(leaseId, seq, data))
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   await Cluster.remove(caller, enrolled.cluster.id)
   await sweep()

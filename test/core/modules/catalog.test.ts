@@ -16,7 +16,7 @@ import { ready } from '@platform/core/platform/health'
 import { beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, newCaller } from '../../support/fixtures.ts'
-import { onStoreCall } from '../../support/store-calls.ts'
+import { failCommands } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
 import {
   catalogRelease,
@@ -204,14 +204,10 @@ test('queues a scan, audits the request and returns the time of the last scan', 
 })
 
 await bootstrapPlatform()
-beforeEach(() => removeAll(keys.modules()))
 
-/** Stores a module with the result of its last health check. */
-async function checkedModule(
-  checks: StoredCheck[],
-  health: ModuleHealthRecord['health'] = 'Healthy',
-  state?: 'Failed' | 'Uninstalling',
-) {
+type Health = ModuleHealthRecord['health']
+
+async function checkedModule(checks: StoredCheck[], health: Health = 'Healthy', state?: 'Failed' | 'Uninstalling') {
   const id = newModuleId()
   await putModule(releaseFor(id), state && { state })
   await putHealth(id, health, checks)
@@ -351,10 +347,6 @@ test('reports a failed module without checks as one degradable check if it has e
 
 test('reports the database as healthy if modules cannot be read', async () => {
   await checkedModule([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
-  using _ = onStoreCall({
-    before: async ({ command }) => {
-      if (command.startsWith('Query')) throw new Error('The store is unavailable.')
-    },
-  })
+  using _ = failCommands(/^Query/)
   expect((await ready()).body).toMatchObject({ status: 'ok', checks: [{ name: 'database', status: 'Healthy' }] })
 })

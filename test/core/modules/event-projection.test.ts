@@ -19,7 +19,6 @@ await bootstrapPlatform()
 afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 
 const eventsFor = async (id: string) => (await query(keys.moduleEvents(id))).items
-/** A new organisation with these events in its outbox, and the projection of them. */
 async function committed(...events: any[]) {
   const organisationId = newId('org')
   await commit({ kind: 'system', organisationId }, { writes: [], events })

@@ -11,7 +11,6 @@ const registry = await vi.hoisted(async () => {
 })
 afterAll(registry.close)
 
-/** An image, by default without a manifest. */
 async function pushed(options: Parameters<typeof registry.push>[1] = { manifest: false }) {
   const id = newModuleId()
   return { id, reference: (await registry.push(id, options)).reference }

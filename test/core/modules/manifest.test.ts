@@ -26,7 +26,6 @@ import { manifestFor } from '../../support/module-manifest.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
 import { catalogRelease, newModuleId, putModule, releaseFor } from '../support/modules.ts'
 
-/** The problems of a document as `path code`. */
 function problems(document: unknown): string[] {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
   try {
@@ -153,7 +152,6 @@ test('reports at most fifty problems without values', () => {
   }
 })
 
-/** The document with another value at a path of member indexes. */
 function withValue(document: unknown, path: readonly number[], value: unknown): unknown {
   if (path.length === 0 || typeof document !== 'object' || document === null) return value
   const members = Object.entries(document)

@@ -14,7 +14,6 @@ afterAll(registry.close)
 const { client } = registry
 const { privateKeyPem } = registry.keys.trusted
 
-/** The error code and message of an image. */
 async function rejection(reference: string) {
   const { code, message } = await resolveError(reference)
   return [code, message]

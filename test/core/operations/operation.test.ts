@@ -1,38 +1,30 @@
 import { eventSchemas } from '@platform/contract/event'
-import { Job as JobSchema, type JobStatus, jobStatuses, jobTypes } from '@platform/contract/job'
+import { Job as JobSchema } from '@platform/contract/job'
 import { sweep } from '@platform/core/background/sweep'
-import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { get, update } from '@platform/core/db/table'
 import { claim } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
-import { type JobFilter, list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
 import * as Operation from '@platform/core/operations/operation'
 import { claimOperation, LeaseLost, operationLeaseMs, renewLease } from '@platform/core/operations/operation'
-import {
-  type OperationRecord,
-  type OperationType,
-  operationTypes,
-  type StoredStep,
-} from '@platform/core/operations/record'
+import type { OperationRecord, OperationType, StoredStep } from '@platform/core/operations/record'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { describe, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrolledCluster, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
-import { beforeCommand, countStoreCalls } from '../../support/store-calls.ts'
-import { runProjections } from '../support/batches.ts'
-import { dispatchedJob, type EnrolledCluster, runJob, scriptJob } from '../support/jobs.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { claimed, finishOperation, pendingOperation, referenceOf } from '../support/operations.ts'
-import { pendingRecords } from '../support/outbox.ts'
-import { measureUsage } from '../support/usage.ts'
+import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 
 await bootstrapPlatform()
 
 const minute = 60_000
+const anyText = expect.any(String)
 const completed = { status: 'Completed', outcome: 'It runs.' } as const
 const failed = { status: 'Failed', outcome: 'It does not start.' } as const
 
@@ -41,7 +33,6 @@ async function newOperation() {
   return { caller, operation: await pendingOperation(caller) }
 }
 
-/** Sets the status of the first step. */
 const setStep = (operation: OperationRecord, status: StoredStep['status'] = 'Running') =>
   renewLease(
     operation,
@@ -50,17 +41,14 @@ const setStep = (operation: OperationRecord, status: StoredStep['status'] = 'Run
     ),
   )
 
-const pendingEvents = async ({ organisationId }: Caller) =>
-  (await pendingRecords(organisationId)).flatMap((record) => record.events)
-
 test('an operation is read as a job with steps and without a cluster', async () => {
   const { caller, operation } = await newOperation()
   expect(await Job.read(caller, operation.id)).toEqual({
     id: operation.id,
     type: 'ModuleInstall',
     status: 'Queued',
-    createdAt: expect.any(String),
-    expiresAt: expect.any(String),
+    createdAt: anyText,
+    expiresAt: anyText,
     payload: { moduleId: 'hello' },
     steps: [
       { name: 'deploy', status: 'Pending' },
@@ -70,14 +58,14 @@ test('an operation is read as a job with steps and without a cluster', async () 
   const worker = await setStep(await claimed(operation))
   expect(await Job.read(caller, operation.id)).toMatchObject({
     status: 'Running',
-    startedAt: expect.any(String),
-    steps: [{ status: 'Running', startedAt: expect.any(String) }, { status: 'Pending' }],
+    startedAt: anyText,
+    steps: [{ status: 'Running', startedAt: anyText }, { status: 'Pending' }],
   })
   await finishOperation(await setStep(worker, 'Completed'), completed)
   const job = await Job.read(caller, operation.id)
   expect(job).toMatchObject({
     status: 'Completed',
-    completedAt: expect.any(String),
+    completedAt: anyText,
     steps: [{ status: 'Completed', message: 'as a process' }, { status: 'Skipped' }],
     result: { output: 'It runs.', exitCode: 0, nodes: [], truncated: false, totalBytes: 8 },
   })
@@ -91,10 +79,7 @@ test('a failed operation has the failed step, events and transitions', async () 
   expect(await Job.read(caller, worker.id)).toMatchObject({
     status: 'Failed',
     statusReason: 'module_operation_failed',
-    steps: [
-      { status: 'Failed', startedAt: expect.any(String), completedAt: expect.any(String) },
-      { status: 'Skipped' },
-    ],
+    steps: [{ status: 'Failed', startedAt: anyText, completedAt: anyText }, { status: 'Skipped' }],
     result: { output: 'It does not start.', exitCode: 1 },
   })
   const events = await pendingEvents(caller)
@@ -118,10 +103,8 @@ test.each<[OperationType, string]>([
   ['PlatformRollback', 'update_failed'],
 ])('a failed %s has the reason %s in job and event; a completed one has none', async (type, statusReason) => {
   const caller = await newCaller()
-  const [bad, good] = [
-    await claimed(await pendingOperation(caller, type)),
-    await claimed(await pendingOperation(caller, type)),
-  ]
+  const bad = await claimed(await pendingOperation(caller, type))
+  const good = await claimed(await pendingOperation(caller, type))
   await finishOperation(bad, failed)
   await finishOperation(good, completed)
   expect(await Job.read(caller, bad.id)).toMatchObject({ status: 'Failed', statusReason })
@@ -129,8 +112,8 @@ test.each<[OperationType, string]>([
   const data = { type, createdBy: caller.userId, previousStatus: 'Running' }
   const events = await pendingEvents(caller)
   expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
-    { id: expect.any(String), name: 'job.failed', subject: bad.id, data: { ...data, jobId: bad.id, statusReason } },
-    { id: expect.any(String), name: 'job.completed', subject: good.id, data: { ...data, jobId: good.id } },
+    { id: anyText, name: 'job.failed', subject: bad.id, data: { ...data, jobId: bad.id, statusReason } },
+    { id: anyText, name: 'job.completed', subject: good.id, data: { ...data, jobId: good.id } },
   ])
 })
 
@@ -145,11 +128,8 @@ describe('the lease of an operation', () => {
     advanceClock(operationLeaseMs - 1000)
     expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
     advanceClock(2000)
-    expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject({
-      leaseHolder: 'd',
-      attempts: 2,
-      status: 'Running',
-    })
+    const second = { leaseHolder: 'd', attempts: 2, status: 'Running' }
+    expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject(second)
     expect(renewed.attempts).toBe(1)
   })
 
@@ -161,10 +141,8 @@ describe('the lease of an operation', () => {
     await expect(setStep(lost, 'Failed')).rejects.toThrow(LeaseLost)
     await expect(renewLease(lost)).rejects.toThrow(LeaseLost)
     expect(await finishOperation(lost, failed)).toBe(false)
-    expect(await Job.read(caller, operation.id)).toMatchObject({
-      status: 'Running',
-      steps: [{ status: 'Running' }, {}],
-    })
+    const running = { status: 'Running', steps: [{ status: 'Running' }, {}] }
+    expect(await Job.read(caller, operation.id)).toMatchObject(running)
     expect(await finishOperation(worker, completed)).toBe(true)
     await expect(renewLease(worker)).rejects.toThrow(LeaseLost)
     expect(await finishOperation(worker, failed)).toBe(false)
@@ -175,9 +153,8 @@ describe('the lease of an operation', () => {
     const { operation } = await newOperation()
     const worker = await claimed(operation)
     advanceClock(operationLeaseMs + 1)
-    const isRenewed = beforeCommand(/TransactWrite/, () => renewLease(worker))
+    runBefore(/TransactWrite/, () => renewLease(worker))
     expect(await claimOperation(referenceOf(operation), 'late')).toBeUndefined()
-    expect(isRenewed()).toBe(true)
   })
 
   test('is released for a retry after a pause', async () => {
@@ -272,9 +249,8 @@ describe('the sweep', () => {
   test('does not enqueue an operation that is claimed concurrently', async () => {
     const { operation } = await newOperation()
     advanceClock(2 * minute)
-    const isClaimed = beforeCommand(/BatchGet/, () => claimed(operation))
+    runBefore(/BatchGet/, () => claimed(operation))
     await sweep()
-    expect(isClaimed()).toBe(true)
     expect(await countMessages(operation)).toBe(0)
   })
 
@@ -282,9 +258,8 @@ describe('the sweep', () => {
     const { operation } = await newOperation()
     const worker = await claimed(operation)
     advanceClock(operationLeaseMs + 1)
-    const isFinished = beforeCommand(/TransactWrite/, () => finishOperation(worker, completed))
+    runBefore(/TransactWrite/, () => finishOperation(worker, completed))
     await sweep()
-    expect(isFinished()).toBe(true)
     expect(await get(key(operation))).not.toHaveProperty('duepk')
     await update(key(operation), { set: keys.due(operation.id, now()) })
     advanceClock(1000)
@@ -292,103 +267,4 @@ describe('the sweep', () => {
     const item = await get(key(operation))
     expect([item?.['status'], item?.['duepk'], item?.['duesk']]).toEqual(['Completed', undefined, undefined])
   })
-})
-
-interface ExpectedJob {
-  id: string
-  type: (typeof jobTypes)[number]
-  status: JobStatus
-  clusterId: string | undefined
-}
-
-/** Creates scripts and operations alternately, in all statuses that they can have. */
-async function createHistory(caller: Caller, enrolled: EnrolledCluster): Promise<ExpectedJob[]> {
-  const history: ExpectedJob[] = []
-  for (let round = 0; round < 6; round++) {
-    const jobId = await dispatchedJob(caller, enrolled)
-    const jobStatus = round % 2 === 0 ? 'Completed' : 'Queued'
-    if (jobStatus === 'Completed') await runJob(enrolled, jobId)
-    history.push({ id: jobId, type: 'InvokeScript', status: jobStatus, clusterId: enrolled.cluster.id })
-    const type = operationTypes[round % 2]!
-    const operation = await pendingOperation(caller, type)
-    const status = (['Queued', 'Running', 'Completed', 'Failed'] as const)[round % 4]!
-    const worker = status === 'Queued' ? undefined : await claimed(operation)
-    if (worker && status !== 'Running' && status !== 'Queued') await finishOperation(worker, { status, outcome: '' })
-    history.push({ id: operation.id, type, status, clusterId: undefined })
-  }
-  await runProjections(caller)
-  return history.toSorted((a, b) => (a.id < b.id ? 1 : -1))
-}
-
-const caller = await newCaller()
-const enrolled = await enrolledCluster(caller)
-const history = await createHistory(caller, enrolled)
-
-const filters: JobFilter[] = [undefined, enrolled.cluster.id].flatMap((clusterId) =>
-  [undefined, ...jobStatuses].flatMap((status) =>
-    [undefined, ...jobTypes].map((type) => ({ clusterId, status, type })),
-  ),
-)
-
-const idsOf = ({ clusterId, status, type }: JobFilter): string[] =>
-  history
-    .filter((job) => (clusterId === undefined || job.clusterId === clusterId) && (status ?? job.status) === job.status)
-    .filter((job) => (type ?? job.type) === job.type)
-    .map(({ id }) => id)
-
-test('scripts and operations are one list, newest first, with exact totals for all filters and pages', async () => {
-  for (const filter of filters) {
-    const ids = idsOf(filter)
-    const all = await list(caller, { ...filter, page: 1, pageSize: 100 })
-    expect([filter, all.items.map(({ id }) => id), all.totalCount]).toEqual([filter, ids, ids.length])
-    const listed: string[] = []
-    for (let page = 1; page <= Math.ceil(ids.length / 2) + 1; page++) {
-      const { items, totalCount } = await list(caller, { ...filter, page, pageSize: 2 })
-      expect([filter, page, totalCount]).toEqual([filter, page, ids.length])
-      listed.push(...items.map(({ id }) => id))
-    }
-    expect([filter, listed]).toEqual([filter, ids])
-  }
-})
-
-test('a list item has a subset of the fields of its job; operations have no cluster', async () => {
-  const { items } = await list(caller, { page: 1, pageSize: 100 })
-  for (const item of items) {
-    expect(await Job.read(caller, item.id)).toMatchObject(item)
-    expect('clusterId' in item).toBe(item.type === 'InvokeScript')
-  }
-})
-
-test('totals count operations both as jobs and separately', async () => {
-  const count = (matches: (job: ExpectedJob) => boolean) => history.filter(matches).length
-  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({
-    total: history.length,
-    'operations total': count(({ type }) => type !== 'InvokeScript'),
-    Running: count(({ status }) => status === 'Running'),
-    'operations Completed': count(({ type, status }) => type !== 'InvokeScript' && status === 'Completed'),
-  })
-})
-
-test('the total includes listed jobs that are not projected yet', async () => {
-  const tenant = await newCaller()
-  await pendingOperation(tenant)
-  const { cluster } = await enrolledCluster(tenant)
-  for (let job = 0; job < 3; job++) await Job.submit(tenant, scriptJob(cluster.id))
-  const first = await list(tenant, { type: 'InvokeScript', page: 1, pageSize: 2 })
-  expect([first.items.length, first.totalCount]).toEqual([2, 2])
-  expect(await list(tenant, { type: 'InvokeScript', page: 2, pageSize: 2 })).toMatchObject({ totalCount: 3 })
-})
-
-test('a page of one type takes few calls, with and without operations', async () => {
-  const countCalls = async (user: Caller, filter: JobFilter) =>
-    (await measureUsage(() => list(user, { ...filter, page: 1, pageSize: 20 }))).usage.calls.length
-  const tenant = await newCaller()
-  const { cluster } = await enrolledCluster(tenant)
-  await Job.submit(tenant, scriptJob(cluster.id))
-  await runProjections(tenant)
-  expect(await countCalls(caller, {})).toBe(3)
-  expect(await countCalls(caller, { type: 'ModuleInstall' })).toBe(2)
-  expect(await countCalls(caller, { type: 'ModuleInstall', status: 'Completed' })).toBe(2)
-  expect(await countCalls(caller, { type: 'InvokeScript' })).toBe(7)
-  expect(await countCalls(tenant, { type: 'InvokeScript' })).toBe(7)
 })

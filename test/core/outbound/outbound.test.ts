@@ -33,7 +33,6 @@ const noTargets = { allow: new Set<string>() }
 const resolvingTo = (...addresses: string[]) => ({ ...noTargets, resolve: async () => addresses })
 const named = `http://hooks.example:${canary}/`
 
-/** The kind of the error of a call. */
 async function errorOf(call: () => unknown): Promise<string> {
   try {
     await call()

@@ -18,7 +18,6 @@ const origin = { address: '192.0.2.1' }
 const completeWith = (initialAdminToken: string, fields = {}) =>
   complete({ ...administrator, initialAdminToken, ...fields }, origin)
 
-// Resets the platform to its state before setup.
 beforeEach(async () => {
   await transact([remove(keys.platform()), remove(keys.username('admin'))])
   await fixtures.bootstrapPlatform()

@@ -25,7 +25,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { handler as bootstrap } from '../../../functions/bootstrap.ts'
 import { administrator, adminToken, bootstrapPlatform, errorCodeOf, expectError } from '../../support/fixtures.ts'
 import * as forged from '../../support/forged-tokens.ts'
-import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { failCommands } from '../support/interleaving.ts'
 
 const subject = { userId: newId('user'), organisationId: newId('org'), sessionId: newId('sess'), roles: ['Viewer'] }
 const newToken = () => issueAccessToken(subject)
@@ -172,11 +173,7 @@ describe('an access token', () => {
     await expectValid(await newToken())
     shiftClock(301_000)
     const unknown = await withKid(token, 'unknown')
-    using _ = onStoreCall({
-      before: async () => {
-        throw new RangeError('out of order')
-      },
-    })
+    using _ = failCommands()
     await expectValid(token)
     await expect(verifyAccessToken(unknown)).rejects.not.toMatchObject({ code: 'unauthenticated' })
   })

@@ -12,16 +12,13 @@ export interface ActorPlan {
   subscribes?: string[]
   /** Intervals of background jobs in seconds, by name. */
   jobs?: Record<string, number>
-  /** The hook that throws. */
   throwsIn?: 'configure' | 'start' | 'stop'
   /** A URL that configure requests; configure throws for a status of 400 or more. */
   asks?: string
-  /** Duration of configure. */
   configureMs?: number
 }
 
 export interface ActorMood {
-  /** The response of the health endpoint. */
   alive?: 'yes' | 'no' | 'hangs'
   status?: 'Healthy' | 'Degraded' | 'Unhealthy'
   jobs?: 'run' | 'throw' | 'hang'

@@ -20,37 +20,30 @@ export async function storeClusters({ organisationId }: Caller, count: number): 
   return ids
 }
 
-/** Jobs for the clusters in turn. */
 export const jobsForClusters = (clusterIds: readonly string[], count = clusterIds.length, payload: object = {}) =>
   Array.from({ length: count }, (_, index) => scriptJob(clusterIds[index % clusterIds.length] ?? '', payload))
 
-/** Submits a batch and stores its jobs. */
 export async function submitAndExpand(caller: Caller, submission: Parameters<typeof Batch.submit>[1]) {
   const accepted = await Batch.submit(caller, submission)
   await advance(caller, accepted.batchId)
   return accepted
 }
 
-/** The work of the consumer of the batches queue. */
 export const advance = (caller: Caller, batchId: string) =>
   advanceBatch({ organisationId: caller.organisationId, batchId })
 
-/** The work of the consumer of the events queue. */
 export const runProjections = (caller: Caller) => projectOrganisation(caller.organisationId)
 
-/** The records of jobs, in the order of the ids. */
 export async function jobRecords({ organisationId }: Caller, jobIds: readonly string[]) {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   return items.filter((item) => item !== undefined).map(parseJob)
 }
 
-/** The number of jobs per status. */
 export const countByStatus = (jobs: readonly { status: string }[]): Record<string, number> =>
   Object.fromEntries(
     jobStatuses.map((status) => [status.toLowerCase(), jobs.filter((job) => job.status === status).length]),
   )
 
-/** The job counters of clusters: active, waiting, and the total. */
 export async function clusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
   const records = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
   return records.map((record) => [record?.activeJobs, record?.waitingJobs, record?.jobs])

@@ -8,7 +8,6 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** Directories on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
 
-/** Starts a TCP server whose behaviour tests set. */
 async function startHostile() {
   const connections: Socket[] = []
   const behave: (socket: Socket) => void = () => undefined
@@ -42,7 +41,6 @@ export async function ownCertificates(): Promise<Certificates> {
   return await certificates(folder.path)
 }
 
-/** Upgrades a connection to TLS, as a server. */
 export function inTls(socket: Socket, { cert, key }: Certificates): TLSSocket {
   const tlsSocket = new TLSSocket(socket, { isServer: true, secureContext: createSecureContext({ cert, key }) })
   tlsSocket.on('error', () => undefined)
@@ -58,7 +56,6 @@ export const ber = (tag: number, ...content: Uint8Array[]): Buffer => {
 }
 const text = (value: string): Buffer => ber(4, Buffer.from(value))
 
-/** A response to the message with this id. */
 export const message = (id: number, operation: Uint8Array): Buffer => ber(0x30, ber(2, Buffer.from([id])), operation)
 /** A result: tag 0x61 for a bind, 0x65 for a search, 0x78 for an extended operation such as StartTLS. */
 export const result = (tag: number, code: number, ...more: Uint8Array[]): Buffer =>

@@ -4,8 +4,6 @@ import { config } from '@platform/core/config'
 import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
 import { type CallHook } from '../../support/store-calls.ts'
 
-/** Requests that create identity providers, and their secrets. */
-
 const client = { clientId: 'platform', clientSecret: 'first secret' }
 
 export const oidc = {
@@ -37,7 +35,6 @@ export const ldap = {
 
 export const everyType = { OIDC: oidc, CloudDirectory: cloud, OpenSourceIdp: openSource, LDAP: ldap } as const
 
-/** The names of a provider's secrets in Secrets Manager. */
 export async function secretNames(providerId: string): Promise<string[]> {
   const Values = [`${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/`]
   const { SecretList = [] } = await new SecretsManagerClient().send(
@@ -46,13 +43,11 @@ export async function secretNames(providerId: string): Promise<string[]> {
   return SecretList.map(({ Name = '' }) => Name)
 }
 
-/** The client secret that sign-ins use; undefined without a provider. */
 export async function secretInUse(providerId: string): Promise<string | undefined> {
   const record = await findProvider(providerId)
   return record && (await secretOf(record)).clientSecret
 }
 
-/** Runs hooks around each call to Secrets Manager until disposed. */
 export function onSecretCall(hook: CallHook): Disposable {
   const prototype: { send: unknown } = SecretsManagerClient.prototype
   const { send } = prototype

@@ -12,7 +12,6 @@ import { newId } from '@platform/core/id'
 
 export type EnrolledCluster = Awaited<ReturnType<typeof enrolledCluster>>
 
-/** A valid submission with overrides. */
 export const scriptJob = (clusterId: string, payload: object = {}, overrides: object = {}) => ({
   clusterId,
   type: 'InvokeScript',
@@ -20,7 +19,6 @@ export const scriptJob = (clusterId: string, payload: object = {}, overrides: ob
   ...overrides,
 })
 
-/** Submits a job and dispatches it to its cluster's inbox. */
 export async function dispatchedJob(
   caller: Caller,
   { cluster }: EnrolledCluster,
@@ -32,7 +30,6 @@ export async function dispatchedJob(
   return id
 }
 
-/** A job in the inbox of a new cluster. */
 export async function waitingJob(payload: object = {}, overrides: object = {}) {
   const { caller, enrolled } = await callerWithCluster()
   const jobId = await dispatchedJob(caller, enrolled, payload, overrides)
@@ -41,7 +38,6 @@ export async function waitingJob(payload: object = {}, overrides: object = {}) {
   return { caller, enrolled, jobId, key, record }
 }
 
-/** A job that the relay of a new cluster has claimed. */
 export async function runningJob(payload: object = {}) {
   const waiting = await waitingJob(payload)
   const { leaseId } = await claim(waiting.enrolled.request(), waiting.jobId, undefined)
@@ -54,24 +50,19 @@ export const completionReport = (
   leaseId: string,
   exitCode: number | null = 0,
   outcome = 'exited' as const,
-) => ({
-  leaseId,
-  outcome,
-  exitCode,
-  nodes: enrolled.relay.nodes.map(({ id }) => ({ nodeId: id, exitCode })),
-})
+) => ({ leaseId, outcome, exitCode, nodes: enrolled.relay.nodes.map(({ id }) => ({ nodeId: id, exitCode })) })
 
-/** The job counters of a cluster: active and waiting. */
+export const outputChunk = (leaseId: string, seq: number, data: string) =>
+  ({ leaseId, seq, nodeId: 'node', stream: 'stdout', data }) as const
+
 export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) => {
   const record = await Cluster.find(caller.organisationId, cluster.id)
   return [record?.activeJobs, record?.waitingJobs]
 }
 
-/** The ids of the jobs in a cluster's inbox. */
 export const inboxItems = async (clusterId: string): Promise<string[]> =>
   (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
 
-/** Claims and completes a dispatched job. */
 export async function runJob(enrolled: EnrolledCluster, jobId: string, exitCode = 0) {
   const { leaseId } = await claim(enrolled.request(), jobId, undefined)
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode))

@@ -3,7 +3,6 @@ import { vi } from 'vitest'
 
 const client = new SQSClient()
 
-/** Receives and deletes all messages of a queue; returns their bodies. */
 export async function receiveMessages(QueueUrl: string): Promise<unknown[]> {
   const bodies: unknown[] = []
   for (;;) {

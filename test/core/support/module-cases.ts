@@ -8,7 +8,6 @@ import { supervise } from '@platform/worker/modules/supervise'
 import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId } from './modules.ts'
 
-/** A queued operation on a module, and its expected end. */
 export interface Case {
   caller: Caller
   id: string
@@ -18,7 +17,6 @@ export interface Case {
   status: 'Completed' | 'Failed'
 }
 
-/** Queues an installation, after installing version 1.0.0 for an upgrade. */
 async function installation(
   { isUpgrade = false, ...module }: Partial<PushedModule> & { isUpgrade?: boolean },
   end: Pick<Case, 'version' | 'status'>,

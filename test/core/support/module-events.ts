@@ -8,7 +8,6 @@ let refreshes = 0
 /** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */
 export const refreshSubscriptions = async () => advanceClock(++refreshes * 10_000)
 
-/** A running module with subscriptions; the events of its installation are projected. */
 export async function subscriber(subscribes: string[] = ['platform.user.created']) {
   const module = await runningModule({ subscribes })
   await refreshSubscriptions()
@@ -21,7 +20,6 @@ export const userCreated = (subject = newId('user')) => ({
   data: { userId: subject, username: 'ada', roles: [] },
 })
 
-/** Commits and projects events, each in its own record; returns their subjects. */
 export async function publishUserCreated(organisationId: string, count = 1): Promise<string[]> {
   const subjects = Array.from({ length: count }, () => newId('user'))
   for (const subject of subjects) {

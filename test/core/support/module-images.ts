@@ -47,14 +47,13 @@ const bundled = build({
 
 /** A module image to build and push. Optional members override the defaults. */
 export interface PushedModule
-  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'signer' | 'labels' | 'manifest' | 'created' | 'repository'> {
+  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string
   /** Members of `spec`. */
   spec?: object
   entrypoint?: readonly string[]
 }
 
-/** Builds, signs and pushes an image. */
 export async function pushModule(module: PushedModule) {
   const { id, version = '1.0.0', jobs = {}, spec = {}, entrypoint = ['node', '/app/main.mjs'] } = module
   const manifest = writtenManifest(id, version, {

@@ -61,7 +61,6 @@ afterEach(async () => {
   output.length = 0
 })
 
-/** Sends a request to a module as the platform does. */
 async function requestModule(id: string, method: string, path: string, body?: object): Promise<any> {
   const record = await findModule(id)
   if (record?.deployment === undefined) throw new Error(`${id} is not running.`)
@@ -75,13 +74,11 @@ async function requestModule(id: string, method: string, path: string, body?: ob
 
 export const setMood = (id: string, mood: ActorMood): Promise<void> => requestModule(id, 'POST', 'be', mood)
 
-/** The hooks, events and jobs that a module has received so far. */
 export const readActorLog = (
   id: string,
 ): Promise<{ hooks: string[]; events: { id: string; type: string; subject: string }[]; jobs: string[] }> =>
   requestModule(id, 'GET', 'seen')
 
-/** Requests an install; returns the reference of its operation. */
 export async function requestInstall(caller: Caller, imageRef: string) {
   const { jobId } = await installFromImage(caller, { imageRef })
   return { organisationId: caller.organisationId, jobId }
@@ -92,7 +89,6 @@ export async function requestUninstall(caller: Caller, moduleId: string) {
   return { organisationId: caller.organisationId, jobId }
 }
 
-/** Pushes and installs a module; returns the job. */
 export async function install(caller: Caller, module: PushedModule) {
   const { reference } = await pushModule(module)
   const accepted = await requestInstall(caller, reference)
@@ -100,7 +96,6 @@ export async function install(caller: Caller, module: PushedModule) {
   return Job.read(caller, accepted.jobId)
 }
 
-/** Everything that is stored of a module. */
 export async function storedTraces(id: string) {
   const deployments = (await runtime.list()).filter(({ deployment }) => deployment.moduleId === id)
   const routes = await get(keys.moduleRoutes())
@@ -123,14 +118,12 @@ export const noTraces = {
   deployments: [],
 }
 
-/** Returns and projects the events in the outbox. */
 export async function takeEvents({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
   const records = await pendingRecords(organisationId)
   await projectOrganisation(organisationId)
   return records.flatMap(({ events }) => events)
 }
 
-/** A running module; the events of its installation are projected. */
 export async function runningModule(module: Partial<PushedModule> = {}) {
   const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), newModuleId()]
   await install(caller, { id, ...module })
@@ -138,6 +131,5 @@ export async function runningModule(module: Partial<PushedModule> = {}) {
   return { caller, id }
 }
 
-/** The same, each event as one object. */
 export const takeEventData = async (caller: Caller): Promise<any[]> =>
   (await takeEvents(caller)).map(({ name, data }) => Object.assign({ name }, data))

@@ -81,7 +81,6 @@ export async function putModule(release: ModuleRelease, record: Partial<ModuleRe
   ])
 }
 
-/** Stores the result of a health probe. */
 export const putHealth = async (moduleId: string, health: ModuleHealthRecord['health'], checks: StoredCheck[] = []) => {
   await update(keys.moduleHealth(moduleId), { set: { health, checks: serialise(checks), missed: 0 } })
 }
@@ -96,7 +95,6 @@ export const storedCheck = (name: string, overrides: Partial<StoredCheck> = {}):
   ...overrides,
 })
 
-/** A release in the catalog. */
 export const catalogRelease = (
   moduleId: string,
   version: string,
@@ -112,16 +110,7 @@ export const catalogRelease = (
   ...overrides,
 })
 
-/** Replaces the catalog with the result of a scan; repositories are in the order of the sources. */
-export const putCatalog = async (repositories: Record<string, CatalogRelease[]>, problems: string[] = []) =>
-  storeCatalog(
-    {
-      repositories: Object.entries(repositories).map(([reference, releases], place) => ({
-        reference,
-        place,
-        releases,
-      })),
-      scan: { scannedAtMs: now(), problems },
-    },
-    await readCatalog(),
-  )
+export async function putCatalog(repositories: Record<string, CatalogRelease[]>, problems: string[] = []) {
+  const scanned = Object.entries(repositories).map(([reference, releases], place) => ({ reference, place, releases }))
+  await storeCatalog({ repositories: scanned, scan: { scannedAtMs: now(), problems } }, await readCatalog())
+}

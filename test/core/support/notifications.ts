@@ -29,13 +29,11 @@ export const jobFailedEffect = (createdBy: string, overrides: object = {}): Effe
     ...overrides,
   })
 
-/** Commits effects of the system and projects them. */
 export async function commitAndDrain(organisationId: string, ...effects: Effects[]): Promise<void> {
   for (const effect of effects) await commitEffects({ kind: 'system', organisationId }, effect)
   await drainOutbox(organisationId)
 }
 
-/** An organisation with a user of each role. */
 export async function organisationWithUsers() {
   const organisationId = newId('org')
   const roles = ['OrgAdmin', 'Operator', 'Auditor', 'Unknown']

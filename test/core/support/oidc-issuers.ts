@@ -6,7 +6,6 @@ import { startOidcProvider } from '../../support/oidc-peer.ts'
 
 export const peer = await startOidcProvider()
 const issuers = await Promise.all(Array.from({ length: 40 }, () => startHostileIssuer()))
-/** An issuer that the platform may not reach. */
 export const unreachableIssuer = await startHostileIssuer()
 
 process.env['PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE'] = '1000000'

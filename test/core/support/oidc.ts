@@ -1,6 +1,6 @@
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { remove, replace, upsert } from '@platform/core/db/table'
+import { replace, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
@@ -13,7 +13,6 @@ export const portal = 'https://platform.example.com'
 export const clientSecret = 'a secret that only the two of us know'
 const origin = { address: '192.0.2.1' }
 
-/** Bootstraps the platform and sets the portal's URL. */
 export async function preparePortal(): Promise<void> {
   await bootstrapPlatform()
   await transact([upsert(keys.platform(), { set: { publicUrl: portal, setupComplete: true } })])
@@ -26,9 +25,6 @@ export async function replaceProvider(record: ProviderRecord): Promise<ProviderR
   return record
 }
 
-export const removeProvider = ({ id }: ProviderRecord) => transact([remove(keys.identityProvider(id))])
-
-/** An OIDC provider of a new organisation, with overrides. */
 export const newProvider = (
   issuer: string,
   { organisationId = newId('org'), ...overrides }: Partial<ProviderRecord> = {},
@@ -37,7 +33,6 @@ export const newProvider = (
   return storeProvider(organisationId, fields, { clientSecret })
 }
 
-/** Starts a sign-in; returns the authorization URL with its parameters, and the secret of the browser. */
 export async function startSignIn(provider: ProviderRecord, returnTo?: string) {
   const { location, browser = '' } = await Oidc.startSignIn(provider.id, { returnTo })
   const address = new URL(location)
@@ -46,7 +41,6 @@ export async function startSignIn(provider: ProviderRecord, returnTo?: string) {
 }
 export type StartedSignIn = Awaited<ReturnType<typeof startSignIn>>
 
-/** Handles the callback; returns the query parameters of the redirect to the portal. */
 export async function completeSignIn(
   providerId: string,
   callback: Parameters<typeof Oidc.completeSignIn>[1],
@@ -57,7 +51,6 @@ export async function completeSignIn(
   return Object.fromEntries(url.searchParams)
 }
 
-/** The callback parameters of a successful sign-in. */
 export const validCallback = (issuer: HostileIssuer, { state }: Pick<StartedSignIn, 'state'>) => ({
   state,
   code: 'code',

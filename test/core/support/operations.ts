@@ -4,7 +4,6 @@ import { newNonce } from '@platform/core/id'
 import * as Operation from '@platform/core/operations/operation'
 import { type OperationRecord, type OperationType } from '@platform/core/operations/record'
 
-/** A queued operation. */
 export async function pendingOperation(
   caller: Caller,
   type: OperationType = 'ModuleInstall',
@@ -21,7 +20,6 @@ export async function pendingOperation(
 
 export const referenceOf = ({ organisationId, id }: OperationRecord) => ({ organisationId, jobId: id })
 
-/** The operation, claimed by a worker. */
 export async function claimed(operation: OperationRecord, leaseHolder = newNonce()): Promise<OperationRecord> {
   const record = await Operation.claimOperation(referenceOf(operation), leaseHolder)
   if (record === undefined) throw new Error('Another worker has the lease.')

@@ -9,10 +9,8 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
 
-/** Projects all records of an organisation. */
 export const drainOutbox = (organisationId: string): Promise<boolean> => runProjections(organisationId, projections)
 
-/** Commits a change that has only effects. */
 export const commitEffects = async (actor: Actor, effects: Effects): Promise<void> => {
   await commit(actor, { writes: [], ...effects })
 }
@@ -38,10 +36,15 @@ export const statusChangedEffect = (clusterId: string, previousStatus: string, s
   ],
 })
 
-/** The records in an organisation's outbox, oldest first. */
 export async function pendingRecords(organisationId: string): Promise<OutboxRecord[]> {
   const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
   return items.map(parseRecord)
+}
+
+/** The pending events with these names, or all, oldest first. */
+export async function pendingEvents({ organisationId }: { organisationId: string }, ...names: string[]) {
+  const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
+  return events.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
 /** All entries of an audit trail, oldest first, parsed from its export. */
@@ -58,12 +61,10 @@ export async function auditEntries(caller: Caller): Promise<any[]> {
     .map((line) => JSON.parse(line))
 }
 
-/** Runs the repeatable work of all projections. */
 export const runBeforeCommit = async (organisationId: string, records: readonly OutboxRecord[]): Promise<void> => {
   await Promise.all(projections.map(async (projection) => projection.beforeCommit?.(organisationId, records)))
 }
 
-/** The transaction writes of all projections. */
 export async function projectionWrites(organisationId: string, records: readonly OutboxRecord[]): Promise<WriteItem[]> {
   const writes = projections.map(async (projection) => projection.writes?.(organisationId, records) ?? [])
   return (await Promise.all(writes)).flat()

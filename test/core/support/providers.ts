@@ -13,7 +13,6 @@ import {
 import { writeSecret } from '@platform/core/aws/secrets'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 
-/** Stores an identity provider and its secret. */
 export async function storeProvider(
   organisationId: string,
   fields: Partial<Omit<ProviderRecord, 'settings'>> & { settings?: object } = {},
@@ -44,7 +43,6 @@ export async function setProviderEnabled({ id }: ProviderRecord, isEnabled: bool
   await transact([patch(keys.identityProvider(id), { set: { isEnabled }, add: { revision: 1 } })])
 }
 
-/** Removes a provider, but not its users. */
 export async function removeProvider({ id }: ProviderRecord): Promise<void> {
   await transact([remove(keys.identityProvider(id))])
 }
@@ -54,7 +52,6 @@ export async function removeAllProviders(): Promise<void> {
   for (const item of items) await transact([remove(keys.identityProvider(String(item['sk'])))])
 }
 
-/** The identity of a user who has not signed in before. */
 export const externalIdentity = (fields: Partial<ExternalIdentity> = {}): ExternalIdentity => {
   const name = `x-${randomUUID()}`
   return { subject: randomUUID(), username: name, email: `${name}@example.com`, groups: [], ...fields }

@@ -11,7 +11,6 @@ export interface ReceivedRequest {
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** A webhook receiver that records its requests and responds with 204 by default. */
 export class Receiver {
   readonly requests: ReceivedRequest[] = []
   respond: Respond = (_, response) => response.writeHead(204).end()
@@ -45,7 +44,6 @@ const available = await Promise.all(Array.from({ length: 50 }, startReceiver))
 
 process.env['PLAT_OUTBOUND_ALLOW'] = available.map(({ host }) => host).join(',')
 
-/** A receiver that no other test uses. */
 export function newReceiver(): Receiver {
   const receiver = available.pop()
   if (receiver === undefined) throw new Error('No receivers left; start more of them.')

@@ -9,7 +9,6 @@ import { type OperationRecord } from '@platform/core/operations/record'
 import { type InstalledRelease, parseUpdateState, type UpdateState } from '@platform/core/updates/record'
 import { vi } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
-import { pendingRecords } from './outbox.ts'
 import { receiveMessages } from './messages.ts'
 import { claimed } from './operations.ts'
 
@@ -23,7 +22,6 @@ export async function newPlatformAdmin(): Promise<Caller> {
 
 export const readUpdateState = async (): Promise<UpdateState> => parseUpdateState(await get(keys.updateState()))
 
-/** Removes the update state, the result of the last check, and all messages. */
 export async function clearUpdates(): Promise<void> {
   await transact([remove(keys.updateState()), remove(keys.updateCheck())])
   await receiveMessages(config.PLAT_QUEUE_UPDATES)
@@ -34,17 +32,10 @@ export async function storeUpdateState(current: InstalledRelease, previous?: Ins
   await transact([replace(keys.updateState(), { ...releases, revision: 7 })])
 }
 
-/** Claims the operation of an accepted update. */
 export async function claimUpdateOperation({ organisationId }: Caller, jobId: string): Promise<OperationRecord> {
   const operation = await findOperation({ organisationId, jobId })
   if (operation === undefined) throw new Error('The operation does not exist.')
   return claimed(operation)
-}
-
-/** Events in the outbox with these names, oldest first. */
-export async function pendingEvents({ organisationId }: Caller, ...names: string[]) {
-  const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
-  return events.filter(({ name }) => names.includes(name))
 }
 
 /** Imports the update code as released with a version. */

@@ -4,7 +4,6 @@ import { client } from '@platform/core/db/table'
 
 /** The AWS usage of this process. The emulators' own counters include other test files. */
 export interface Usage {
-  /** AWS actions in the order of their calls. */
   calls: string[]
   /** The number of calls that started while no other was in flight. */
   rounds: number

@@ -12,7 +12,6 @@ import { vi } from 'vitest'
 import { type ReceivedRequest, type Receiver } from './receivers.ts'
 import { messagesSentBy } from './messages.ts'
 
-/** An event with arbitrary data. */
 export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {
   if (name === 'cluster.deleted') {
     const clusterId = newId('clus')
@@ -27,19 +26,16 @@ export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.de
   }
 }
 
-/** Commits events and runs the webhook projection. */
 export async function publishEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
   for (const event of events) await commit(caller, { writes: [], events: [event] })
   await runProjections(caller.organisationId, [webhookProjection])
 }
 
-/** Creates a webhook for a receiver. */
 export async function subscribe(caller: Caller, receiver: Receiver, events = ['*']) {
   const webhook = await Webhook.create(caller, { url: receiver.url, events })
   return { ...webhook, reference: { organisationId: caller.organisationId, webhookId: webhook.id } }
 }
 
-/** The newest deliveries of a webhook. */
 export const deliveriesOf = async (caller: Caller, webhookId: string) =>
   (await Delivery.list(caller, webhookId, { page: 1, pageSize: 100 })).items
 
@@ -53,6 +49,5 @@ export function verifyDelivery(secret: string, { headers, body }: ReceivedReques
   }
 }
 
-/** Ids of the webhooks that the work enqueues, with repetitions. */
 export const webhooksEnqueuedBy = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await messagesSentBy(config.PLAT_QUEUE_WEBHOOKS, work)).map(({ webhookId }) => webhookId)

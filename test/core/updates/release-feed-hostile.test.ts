@@ -6,7 +6,6 @@ import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { expectError } from '../../support/fixtures.ts'
 import { advanceClock } from '../../support/clock.ts'
 
-/** A registry whose responses the tests set. */
 const registry = await vi.hoisted(async () => {
   const { startServer } = await import('../../support/http-server.ts')
   type Respond = Parameters<typeof startServer>[0]
@@ -25,20 +24,13 @@ const respond = (value: unknown, type = 'application/json', headers = {}) => ({
   headers: { 'content-type': type, ...headers },
   body: typeof value === 'string' ? value : JSON.stringify(value),
 })
-const config = { mediaType: releaseMediaType, digest: digestOf('{}'), size: 2 }
-const manifest = {
-  schemaVersion: 2,
-  mediaType: mediaTypes.manifest,
-  artifactType: releaseMediaType,
-  config,
-  layers: [],
+const artifactType = releaseMediaType
+const config = { mediaType: artifactType, digest: digestOf('{}'), size: 2 }
+const manifest = { schemaVersion: 2, mediaType: mediaTypes.manifest, artifactType, config, layers: [] }
+const tagsOf = (count: number, tagAt: (index: number) => string, headers = {}) => {
+  const tags = Array.from({ length: count }, (_, index) => tagAt(index))
+  return respond({ name: 'platform/releases', tags }, undefined, headers)
 }
-const tagsOf = (count: number, tagAt: (index: number) => string, headers = {}) =>
-  respond(
-    { name: 'platform/releases', tags: Array.from({ length: count }, (_, index) => tagAt(index)) },
-    undefined,
-    headers,
-  )
 const isTagList = (path: string) => path.endsWith('/tags/list')
 const isTaggedManifest = (path: string) => /\/manifests\/\d/.test(path)
 

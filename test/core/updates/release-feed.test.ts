@@ -136,6 +136,7 @@ const layerMismatch = /do not match its document/
 const tamperLayers = (change: (layers: any[]) => any[]): ReleaseWish => ({
   tamper: (manifest) => ({ ...manifest, layers: change(manifest.layers) }),
 })
+const tamperEach = (change: object) => tamperLayers((layers) => layers.map((layer) => ({ ...layer, ...change })))
 
 const invalidReleases: [name: string, options: ReleaseWish & { signer?: Signer }, reason: RegExp][] = [
   ['without a signature', { signer: false }, /No signature/],
@@ -163,7 +164,7 @@ const invalidReleases: [name: string, options: ReleaseWish & { signer?: Signer }
     {
       functions: { health: Buffer.from('x') },
       document: { functions: { health: { ...functionOf('x'), size: 2 ** 26 } } },
-      ...tamperLayers((layers) => layers.map((layer) => ({ ...layer, size: 2 ** 26 }))),
+      ...tamperEach({ size: 2 ** 26 }),
     },
     layerMismatch,
   ],
@@ -178,16 +179,8 @@ const invalidReleases: [name: string, options: ReleaseWish & { signer?: Signer }
     ]),
     layerMismatch,
   ],
-  [
-    'with unnamed layers',
-    tamperLayers((layers) => layers.map((layer) => ({ ...layer, annotations: undefined }))),
-    layerMismatch,
-  ],
-  [
-    'with layers of another type',
-    tamperLayers((layers) => layers.map((layer) => ({ ...layer, mediaType: mediaTypes.layer }))),
-    layerMismatch,
-  ],
+  ['with unnamed layers', tamperEach({ annotations: undefined }), layerMismatch],
+  ['with layers of another type', tamperEach({ mediaType: mediaTypes.layer }), layerMismatch],
   ['of another artifact type', { tamper: (manifest) => ({ ...manifest, artifactType: 'x/y' }) }, /not a release/],
   ['without an artifact type', { tamper: (manifest) => ({ ...manifest, artifactType: undefined }) }, /not a release/],
   [

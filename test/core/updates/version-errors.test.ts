@@ -18,7 +18,6 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const minute = 60_000
 
-/** Separates the counts of the tests. */
 beforeEach(() => shiftClock(10 * minute))
 
 /** The errors of the last minute. `beforeEach` excludes those of earlier tests. */

@@ -10,6 +10,7 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 
 const settings = { url: 'https://hooks.example.com/platform', events: ['platform.job.*'] }
 
@@ -113,15 +114,7 @@ test('changes only the given fields, and lists the newest webhook first', async 
 test('concurrent changes of different fields both take effect', async () => {
   const caller = await newCaller()
   const { id } = await Webhook.create(caller, settings)
-  let isFirst = true
-  // The second change commits between the read and the write of the first one.
-  using _ = onStoreCall({
-    before: async ({ command }) => {
-      if (!isFirst || !command.startsWith('TransactWrite')) return
-      isFirst = false
-      await Webhook.change(caller, id, { enabled: false })
-    },
-  })
+  runBefore(/^TransactWrite/, () => Webhook.change(caller, id, { enabled: false }))
   await Webhook.change(caller, id, { events: ['*'] })
   expect((await Webhook.list(caller)).items).toMatchObject([{ events: ['*'], enabled: false, url: settings.url }])
 })

@@ -1,38 +1,207 @@
 // First, because it sets the outbound allowlist, which core reads when it is imported.
 import {
-  acceptStartTls,
-  ada,
-  type Answer,
-  at,
-  bind,
-  bindDone,
-  directory,
-  fixtures,
-  lack,
-  outcome,
-  refusing,
-  respondWith,
-  search,
-  searchDone,
-  settingsOf,
-  startTlsAccepted,
-  tiny,
-  unreachable,
-  writing,
-} from '../../support/hostile-directory.ts'
+  ber,
+  canary,
+  entryOf,
+  hostile,
+  inTls,
+  message,
+  onRequest,
+  ownCertificates,
+  references,
+  result,
+} from '../../support/directories.ts'
 import { randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
+import { usersOf } from '@platform/core/accounts/user'
+import { type Caller } from '@platform/core/caller'
+import { query } from '@platform/core/db/table'
 import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
 import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { LdapMessages } from '@platform/core/identity-providers/ldap/wire'
+import { type ProviderSettings } from '@platform/core/identity-providers/record'
 import { signIn } from '@platform/core/identity-providers/sign-in'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { errorCodeOf, newOrigin, password } from '../../../support/fixtures.ts'
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import {
+  advanceToNextMinute,
+  errorCodeOf,
+  newOrigin,
+  password,
+  setUpPlatform,
+  type SignedInUser,
+} from '../../../support/fixtures.ts'
+import { missingPrograms } from '../../../support/installed-programs.ts'
 import { isLong, rounds } from '../../../support/long.ts'
+import { type Certificates } from '../../../support/slapd.ts'
 import { waitFor } from '../../../support/wait-for.ts'
-import { ber, canary, hostile, inTls, message, onRequest, references, result } from '../../support/directories.ts'
-import { callerOfTokens } from '../../support/providers.ts'
+import { callerOfTokens, removeAllProviders, storeProvider } from '../../support/providers.ts'
+
+/** The platform's identity provider is a directory with one user, Ada; tests change its responses. */
+
+/** The reason for skipping tests; empty if they run. */
+const lack = missingPrograms('openssl')
+
+/** Set before the tests run. The platform trusts the `own` certificates only. */
+interface Fixtures {
+  platform: SignedInUser
+  caller: Caller
+  own: Certificates
+  others: Certificates
+}
+const fixtures = {} as Fixtures
+
+beforeAll(async () => {
+  fixtures.platform = await setUpPlatform()
+  fixtures.caller = fixtures.platform.caller
+  if (lack === '') Object.assign(fixtures, { own: await ownCertificates(), others: await ownCertificates() })
+})
+beforeEach(() => advanceToNextMinute())
+afterEach(() => removeAllProviders())
+
+const settingsOf = (scheme: 'ldap' | 'ldaps'): ProviderSettings => ({
+  url: `${scheme}://localhost:${hostile.port}`,
+  bindDn: 'cn=service',
+  userSearchBase: 'ou=people',
+  groupSearchBase: 'ou=groups',
+  caCertificate: fixtures.own.ca,
+})
+const directory = (scheme: 'ldap' | 'ldaps' = 'ldaps') => {
+  const fields = { type: 'LDAP', settings: settingsOf(scheme) } as const
+  return storeProvider(fixtures.caller.organisationId, fields, { bindPassword: 'service' })
+}
+
+const countUsers = async () => (await query({ pk: usersOf(fixtures.caller.organisationId).pk })).items.length
+
+/** Signs in and returns the error code. Expects a rejected sign-in to create no user. */
+async function outcome(username = 'ada', secret = 'a password'): Promise<string> {
+  const before = await countUsers()
+  const code = await errorCodeOf(signIn({ username, password: secret }, newOrigin()))
+  if (code !== 'no error') expect(await countUsers()).toBe(before)
+  return code
+}
+
+const [bind, search] = [0x60, 0x63]
+const bindDone = (id: number, code = 0) => message(id, result(0x61, code))
+const searchDone = (id: number, code = 0) => message(id, result(0x65, code))
+const ada = entryOf('uid=ada,ou=people', { uid: 'ada', entryUUID: 'uuid of ada' })
+
+function respond(socket: Socket, id: number, operation: number, bytes: Buffer): void {
+  if (operation === bind) socket.write(bindDone(id))
+  const isForUser = bytes.includes('ou=people') && !bytes.includes('ou=groups')
+  if (operation === search) socket.write(Buffer.concat([...(isForUser ? [message(id, ada)] : []), searchDone(id)]))
+}
+
+/** Handles a request of the client; returns true to suppress the valid response. */
+type Answer = (socket: Socket, id: number, operation: number, bytes: Buffer) => boolean | void
+function respondWith(answer: Answer): void {
+  hostile.behave = (plain) => {
+    const socket = inTls(plain, fixtures.own)
+    onRequest(socket, (id, operation, bytes) => {
+      if (answer(socket, id, operation, bytes) !== true) respond(socket, id, operation, bytes)
+    })
+  }
+}
+
+/** Handles the n-th request of a kind. */
+const at =
+  (operation: number, nth: number, act: Answer): (() => Answer) =>
+  () => {
+    let count = 0
+    return (socket, id, received, bytes) => {
+      if (received !== operation || ++count !== nth) return false
+      act(socket, id, received, bytes)
+      return true
+    }
+  }
+const writing =
+  (...parts: ((id: number) => Uint8Array)[]): Answer =>
+  (socket, id) =>
+    void socket.write(Buffer.concat(parts.map((part) => part(id))))
+const startTlsAccepted = message(1, result(0x78, 0))
+
+function acceptStartTls(response: Uint8Array): void {
+  hostile.behave = (plain) => {
+    plain.once('data', () => {
+      plain.write(response)
+      const socket = inTls(plain, fixtures.own)
+      onRequest(socket, (id, operation, bytes) => respond(socket, id, operation, bytes))
+    })
+  }
+}
+
+const tiny = (count: number) => (id: number) => Buffer.concat(Array<Buffer>(count).fill(message(id, references())))
+
+const answers = (operation: number, nth: number, ...parts: ((id: number) => Uint8Array)[]): (() => Answer) =>
+  at(operation, nth, writing(...parts))
+
+const answersBytes = (bytes: Uint8Array) => answers(bind, 1, () => bytes)
+
+const answersEndlessly = (bytesOf: (id: number) => Uint8Array) =>
+  at(search, 1, (socket, id) => {
+    const bytes = bytesOf(id)
+    const writeMore = () => void (socket.destroyed || socket.write(bytes, writeMore))
+    writeMore()
+  })
+
+const finds = (...entries: Buffer[]) =>
+  answers(search, 1, ...entries.map((entry) => (id: number) => message(id, entry)), (id) => searchDone(id))
+
+/** An entry whose set of values is longer than the message. */
+const overlongSet = ber(
+  0x64,
+  ber(4, Buffer.from('uid=ada,ou=people')),
+  ber(0x30, ber(0x30, ber(4, Buffer.from('uid')), Buffer.from('318400ffffff', 'hex'))),
+)
+const referral = result(0x61, 10, ber(0xa3, Buffer.from('ldap://x')))
+const withoutCode = Buffer.from('6100', 'hex')
+
+const unreachable: [string, () => Answer][] = [
+  ['sends no response', () => () => true],
+  ['closes the connection at the first request', at(bind, 1, (socket) => void socket.end())],
+  ['resets the connection at the search', at(search, 1, (socket) => void socket.destroy())],
+  ['resets the connection at the bind of the user', at(bind, 2, (socket) => void socket.destroy())],
+  ['responds with HTTP', answersBytes(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))],
+  ['responds with random bytes', answersBytes(randomBytes(5000))],
+  ['responds with zeros', answersBytes(Buffer.alloc(5000))],
+  ['announces a message of 4 GB', answersBytes(Buffer.from('3084ffffffff', 'hex'))],
+  ['sends an indefinite length', answersBytes(Buffer.from('30800201', 'hex'))],
+  ['omits the code of a bind', answers(bind, 1, (id) => message(id, withoutCode))],
+  ['omits the code of the bind of the user', answers(bind, 2, (id) => message(id, withoutCode))],
+  ['sends an empty code', answers(bind, 2, (id) => message(id, ber(0x61, ber(10), ber(4), ber(4))))],
+  ['responds to the bind of the user with an entry', answers(bind, 2, (id) => message(id, ada))],
+  ['truncates the response', answers(bind, 2, (id) => bindDone(id).subarray(0, 6))],
+  ['responds to another message id', answers(bind, 2, (id) => bindDone(id + 1))],
+  ['responds to the search with a bind response', answers(search, 1, (id) => bindDone(id))],
+  ['is busy', answers(bind, 2, (id) => bindDone(id, 51))],
+  ['responds to the bind with a referral', answers(bind, 2, (id) => message(id, referral))],
+  ['responds to the search with a referral', answers(search, 1, (id) => searchDone(id, 10))],
+  ['sends a set that exceeds its message', answers(search, 1, (id) => message(id, overlongSet))],
+  [
+    'sends an entry of 10 MB',
+    answers(search, 1, (id) => message(id, ber(0x64, ber(4, Buffer.alloc(10 * 1024 * 1024, 'x'))))),
+  ],
+  ['sends entries endlessly', answersEndlessly((id) => Buffer.concat(Array<Buffer>(200).fill(message(id, ada))))],
+  ['sends references endlessly', answersEndlessly(tiny(9000))],
+  ['sends an unsolicited notice of disconnection', answers(search, 1, () => message(0, result(0x78, 52)))],
+  [
+    'sends single bytes slowly',
+    at(bind, 1, (socket) => {
+      const timer = setInterval(() => socket.write('0'), 100)
+      socket.on('close', () => clearInterval(timer))
+    }),
+  ],
+]
+
+const refusing: [string, () => Answer][] = [
+  ['rejects the password', answers(bind, 2, (id) => bindDone(id, 49))],
+  ['finds no entry', finds()],
+  ['finds two entries', finds(ada, ada)],
+  ['finds the entry of another user', finds(entryOf('uid=root,ou=people', { uid: 'root' }))],
+  ['finds an entry without a DN', finds(entryOf('', { uid: 'ada' }))],
+  ['finds an entry with the name of a SASL mechanism as its DN', finds(entryOf('EXTERNAL', { uid: 'ada' }))],
+  ['finds only references', finds(references(`ldap://127.0.0.1:${canary.port}/`, `ldap://localhost:${hostile.port}/`))],
+]
 
 const credentials = { username: 'ada', password: 'a password' }
 
@@ -65,18 +234,8 @@ describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
     expect(hostile.connections.length).toBeGreaterThan(0)
   })
 
-  test.each<[string, () => Answer]>([
-    [
-      'random bytes',
-      at(
-        bind,
-        1,
-        writing(() => randomBytes(5000)),
-      ),
-    ],
-    ['a reset connection', at(bind, 2, (socket) => void socket.destroy())],
-  ])('reports %s as an unreachable directory', async (_, answer) => {
-    respondWith(answer())
+  test('reports a reset connection as an unreachable directory', async () => {
+    respondWith(at(bind, 2, (socket) => void socket.destroy())())
     await directory()
     expect(await outcome()).toBe('directory_unreachable')
   })

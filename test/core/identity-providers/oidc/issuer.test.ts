@@ -18,7 +18,6 @@ const discovery = '/.well-known/openid-configuration'
 const failure = (error: string) => ({ error, traceId: '' })
 const anyFailure = failure(expect.stringMatching(/^(?:answer_invalid|provider_unreachable)$/))
 
-/** The parameters of the sign-in page after a sign-in that fails before the redirect to the issuer. */
 async function startFailure(issuer: string, fields = {}): Promise<Record<string, string>> {
   const provider = await newProvider(issuer, fields)
   const { location, browser } = await Oidc.startSignIn(provider.id, {})
@@ -78,7 +77,6 @@ test.each(invalidResponses)('rejects %s as metadata', async (_, respond, error) 
   expect(await startFailure(issuer.url)).toEqual(failure(error))
 })
 
-/** The outcome of a sign-in whose issuer responds differently at one path. */
 async function signInWithResponse(issuer: HostileIssuer, path: string, respond: Respond) {
   issuer.metadata = { userinfo_endpoint: `${issuer.url}/userinfo` }
   issuer.overrides.set(path, respond)

@@ -13,8 +13,9 @@ import { errorCodeOf, expectError, newCaller } from '../../../support/fixtures.t
 import { json, signed } from '../../../support/hostile-issuer.ts'
 import { onStoreCall, type StoreCall } from '../../../support/store-calls.ts'
 import * as oidc from '../../support/oidc.ts'
+import { removeProvider } from '../../support/providers.ts'
 
-const { completeSignIn, newProvider, removeProvider, replaceProvider, startSignIn, validCallback } = oidc
+const { completeSignIn, newProvider, replaceProvider, startSignIn, validCallback } = oidc
 
 beforeAll(async () => {
   await oidc.preparePortal()
@@ -24,7 +25,6 @@ beforeAll(async () => {
 const origin = { address: '192.0.2.1' }
 const sharedIssuer = newIssuer()
 
-/** A started sign-in whose code the issuer accepts. */
 async function started(issuer = newIssuer(), existing?: ProviderRecord) {
   const provider = existing ?? (await newProvider(issuer.url))
   const signIn = await startSignIn(provider)
@@ -35,7 +35,6 @@ async function started(issuer = newIssuer(), existing?: ProviderRecord) {
 }
 type Started = Awaited<ReturnType<typeof started>>
 
-/** A sign-in with a code for tokens. */
 async function completed(issuer = newIssuer(), existing?: ProviderRecord) {
   const signIn = await started(issuer, existing)
   const { code = '' } = await signIn.complete()
@@ -46,28 +45,20 @@ const signInTo = async (provider: ProviderRecord, issuer = sharedIssuer) =>
   verifyAccessToken((await (await completed(issuer, provider)).exchange()).accessToken)
 
 type Forgery = Partial<Started['callback']> & { providerId?: string; browser?: string }
-test.each<[string, string, (signIn: Started) => Forgery | Promise<Forgery>]>([
-  ['without a state', 'sign_in_expired', () => ({ state: undefined })],
-  ['with an unknown state', 'sign_in_expired', () => ({ state: 'x'.repeat(43) })],
-  [
-    'with the state of another sign-in',
-    'sign_in_expired',
-    async ({ provider }) => ({ state: (await startSignIn(provider)).state }),
-  ],
-  ['without the cookie', 'sign_in_expired', () => ({ browser: '' })],
-  [
-    'with the cookie of another browser',
-    'sign_in_expired',
-    async ({ provider }) => ({ browser: (await startSignIn(provider)).browser }),
-  ],
-  ['with the state as cookie', 'sign_in_expired', ({ state }) => ({ browser: state })],
-  [
-    'at the path of another provider',
-    'sign_in_expired',
-    async ({ issuer }) => ({ providerId: (await newProvider(issuer.url)).id }),
-  ],
-  ['at the path of an unknown provider', 'sign_in_expired', () => ({ providerId: 'idp_0' })],
-  ['after ten minutes', 'sign_in_expired', () => (advanceClock(600_001), {})],
+type Forge = (signIn: Started) => Forgery | Promise<Forgery>
+const expiredForgeries: [string, Forge][] = [
+  ['without a state', () => ({ state: undefined })],
+  ['with an unknown state', () => ({ state: 'x'.repeat(43) })],
+  ['with the state of another sign-in', async ({ provider }) => ({ state: (await startSignIn(provider)).state })],
+  ['without the cookie', () => ({ browser: '' })],
+  ['with the cookie of another browser', async ({ provider }) => ({ browser: (await startSignIn(provider)).browser })],
+  ['with the state as cookie', ({ state }) => ({ browser: state })],
+  ['at the path of another provider', async ({ issuer }) => ({ providerId: (await newProvider(issuer.url)).id })],
+  ['at the path of an unknown provider', () => ({ providerId: 'idp_0' })],
+  ['after ten minutes', () => (advanceClock(600_001), {})],
+]
+test.each<[string, string, Forge]>([
+  ...expiredForgeries.map(([name, forge]): [string, string, Forge] => [name, 'sign_in_expired', forge]),
   [
     'of a disabled provider',
     'provider_unavailable',
@@ -145,38 +136,29 @@ test.each<[string, (signIn: Started) => unknown]>([
   await expectError(signIn.exchange(), 'sign_in_code_invalid')
 })
 
-test('creates separate users for one subject in two organisations', async () => {
-  const providers = [await newProvider(sharedIssuer.url), await newProvider(sharedIssuer.url)]
-  const callers = []
-  for (const provider of providers) callers.push(await signInTo(provider))
-  const organisationIds = callers.map(({ organisationId }) => organisationId)
-  expect(organisationIds).toEqual(providers.map(({ organisationId }) => organisationId))
-  expect(new Set(callers.map(({ userId }) => userId)).size).toBe(2)
-})
-
 const usersOf = async ({ organisationId }: ProviderRecord) =>
   (await query({ pk: keys.user(organisationId, '').pk })).items.map((user) => String(user['id']))
 const sessionsOf = async (userId: string) => (await query({ index: 'gsi1', pk: keys.userSessions(userId) })).items
 
 /** Fails the n-th store call or loses its response. Returns whether the call was reached. */
-async function failsAtCall(n: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
+async function failsAtCall(nth: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   let calls = 0
   const fail = async () => {
-    if (++calls === n) throw new Error('lost')
+    if (++calls === nth) throw new Error('lost')
   }
   using _ = onStoreCall({ [when]: fail })
   await work().catch(() => undefined)
-  return calls >= n
+  return calls >= nth
 }
 
 test.each(['before', 'after'] as const)(
   'leaves at most one user and no session if a sign-in fails %s any store call',
   async (when) => {
-    for (let [n, isReached] = [1, true]; isReached; n++) {
+    for (let [nth, isReached] = [1, true]; isReached; nth++) {
       const { provider, complete } = await started(sharedIssuer)
-      isReached = await failsAtCall(n, when, complete)
+      isReached = await failsAtCall(nth, when, complete)
       const users = await usersOf(provider)
-      expect([n, users.length]).toEqual([n, Math.min(users.length, 1)])
+      expect([nth, users.length]).toEqual([nth, Math.min(users.length, 1)])
       for (const user of users) expect(await sessionsOf(user)).toEqual([])
       const { userId } = await signInTo(provider)
       expect(await usersOf(provider)).toEqual([userId])
@@ -187,12 +169,12 @@ test.each(['before', 'after'] as const)(
 test.each(['before', 'after'] as const)(
   'opens one session if an exchange fails %s any store call and is retried',
   async (when) => {
-    for (let [n, isReached] = [1, true]; isReached; n++) {
+    for (let [nth, isReached] = [1, true]; isReached; nth++) {
       const signIn = await completed(sharedIssuer)
-      isReached = await failsAtCall(n, when, signIn.exchange)
+      isReached = await failsAtCall(nth, when, signIn.exchange)
       await signIn.exchange().catch(() => undefined)
       const [user = ''] = await usersOf(signIn.provider)
-      expect([n, (await sessionsOf(user)).length]).toEqual([n, 1])
+      expect([nth, (await sessionsOf(user)).length]).toEqual([nth, 1])
     }
   },
 )

@@ -15,7 +15,6 @@ type Forge = (claims: Claims, issuer: HostileIssuer) => Promise<string> | string
 const accepted = { code: expect.stringMatching(/^[\w-]{43}$/) }
 const rejected = { error: 'answer_invalid', traceId: '' }
 
-/** Signs in with changed claims, or with another token. */
 async function signIn(change: Claims = {}, forge?: Forge, issuer = newIssuer()) {
   const provider = await newProvider(issuer.url)
   const changed = (claims: Claims) => ({ ...claims, ...change })
@@ -76,10 +75,7 @@ test.each<[string, Forge]>([
   ['signed by an unknown key', (claims) => signed(claims, foreignKey)],
   ['signed by another key with a known key id', (claims, { key }) => signed(claims, { ...foreignKey, kid: key.kid })],
   ['with an embedded key', (claims) => withHeader(claims, { jwk: foreignKey.wire }, foreignKey)],
-  [
-    'with a critical extension',
-    (claims, { key }) => withHeader(claims, { kid: key.kid, crit: ['b64'], b64: true }, key),
-  ],
+  ['with a critical header', (claims, { key }) => withHeader(claims, { kid: key.kid, crit: ['b64'], b64: true }, key)],
   [
     'with changed claims',
     async (claims, { key }) => {
@@ -133,7 +129,6 @@ test('reloads keys for unknown key ids at most every ten seconds', async () => {
   expect(await signInWith(issuer, provider)).toEqual(accepted)
 })
 
-/** The settings of a provider that affect claims. */
 const provider = (settings: ProviderRecord['settings'] = {}, hasRoles = true) =>
   ({ settings, roleMappings: hasRoles ? [{ group: 'ops', role: 'Operator' }] : [] }) as unknown as ProviderRecord
 

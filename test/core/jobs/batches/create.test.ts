@@ -41,6 +41,7 @@ import { measureUsage } from '../../support/usage.ts'
 beforeAll(bootstrapPlatform)
 
 const unknownCluster = 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa'
+const unknownNode = { payload: { script: 'x', targetNodeIds: ['node_x'] } }
 const randomScript = () => `#!/bin/sh\n${randomBytes(700).toString('base64')}`
 
 test('job ids are valid, sort in request order, and lead to their batch and index', () => {
@@ -79,12 +80,8 @@ test.each([
   ['an unknown type', { type: 'Nope' }, 'unknown_job_type'],
   ['an operation type', { type: 'PlatformUpdate' }, 'job_type_not_submittable'],
   ['a payload above the limit', { payload: { script: 'ä'.repeat(200_000) } }, 'payload_too_large'],
-  ['an unknown node', { payload: { script: 'x', targetNodeIds: ['node_x'] } }, 'node_not_in_cluster'],
-  [
-    'an unknown cluster and node',
-    { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } },
-    'cluster_forbidden',
-  ],
+  ['an unknown node', unknownNode, 'node_not_in_cluster'],
+  ['an unknown cluster and node', { clusterId: unknownCluster, ...unknownNode }, 'cluster_forbidden'],
 ])('rejects the whole batch for one job with %s', async (_, change, code) => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)
@@ -157,7 +154,6 @@ test('stores payloads of all sizes up to 4 MB in total', async () => {
 
 const worker = fileURLToPath(new URL('../../support/advance-batch.ts', import.meta.url))
 
-/** Runs a worker process with a failpoint; returns whether it was killed there. */
 async function isKilled({ organisationId }: Caller, batchId: string, failpoint: string): Promise<boolean> {
   const env = { ...process.env, PLAT_FAILPOINT: failpoint }
   return promisify(execFile)(process.execPath, [worker, organisationId, batchId], { env }).then(
@@ -295,7 +291,6 @@ test('of a batch submission and a concurrent cluster removal, exactly one succee
   }
 })
 
-/** Delays matching store calls of `work` until `change` is done. */
 async function delayCalls<Result>(
   isDelayed: (input: string) => boolean,
   work: () => Promise<Result>,
