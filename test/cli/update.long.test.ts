@@ -5,7 +5,7 @@ import { builtFunctions, published } from '../support/releases.ts'
 import { startProxy } from './support/proxy.ts'
 import { logIn, startEnvironment, type Environment } from './support/environment.ts'
 
-/** The tests depend on each other's order. */
+/** The tests run in order, on one platform. */
 
 let environment: Environment
 let plat: Plat
@@ -25,7 +25,7 @@ test('does nothing without a newer release, and rejects a rollback without a pre
   )
   const apply = await plat.run(['update', 'apply'])
   expect([apply.exitCode, apply.out]).toEqual([0, ''])
-  expect(apply.err).toBe(`${currentVersion} is the newest version that there is for this platform.\n`)
+  expect(apply.err).toBe(`${currentVersion} is up to date.\n`)
   expect(await plat.json(['update', 'apply'])).toMatchObject({ updateAvailable: false })
   const rollback = await plat.run(['update', 'rollback', '--yes'])
   expect([rollback.exitCode, rollback.err]).toEqual([1, expect.stringContaining('(no_previous_version)')])
@@ -34,7 +34,7 @@ test('does nothing without a newer release, and rejects a rollback without a pre
 })
 
 test('finds, applies and rolls back a release and prints each step', async () => {
-  await published(environment.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
+  await publishRelease(environment.platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
   const check = await plat.run(['update', 'check'])
   expect(check.out).toMatch(/^latestVersion +9\.1\.0$/m)
   expect(check.err).toBe('Next: plat update apply 9.1.0\n')

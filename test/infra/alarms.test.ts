@@ -4,10 +4,10 @@ import { tableIndexes } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { programs, type ShownMetric, alarmMetrics, writtenMetrics } from './metrics.ts'
-import { byText, deployed, dev, everything, production } from './stages.ts'
+import { byText, deployed, deployedBy, dev, everything, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
-const alarms = ofType(production, 'aws:cloudwatch/metricAlarm:MetricAlarm').map(({ inputs }) => inputs as any)
+const alarms = inputsOf(production, 'aws:cloudwatch/metricAlarm:MetricAlarm')
 const metricsByAlarm = alarmMetrics(production)
 const dashboards = ofType(production, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
   JSON.parse(String(inputs['dashboardBody'])),
@@ -23,8 +23,7 @@ const chartMetrics: ShownMetric[] = dashboards
   }))
 const allMetrics = [...[...metricsByAlarm.values()].flat(), ...chartMetrics]
 
-const nameOf = (functionName: string | undefined) =>
-  deployed.find((each) => each.functionName === functionName)?.name ?? ''
+const nameOf = (functionName: string | undefined) => deployedBy(functionName)?.name ?? ''
 const platformMetrics = allMetrics.filter(({ namespace }) => namespace === 'Platform')
 
 test('alarms and dashboard read metrics that the functions write, by namespace, name and dimension', async () => {
@@ -215,7 +214,7 @@ test.runIf(isLong)('a stage without an alarm address has no alarms and no dashbo
   expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
   const graph = await everything()
   expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
-  const subscriptions = ofType(graph, 'aws:sns/topicSubscription:TopicSubscription').map(({ inputs }) => inputs)
+  const subscriptions = inputsOf(graph, 'aws:sns/topicSubscription:TopicSubscription')
   expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'alarms@example.com' }])
 })
 

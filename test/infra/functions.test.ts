@@ -1,11 +1,10 @@
-import { type Task, tasks } from '@platform/contract/task'
+import { tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { canLoop } from '../../infra/recursion.ts'
-import { ofType } from '../simulator/graph/graph.ts'
 import { programs } from './metrics.ts'
-import { byText, deployed, dev, production } from './stages.ts'
+import { byText, consumers, deployed, deployedBy, dev, inputsOf as inputsIn, production } from './stages.ts'
 
-const inputsOf = (type: string) => ofType(production, type).map(({ inputs }) => inputs as any)
+const inputsOf = (type: string) => inputsIn(production, type)
 
 test('only functions that hash passwords have a full processor', async () => {
   const hashing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
@@ -29,9 +28,6 @@ test('recursion is allowed only for consumers whose messages lead back to them',
   const configs = inputsOf('aws:lambda/functionRecursionConfig:FunctionRecursionConfig')
   expect(new Set(configs.map(({ recursiveLoop }) => recursiveLoop))).toEqual(new Set(['Allow']))
   // Computed differently from the deployment: by the queues that each task sends to.
-  const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, capabilities }]) =>
-    typeof trigger === 'object' && 'queue' in trigger ? [{ name, queue: trigger.queue, capabilities }] : [],
-  )
   const reachable = (queues: ReadonlySet<string>): ReadonlySet<string> => {
     const next = consumers
       .filter(({ queue }) => queues.has(queue))
@@ -44,7 +40,7 @@ test('recursion is allowed only for consumers whose messages lead back to them',
     .map(({ name }) => name)
   expect(looping).toContain('queue/events')
   expect(looping.length).toBeLessThan(consumers.length)
-  const names = configs.map(({ functionName }) => deployed.find((each) => each.functionName === functionName)?.name)
+  const names = configs.map(({ functionName }) => deployedBy(functionName)?.name)
   expect(names.toSorted(byText)).toEqual(looping.toSorted(byText))
   expect(Object.keys(tasks).filter(canLoop).toSorted(byText)).toEqual(looping.toSorted(byText))
 })

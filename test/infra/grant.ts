@@ -60,6 +60,12 @@ export const usedActions = (simulator: Simulator, name: string, grant: string): 
 /** Lambda requires this action of consumers when a queue is connected. */
 const actionsOfAws = new Set(['sqs:GetQueueAttributes'])
 
+/** The listed grants that their functions have not used. */
+export const unusedGrantsOf = (simulator: Simulator, listed: Record<string, readonly string[]>): string[] =>
+  Object.entries(listed).flatMap(([name, grants]) =>
+    grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
+  )
+
 /** Actions of the matching grants that no function has used, such as `table:write dynamodb:DeleteItem`. */
 export function unusedActions({ functions, cloud }: Simulator, pattern: RegExp): string[] {
   const [granted, used] = [new Set<string>(), new Set<string>()]

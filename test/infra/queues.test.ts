@@ -2,18 +2,15 @@ import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { mappingsOf, schedulesOf } from '../simulator/graph/functions.ts'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, deployed, production } from './stages.ts'
+import { byText, consumers, deployed, deployedBy, production } from './stages.ts'
 
 const queues = ofType(production, 'aws:sqs/queue:Queue').map(
   ({ inputs, state }) => ({ ...inputs, arn: state['arn'] }) as any,
 )
 const functionOf = (arn: string) => {
   const [, functionName, alias] = /:function:([^:]+):(.+)$/.exec(arn) ?? []
-  return { ...deployed.find((each) => each.functionName === functionName), alias }
+  return { ...deployedBy(functionName), alias }
 }
-const consumed = Object.entries<Task>(tasks).flatMap(([name, { trigger }]) =>
-  typeof trigger === 'object' && 'queue' in trigger ? [{ name, ...trigger }] : [],
-)
 
 test('every consumer of the contract receives its queue with partial batch responses', () => {
   const mappings = mappingsOf(production).map((mapping) => ({
@@ -23,7 +20,7 @@ test('every consumer of the contract receives its queue with partial batch respo
     batchSize: mapping.batchSize,
     responseTypes: mapping.functionResponseTypes,
   }))
-  const expected = consumed.map(({ name, queue, batchSize }) => ({
+  const expected = consumers.map(({ name, queue, batchSize }) => ({
     queue: `platform-production-${queue}`,
     name,
     alias: 'live',

@@ -9,12 +9,10 @@ import { expect, test } from 'vitest'
 import { ofType } from '../simulator/graph/graph.ts'
 import { type Statement } from '../simulator/graph/policy.ts'
 import { capabilityOf, grantOf } from './grant.ts'
-import { byText, deployed, production } from './stages.ts'
+import { byText, consumers, deployed, production } from './stages.ts'
 
-const queueOf = (name: string): string[] => {
-  const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
-  return typeof task?.trigger === 'object' && 'queue' in task.trigger ? [task.trigger.queue] : []
-}
+const queueOf = (name: string): string[] =>
+  consumers.filter((consumer) => consumer.name === name).map(({ queue }) => queue)
 
 /** Capabilities in the contract; undefined is the right to receive from the function's queue. */
 function requiredBy(name: string): Set<string | undefined> {

@@ -4,9 +4,7 @@ import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { routesOf } from '../simulator/graph/functions.ts'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, deployed, production } from './stages.ts'
-
-const nameOf = (functionName: string) => deployed.find((each) => each.functionName === functionName)?.name
+import { byText, deployed, deployedBy, production } from './stages.ts'
 
 test('the gateway has exactly the routes of the contract, the module routes and a default', () => {
   const expected = [
@@ -14,7 +12,10 @@ test('the gateway has exactly the routes of the contract, the module routes and 
     ...modulePaths.paths.map((path) => [`ANY ${path}`, modulePaths.function]),
     ['$default', 'portal'],
   ]
-  const deployedRoutes = routesOf(production).map(({ routeKey, functionName }) => [routeKey, nameOf(functionName)])
+  const deployedRoutes = routesOf(production).map(({ routeKey, functionName }) => [
+    routeKey,
+    deployedBy(functionName)?.name,
+  ])
   expect(deployedRoutes.toSorted(byText)).toEqual(expected.toSorted(byText))
 })
 

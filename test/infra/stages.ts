@@ -1,12 +1,24 @@
+import { type Task, tasks } from '@platform/contract/task'
 import { functionNames } from '@platform/core/updates/function-names'
 import { inject } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
+import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
 
 export const dev = inject('dev')
 export const production = inject('production')
 
 export const deployed = functionsOf(production, functionNames)
+
+export const deployedBy = (functionName: string | undefined) =>
+  deployed.find((candidate) => candidate.functionName === functionName)
+
+export const inputsOf = (graph: Graph, type: string): any[] => ofType(graph, type).map(({ inputs }) => inputs)
+
+/** The functions that consume a queue, according to the contract. */
+export const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, capabilities }]) =>
+  typeof trigger === 'object' && 'queue' in trigger ? [{ name, capabilities, ...trigger }] : [],
+)
 
 export const everything = () =>
   graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'alarms@example.com' })

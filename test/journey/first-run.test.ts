@@ -8,7 +8,7 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { healthChecksOf, findCatalogItem, waitForJobEnd } from '../conformance/support/modules.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
+import { processesOf, waitForModuleCleanup } from '../support/module-cleanup.ts'
 import { isLong } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { launchChromium, skipReason } from '../support/portal/chromium.ts'
@@ -134,7 +134,7 @@ test('uninstalls the module without leaving files, processes or database entries
   const job = await waitForJobEnd(api, expectStatus(await admin.delete('/api/v1/modules/hello'), 202))
   expect(job).toMatchObject({ type: 'ModuleUninstall', status: 'Completed' })
   expect(await findCatalogItem(admin, 'hello')).toMatchObject({ installed: false })
-  await waitForNoLeftovers(platform)
+  await waitForModuleCleanup(platform)
   expect(await processIds()).toEqual([])
 })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { waitFor } from '../support/wait-for.ts'
-import { Load, type Promised } from '../support/load.ts'
+import { Load, type Acknowledged } from '../support/load.ts'
 import { isLong, rounds } from '../support/long.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
@@ -14,13 +14,17 @@ const kills = isLong ? 4 : 1
 const responsesBetweenKills = rounds(30, 60)
 const clients = 4
 
-async function expectStored(api: Platform, { clusters, worked, parked, cancelled }: Promised): Promise<void> {
+async function expectStored(
+  api: Platform,
+  { clusters, jobsByLine, undeliveredJobs, cancelledJobs }: Acknowledged,
+): Promise<void> {
   for (const { id, name } of clusters) expect(await api.cluster(id)).toMatchObject({ name })
-  for (const jobId of [...worked.values(), ...parked]) expect(await api.job(jobId)).toMatchObject({ id: jobId })
-  for (const jobId of cancelled) expect(await api.job(jobId)).toMatchObject({ status: 'Cancelled' })
+  for (const jobId of [...jobsByLine.values(), ...undeliveredJobs])
+    expect(await api.job(jobId)).toMatchObject({ id: jobId })
+  for (const jobId of cancelledJobs) expect(await api.job(jobId)).toMatchObject({ status: 'Cancelled' })
 }
 
-async function expectListed(api: Platform, { clusters }: Promised): Promise<void> {
+async function expectListed(api: Platform, { clusters }: Acknowledged): Promise<void> {
   const admin = await api.admin
   const listed: string[] = []
   for (let page = 1, total = 1; listed.length < total; page++) {
@@ -33,14 +37,14 @@ async function expectListed(api: Platform, { clusters }: Promised): Promise<void
   expect(listed).toEqual(expect.arrayContaining(clusters.map(({ id }) => id)))
 }
 
-async function expectRunOnce(api: Platform, { worked }: Promised, file: string): Promise<void> {
-  for (const [line, jobId] of worked) {
+async function expectRunOnce(api: Platform, { jobsByLine }: Acknowledged, file: string): Promise<void> {
+  for (const [line, jobId] of jobsByLine) {
     await waitFor('the end of the job', async () => (await api.job(jobId)).completedAt !== undefined)
     expect(await api.job(jobId)).toMatchObject({ status: 'Completed', result: { output: `${line}\n`, exitCode: 0 } })
   }
   const lines = await readWrittenLines(file)
   expect(new Set(lines).size).toBe(lines.length)
-  expect(lines).toEqual(expect.arrayContaining([...worked.keys()]))
+  expect(lines).toEqual(expect.arrayContaining([...jobsByLine.keys()]))
 }
 
 /** Expects a correct count of active jobs: a cluster can be removed only at 0. */
@@ -58,22 +62,27 @@ test('a kill under load loses no acknowledged change, repeats no job, and keeps 
   await using folder = await temporaryFolder()
   const api = await platform.setUp()
   const admin = await api.admin
-  const [working, parked] = [await api.newCluster(), await api.newCluster()]
+  const [working, offline] = [await api.newCluster(), await api.newCluster()]
   await using relay = runRelayCommand(working.relayCommand, folder.path)
-  const targets = { admin, workingId: working.id, parkedId: parked.id, ledger: join(folder.path, 'ledger') }
+  const targets = {
+    admin,
+    workingClusterId: working.id,
+    offlineClusterId: offline.id,
+    ledger: join(folder.path, 'ledger'),
+  }
   const load = new Load(targets)
-  const { promised } = load
+  const { acknowledged } = load
 
   for (let kill = 0; kill < kills; kill++) {
     await load.untilKilled(clients, responsesBetweenKills, () => platform.kill())
     await platform.restart()
-    await expectStored(api, promised)
+    await expectStored(api, acknowledged)
   }
-  await expectListed(api, promised)
-  for (const { name } of promised.clusters.slice(-20)) {
+  await expectListed(api, acknowledged)
+  for (const { name } of acknowledged.clusters.slice(-20)) {
     expectStatus(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
   }
-  await expectRunOnce(api, promised, targets.ledger)
-  for (const { id } of isLong ? [working, parked] : [working]) await expectRemovable(api, id)
+  await expectRunOnce(api, acknowledged, targets.ledger)
+  for (const { id } of isLong ? [working, offline] : [working]) await expectRemovable(api, id)
   expect(relay.text).not.toContain('Unexpected error')
 }, 180_000)

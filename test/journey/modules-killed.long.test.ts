@@ -4,7 +4,7 @@ import type { Client } from '../conformance/support/client.ts'
 import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { programOf } from '../support/author.ts'
 import { failpointsIn } from '../support/failpoints.ts'
-import { processesOf, waitForNoLeftovers } from '../support/leftovers.ts'
+import { processesOf, waitForModuleCleanup } from '../support/module-cleanup.ts'
 import { startModuleRegistry } from '../support/module-registry.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -47,7 +47,7 @@ async function start() {
   }
 
   const install = async (id: string, version: string, behaviour = ''): Promise<Request> => {
-    const { program, args } = await programOf(`told ${id} ${version} ${behaviour}`.trim())
+    const { program, args } = await programOf(`versioned ${id} ${version} ${behaviour}`.trim())
     const files = [{ path: '/app/main.mjs', content: program }]
     const config = { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' }
     const { reference } = await registry.push(id, { version, files, config })
@@ -115,7 +115,7 @@ test('modules are completely installed or absent after a kill at every failpoint
 
   await survive(['module.stopped', 'module.forgotten'], uninstall('upgraded'))
   await expectVersion('upgraded')
-  await waitForNoLeftovers(platform)
+  await waitForModuleCleanup(platform)
   const all = failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes')
   expect(new Set(hit)).toEqual(new Set([...all, 'operation.begun']))
 })

@@ -54,7 +54,7 @@ test('a published release is announced once, applied and rolled back without a f
   const request = { action: 'apply', targetVersion: '9.1.0' }
   expectStatus(await apply(request), 409, 'active_jobs')
   await using traffic = await Traffic.start(api, 10)
-  await traffic.more(100)
+  await traffic.waitForMore(100)
   const accepted = expectStatus(await apply({ ...request, force: true }), 202)
   expect(accepted).toMatchObject({ ...request, status: 'InProgress' })
   expectStatus(await apply({ ...request, force: true }), 409, 'update_in_progress')
@@ -62,13 +62,13 @@ test('a published release is announced once, applied and rolled back without a f
   expect((await check()).jobId).toBe(accepted.jobId)
   expect(await waitForJobEnd(api, accepted)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
-  await traffic.more(100)
+  await traffic.waitForMore(100)
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
 
   const rollback = await waitForJobEnd(api, expectStatus(await apply({ action: 'rollback', force: true }), 202))
   expect(rollback).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
   expect((await check()).currentVersion).toBe(currentVersion)
-  await traffic.more(100)
+  await traffic.waitForMore(100)
   expect(traffic.failures).toEqual([])
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
   expect((await api.job(jobId)).status).toBe('Completed')
@@ -84,9 +84,9 @@ test('rolls back a release that fails, throws or hangs for signed-in users', { t
     ['9.0.3', 'throws for users'],
     ['9.0.4', 'hangs for users'],
   ] as const) {
-    await published(platform, { version }, await builtFunctions(version, change))
+    await publishRelease(platform, { version }, await builtFunctions(version, change))
     await using traffic = await Traffic.start(api, 10)
-    await traffic.more(50)
+    await traffic.waitForMore(50)
     const { jobId } = expectStatus(await apply({ action: 'apply', targetVersion: version }), 202)
     const finishedJob = async () => {
       // The release may fail this request, too.
@@ -94,14 +94,14 @@ test('rolls back a release that fails, throws or hangs for signed-in users', { t
       return status === 200 && body.completedAt !== undefined && body
     }
     const job = await waitFor('the end of the update', finishedJob, 200)
-    await traffic.settled()
+    await traffic.waitForPending()
     expect(traffic.failures.length).toBeGreaterThan(0)
     expect(job).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
     // On a slow machine too few requests reach the release at 10 %.
     expect(job.result.output).toMatch(/failed \d+ times in \d+ s at [15]0 %, version \S+ \d+ times in the same time\./)
     expect(await check()).toMatchObject({ currentVersion, latestVersion: version })
     traffic.failures = []
-    await traffic.more(200)
+    await traffic.waitForMore(200)
     expect(traffic.failures).toEqual([])
     await waitFor('the notification', async () => {
       const { items } = expectStatus(await admin.get('/api/v1/notifications'), 200)
@@ -144,8 +144,8 @@ const killPoints: readonly (readonly [apply: string[], rollback: string[]])[] = 
 test('an update completes after a kill at every step, with one version everywhere', { timeout: 900_000 }, async () => {
   await using updatable = await startUpdatable({ PLAT_OPERATION_LEASE_SECONDS: '3' })
   const { platform, api, check, apply } = updatable
-  await published(platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
-  await published(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', 'fails'))
+  await publishRelease(platform, { version: '9.1.0' }, await builtFunctions('9.1.0', 'reports version'))
+  await publishRelease(platform, { version: '9.2.0' }, await builtFunctions('9.2.0', 'fails'))
   const { currentVersion } = await check()
   const hit: string[] = []
 

@@ -46,7 +46,6 @@ const always =
   () =>
     reply
 
-/** Requires Basic authentication, and repeats the credentials in all headers and bodies. */
 const leaking =
   (respond: Respond): Respond =>
   async (request, outgoing) => {

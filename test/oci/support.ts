@@ -112,7 +112,7 @@ export async function storeImage(...layers: (RawEntry[] | Parameters<typeof imag
 export const unpackLayers = async (...layers: Parameters<typeof storeImage>): Promise<Record<string, string>> =>
   readTree(await (await storeImage(...layers)).unpack())
 
-export function useRegistry(guard: () => RegistryGuard | undefined = () => undefined): { readonly host: string } {
+export function useRegistry(guard: () => RegistryGuard | undefined = () => undefined) {
   let registry: Awaited<ReturnType<typeof startDockerRegistry>> | undefined
   beforeAll(async () => {
     registry = await startDockerRegistry(guard())

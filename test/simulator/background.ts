@@ -7,7 +7,7 @@ import { logToStandardError as log } from '@platform/local/log'
 import { stopOnSignals } from '@platform/local/signals'
 import { buildFunctions } from '../../scripts/deploy/build.ts'
 import { type IpcMessage, LaunchMessage } from './command/start.ts'
-import { removeLeftovers } from './command/stop.ts'
+import { removeState } from './command/stop.ts'
 import { operatorSettings } from './settings.ts'
 import { type Simulator, startSimulator } from './simulator.ts'
 import { claimFolder, placesIn, writeState } from './state.ts'
@@ -16,7 +16,6 @@ const { folder, stage, port, functions } = LaunchMessage.parse(JSON.parse(proces
 const { log: logFile, work } = placesIn(folder)
 let isCancelled = false
 
-/** Resolves when the message is sent, or when the parent has disconnected. */
 const notifyParent = (message: IpcMessage): Promise<void> =>
   new Promise((resolve) => (process.connected ? process.send?.(message, () => resolve()) : resolve()))
 
@@ -39,10 +38,9 @@ function onOutput(functionName: string, text: string): void {
 async function start(): Promise<Simulator> {
   const claim = claimFolder(folder)
   if (claim === undefined) throw new Error(`Another simulator is starting in ${folder}.`)
-  removeLeftovers(folder)
-  // Cleans up however this process ends.
+  removeState(folder)
   process.on('exit', () => {
-    removeLeftovers(folder)
+    removeState(folder)
     claim[Symbol.dispose]()
   })
   writeState(folder, { stage })

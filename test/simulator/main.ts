@@ -17,7 +17,7 @@ async function stopSimulator(): Promise<boolean> {
   const stopped = await stop(folder)
   if (stopped?.wasKilled === true) {
     const { stage, pid } = stopped.state
-    print(`Removed what the killed simulator of ${stage} with process id ${pid} left behind.`)
+    print(`Removed the files and processes of the killed simulator of ${stage} with process id ${pid}.`)
   }
   return stopped !== undefined
 }
@@ -47,7 +47,7 @@ async function run(options: Options): Promise<void> {
   if (options.action === 'help') print(usage)
   else if (options.action === 'token') print(await initialAdminToken(folder))
   else if (options.action === 'start') await startSimulator(options)
-  else print((await stopSimulator()) ? 'Stopped. Only the log is left.' : 'No simulator is running.')
+  else print((await stopSimulator()) ? 'Stopped. Only the log remains.' : 'No simulator is running.')
 }
 
 try {

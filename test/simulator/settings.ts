@@ -1,7 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { listenAt } from '@platform/local/listening'
 import type { settingNames } from '../../infra/settings.ts'
+import { freePorts } from '../support/free-ports.ts'
 
 /** Limits that a conformance run does not reach. */
 const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
@@ -17,18 +15,11 @@ const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_LIMIT_API_BURST: '5000',
 }
 
-/** Number of runs that may receive webhooks at the same time. */
 const receiverCount = 3
 
 /** An empty setting in the environment means the platform's default. */
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
-  return { ...defaults, PLAT_OUTBOUND_ALLOW: await freeAddresses(receiverCount), ...Object.fromEntries(given) }
-}
-
-async function freeAddresses(count: number): Promise<string> {
-  const servers = Array.from({ length: count }, () => createServer())
-  const addresses = await Promise.all(servers.map((server) => listenAt(server, '127.0.0.1', 0)))
-  await Promise.all(servers.map((server) => once(server.close(), 'close')))
-  return addresses.map(({ port }) => `127.0.0.1:${port}`).join()
+  const receivers = (await freePorts(receiverCount)).map((port) => `127.0.0.1:${port}`)
+  return { ...defaults, PLAT_OUTBOUND_ALLOW: receivers.join(), ...Object.fromEntries(given) }
 }

@@ -1,24 +1,13 @@
-import { InvokeCommand } from '@aws-sdk/client-lambda'
 import { functionNames } from '@platform/core/updates/function-names'
 import type { Log } from '@platform/local/log'
-import { type Cloud, startCloud } from './aws/cloud.ts'
-import { type Releases, startExternalFixtures } from './aws/external-fixtures.ts'
-import { startTriggers } from './aws/triggers.ts'
-import { type DeployedFunction, functionsOf } from './graph/functions.ts'
+import { startCloud } from './aws/cloud.ts'
+import { startExternalFixtures } from './aws/external-fixtures.ts'
+import { invokeFunction, startTriggers } from './aws/triggers.ts'
+import { functionsOf } from './graph/functions.ts'
 import { graphOf, ofType } from './graph/graph.ts'
 import { readSecret } from './secret.ts'
 
-export interface Simulator extends AsyncDisposable {
-  url: string
-  cloud: Cloud
-  functions: readonly DeployedFunction[]
-  releases: Releases
-  initialAdminTokenSecret: string
-  initialAdminToken: () => Promise<string | undefined>
-  /** Runs bootstrap, like each deployment that changes something. Rejects when it fails. */
-  bootstrap: () => Promise<void>
-  tick: (functionName: string) => Promise<void>
-}
+export type Simulator = Awaited<ReturnType<typeof startSimulator>>
 
 export interface SimulatorOptions {
   stage: string
@@ -32,7 +21,7 @@ export interface SimulatorOptions {
   onStep?: (step: string) => void
 }
 
-export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+export async function startSimulator(options: SimulatorOptions) {
   const { stage, port, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
   await using resources = new AsyncDisposableStack()
   const { environment, releases } = resources.use(await startExternalFixtures(options.environment, log))
@@ -42,15 +31,21 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const cloud = resources.use(await startCloud({ graph, functions, codeDir: functionsDir, onOutput, log }))
   onStep(`Deployed ${functions.length} functions`)
   const triggers = resources.use(await startTriggers(cloud, graph, { port, hasClocks, log }))
+  /** Runs a scheduled function now, by its name in the contract. */
+  const tick = (name: string) =>
+    triggers.tick(functions.find((deployed) => deployed.name === name)?.functionName ?? name)
+  /** Runs bootstrap, like each deployment that changes something. Rejects when it fails. */
   const bootstrap = async () => {
-    for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) await invokeOnce(cloud, inputs)
+    for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) {
+      const { functionName, input, qualifier } = inputs
+      await invokeFunction(cloud.lambda, String(functionName), JSON.parse(String(input)), String(qualifier))
+    }
   }
   onStep(`The gateway listens at ${triggers.url}`)
   await bootstrap()
   onStep('The platform has started')
   // The schedule of the catalog would take minutes.
-  const catalog = functions.find(({ name }) => name === 'schedule/catalog')
-  if (hasClocks && catalog !== undefined) await triggers.tick(catalog.functionName)
+  if (hasClocks) await tick('schedule/catalog')
   const initialAdminTokenSecret = String(graph.outputs['initialAdminTokenSecret'])
   const started = resources.move()
   return {
@@ -61,19 +56,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     initialAdminTokenSecret,
     initialAdminToken: () => readSecret(cloud, initialAdminTokenSecret),
     bootstrap,
-    tick: triggers.tick,
+    tick,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
-}
-
-async function invokeOnce({ lambda }: Cloud, { functionName, qualifier, input }: Record<string, unknown>) {
-  const { FunctionError, Payload } = await lambda.send(
-    new InvokeCommand({
-      FunctionName: String(functionName),
-      Qualifier: String(qualifier),
-      Payload: Buffer.from(String(input)),
-    }),
-  )
-  if (FunctionError === undefined) return
-  throw new Error(`${String(functionName)} failed: ${Buffer.from(Payload ?? []).toString()}`)
 }

@@ -8,10 +8,8 @@ export const projectDir = join(import.meta.dirname, '../..')
 
 const State = z.object({
   pid: z.number(),
-  /** Distinguishes the process from a later one with the same id. */
   stamp: z.string(),
   stage: z.string(),
-  /** Absent until the deployment has completed. */
   ready: z
     .object({
       url: z.string(),

@@ -14,18 +14,22 @@ export const localPortalHeaders = {
 
 export class BrowserSession {
   readonly cookies = new Map<string, string>()
-  readonly reading: Record<string, string>
-  readonly changing: Record<string, string>
+  readonly readHeaders: Record<string, string>
+  readonly writeHeaders: Record<string, string>
 
   constructor(portal: Record<string, string>) {
-    const { origin: _, ...reading } = portal
-    this.reading = reading
-    this.changing = portal
+    const { origin: _, ...readHeaders } = portal
+    this.readHeaders = readHeaders
+    this.writeHeaders = portal
   }
 
   async send(handler: GatewayHandler, { method = 'GET', headers, ...sent }: TestRequest): Promise<TestResponse> {
-    const said = method === 'GET' || method === 'HEAD' ? this.reading : this.changing
-    const received = await send(handler, { ...sent, method, headers: { ...said, ...this.cookieHeader(), ...headers } })
+    const portalHeaders = method === 'GET' || method === 'HEAD' ? this.readHeaders : this.writeHeaders
+    const received = await send(handler, {
+      ...sent,
+      method,
+      headers: { ...portalHeaders, ...this.cookieHeader(), ...headers },
+    })
     for (const cookie of received.cookies) this.keep(cookie)
     return received
   }

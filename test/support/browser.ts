@@ -3,7 +3,7 @@ import { jsonRequest, type TestResponse, send } from './request.ts'
 
 export class Browser {
   readonly jar = new Map<string, Map<string, string>>()
-  readonly went: URL[] = []
+  readonly visited: URL[] = []
   private readonly portal: string
   private readonly handler: GatewayHandler
 
@@ -15,13 +15,13 @@ export class Browser {
   async follow(address: string, until: RegExp): Promise<URL> {
     let url = new URL(address)
     for (let hop = 0; hop < 15; hop++) {
-      this.went.push(url)
+      this.visited.push(url)
       if (until.test(url.href)) return url
       const { status, location } = await this.open(url)
-      if (location === undefined) throw new Error(`${url.href} answered ${status} without a way on.`)
+      if (location === undefined) throw new Error(`${url.href} responded with ${status}, which is no redirect.`)
       url = new URL(location, url)
     }
-    throw new Error(`There was no end to it: ${this.went.join(' ')}`)
+    throw new Error(`The redirects did not end: ${this.visited.join(' ')}`)
   }
 
   async open(url: URL): Promise<{ status: number; location: string | undefined }> {

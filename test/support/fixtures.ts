@@ -105,16 +105,9 @@ export const newOrigin = () => ({ address: `198.51.100.${++addresses}` })
 /** Advances the clock to the next minute, where counters of failed sign-ins start again. */
 export const advanceToNextMinute = (): void => shiftClock(60_000 - (now() % 60_000))
 
-export interface SignedInUser {
-  id: string
-  username: string
-  credentials: { username: string; password: string }
-  caller: Caller
-  accessToken: string
-  refreshToken: string
-}
+export type SignedInUser = Awaited<ReturnType<typeof signInUser>>
 
-export async function signInUser(username: string, secret = password): Promise<SignedInUser> {
+export async function signInUser(username: string, secret = password) {
   const credentials = { username, password: secret }
   const { accessToken, refreshToken } = await signIn(credentials, newOrigin())
   const caller = await verifyAccessToken(accessToken)

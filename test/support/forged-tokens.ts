@@ -129,10 +129,18 @@ export function malformedTokens(good: string): Forgeries {
   }
 }
 
-export function wrongClaims(good: string, key: KeyObject): Forgeries {
+function changesOf(good: string, key: KeyObject) {
   const { headerFields: header, claimFields: claims } = decodeToken(good)
-  const withHeader = (change: Claims): string => encodeToken({ ...header, ...change }, claims, signEdDsa(key))
-  const withClaims = (change: Claims): string => encodeToken(header, { ...claims, ...change }, signEdDsa(key))
+  return {
+    claims,
+    withHeader: (change: Claims, signingKey = key): string =>
+      encodeToken({ ...header, ...change }, claims, signEdDsa(signingKey)),
+    withClaims: (change: Claims): string => encodeToken(header, { ...claims, ...change }, signEdDsa(key)),
+  }
+}
+
+export function wrongClaims(good: string, key: KeyObject): Forgeries {
+  const { withHeader, withClaims } = changesOf(good, key)
   return {
     'typ JWT': withHeader({ typ: 'JWT' }),
     'no typ': withHeader({ typ: undefined }),
@@ -170,10 +178,7 @@ interface RelayIdentity {
 }
 
 export function wrongRelayClaims(good: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
-  const { headerFields: header, claimFields: claims } = decodeToken(good)
-  const withHeader = (change: Claims, key = own.key): string =>
-    encodeToken({ ...header, ...change }, claims, signEdDsa(key))
-  const withClaims = (change: Claims): string => encodeToken(header, { ...claims, ...change }, signEdDsa(own.key))
+  const { claims, withHeader, withClaims } = changesOf(good, own.key)
   return {
     'the key of another relay': withHeader({}, other.key),
     'the name of another relay': withHeader({ kid: other.relayId }),

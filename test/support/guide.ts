@@ -39,13 +39,13 @@ function commandsOf(terminal: string, lines: readonly string[]): Step[] {
     const last = steps.at(-1)
     if (line.startsWith('$ ')) steps.push({ kind: 'command', terminal, command: line.slice(2), shown: [] })
     else if (last === undefined) steps.push({ kind: 'command', terminal, command: undefined, shown: [line] })
-    else if (last.command !== undefined && !isWhole(last.command)) last.command += `\n${line}`
+    else if (last.command !== undefined && !isComplete(last.command)) last.command += `\n${line}`
     else last.shown.push(line)
   }
   return steps
 }
 
-const isWhole = (command: string): boolean => spawnSync('bash', ['-n', '-c', command]).status === 0
+const isComplete = (command: string): boolean => spawnSync('bash', ['-n', '-c', command]).status === 0
 
 /** In expected output, `…` matches any text within a line; a line of only `…` matches any lines. */
 export const patternOf = (shown: readonly string[]): RegExp => new RegExp(`^${shown.map(linePattern).join('')}$`)

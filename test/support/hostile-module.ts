@@ -25,7 +25,7 @@ export async function reserveRoutes(moduleId: string, reservation: RouteReservat
   while ((await errorCodeOf(set())) !== 'no error');
 }
 
-export async function runInstance(respond = ok, { moduleId = newModuleId(), isClaimed = true } = {}) {
+export async function runInstance(respond = ok, { moduleId = newModuleId(), hasRoute = true } = {}) {
   const folder = await temporaryFolder()
   const requests: { method: string; url: string; headers: Record<string, unknown>; body: Buffer }[] = []
   const server = createServer((request, response) => {
@@ -47,10 +47,8 @@ export async function runInstance(respond = ok, { moduleId = newModuleId(), isCl
     handle,
   }
   const api = `/api/${moduleId}`
-  if (isClaimed) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
-  // Expires the caches of routes.
+  if (hasRoute) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
   shiftClock(1000)
-  /** Stops the instance; its route stays reserved. */
   const end = async () => {
     if (!server.listening) return
     server.close()

@@ -29,7 +29,6 @@ export type Respond = (
 ) => Promise<ServerReply | undefined> | ServerReply | undefined
 
 export interface ListeningServer extends AsyncDisposable {
-  /** `127.0.0.1` and the port. */
   host: string
   url: string
 }

@@ -39,7 +39,6 @@ export async function startRuntimeApi() {
     return { status: 202, body: '{"status":"OK"}' }
   })
   return {
-    /** The value of `AWS_LAMBDA_RUNTIME_API`. */
     address: server.host,
     initError: initError.promise,
     countPolls: () => polls,

@@ -5,7 +5,7 @@ import {
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
 import { type Deployment } from '@platform/core/modules/record'
-import { type LambdaOptions, type RunningLambda, startLambda } from '../simulator/lambda/start.ts'
+import { type LambdaOptions, startLambda } from '../simulator/lambda/start.ts'
 import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/lambda/runtime'
 import { ociTarget } from '@platform/worker/runtimes/lambda/image'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
@@ -13,7 +13,7 @@ import { type RegistryClient } from '@platform/oci/client'
 import { thisPlatform } from '@platform/oci/image'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { deploymentSpecOf, limits, textOf } from './local-runtime.ts'
-import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
+import { memoryRegistry } from './memory-registry.ts'
 import { pushProgram } from './module-image.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -27,22 +27,11 @@ export interface LambdaOptionsInput extends LambdaOptions {
   source?: RegistryClient
 }
 
-export interface LambdaFixtures extends AsyncDisposable {
-  runtime: ModuleRuntime
-  lambda: RunningLambda
-  client: LambdaClient
-  registry: MemoryRegistry
-  target: MemoryRegistry
-  output: () => string
-  /** A further runtime with its own settings, as in another process. */
-  another: (settings?: Partial<LambdaSettings>, intercept?: InterceptCall) => ModuleRuntime
-}
-
 export async function startLambdaFixtures({
   settings: commonSettings = {},
   source,
   ...options
-}: LambdaOptionsInput = {}): Promise<LambdaFixtures> {
+}: LambdaOptionsInput = {}) {
   const folder = await temporaryFolder()
   const [registry, target] = [memoryRegistry('registry.test'), memoryRegistry('lambda.test')]
   let output = ''
@@ -55,7 +44,7 @@ export async function startLambdaFixtures({
     ...options,
   })
   const aws = { endpoint: lambda.url, region: 'eu-central-1', credentials }
-  const another: LambdaFixtures['another'] = (settings = {}, intercept) =>
+  const another = (settings: Partial<LambdaSettings> = {}, intercept?: InterceptCall): ModuleRuntime =>
     lambdaRuntime({
       aws: intercept === undefined ? aws : { ...aws, ...withInterceptor(intercept) },
       prefix: 'mod',
@@ -81,6 +70,8 @@ export async function startLambdaFixtures({
   return { runtime, lambda, client, registry, target, output: () => output, another, [Symbol.asyncDispose]: close }
 }
 
+export type LambdaFixtures = Awaited<ReturnType<typeof startLambdaFixtures>>
+
 function withInterceptor(intercept: InterceptCall): LambdaClientConfig {
   const handler = new NodeHttpHandler()
   const handle: NodeHttpHandler['handle'] = (request, options) =>
@@ -98,7 +89,6 @@ export const moduleSource = (expression: string): string => `
     await fetch(base + next.headers.get('lambda-runtime-aws-request-id') + '/response', { method: 'POST', body })
   }`
 
-/** Pushes a module that responds with a word and its deployment id. */
 export const pushWord = (fixtures: LambdaFixtures, word: string, repository = 'modules/words') =>
   pushProgram(
     fixtures.registry,

@@ -2,38 +2,42 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import type { Client } from '../conformance/support/client.ts'
 import { waitFor } from './wait-for.ts'
 
-export interface Promised {
+export interface Acknowledged {
   clusters: { id: string; name: string }[]
   /** Line of the ledger → job that prints it. */
-  worked: Map<string, string>
+  jobsByLine: Map<string, string>
   /** Jobs for a cluster without a relay. */
-  parked: Set<string>
-  cancelled: Set<string>
+  undeliveredJobs: Set<string>
+  cancelledJobs: Set<string>
 }
 
 export interface Targets {
   admin: Client
-  workingId: string
-  parkedId: string
-  /** The file to which each job appends its line. */
+  workingClusterId: string
+  offlineClusterId: string
   ledger: string
 }
 
 export class Load {
-  readonly promised: Promised = { clusters: [], worked: new Map(), parked: new Set(), cancelled: new Set() }
+  readonly acknowledged: Acknowledged = {
+    clusters: [],
+    jobsByLine: new Map(),
+    undeliveredJobs: new Set(),
+    cancelledJobs: new Set(),
+  }
   readonly #targets: Targets
-  #answers = 0
+  #responses = 0
   #lines = 0
 
   constructor(targets: Targets) {
     this.#targets = targets
   }
 
-  /** Calls the API until it has responded `answers` times, then kills the platform during the next calls. */
-  async untilKilled(clients: number, answers: number, kill: () => Promise<void>): Promise<void> {
-    const enough = this.#answers + answers
+  /** Calls the API until it has responded `responses` times, then kills the platform during the next calls. */
+  async untilKilled(clients: number, responses: number, kill: () => Promise<void>): Promise<void> {
+    const enough = this.#responses + responses
     const calling = Array.from({ length: clients }, () => this.#call())
-    await waitFor(`${answers} more answers`, async () => this.#answers >= enough)
+    await waitFor(`${responses} more responses`, async () => this.#responses >= enough)
     await kill()
     await Promise.all(calling)
   }
@@ -42,8 +46,8 @@ export class Load {
     try {
       for (;;) {
         await this.#register()
-        await this.#work()
-        await this.#park()
+        await this.#submitWorking()
+        await this.#submitUndelivered()
       }
     } catch (error) {
       // fetch reports connection errors as TypeError.
@@ -53,32 +57,32 @@ export class Load {
 
   async #register(): Promise<void> {
     const name = `loaded ${crypto.randomUUID()}`
-    const answer = await this.#targets.admin.post('/api/v1/clusters', { name, type: 'Hypervisor' })
-    this.promised.clusters.push(expectStatus(answer, 201))
-    this.#answers++
+    const response = await this.#targets.admin.post('/api/v1/clusters', { name, type: 'Hypervisor' })
+    this.acknowledged.clusters.push(expectStatus(response, 201))
+    this.#responses++
   }
 
-  async #work(): Promise<void> {
+  async #submitWorking(): Promise<void> {
     const line = `line ${++this.#lines}`
     const script = `echo '${line}' >>'${this.#targets.ledger}'; echo '${line}'`
-    this.promised.worked.set(line, await this.#submit(this.#targets.workingId, { payload: { script } }))
+    this.acknowledged.jobsByLine.set(line, await this.#submit(this.#targets.workingClusterId, { payload: { script } }))
   }
 
   /** Cancels every second job; the others reach their delivery timeout. */
-  async #park(): Promise<void> {
+  async #submitUndelivered(): Promise<void> {
     const job = { payload: { script: 'true' }, deliverWithinSeconds: 5 }
-    const jobId = await this.#submit(this.#targets.parkedId, job)
-    this.promised.parked.add(jobId)
-    if (this.promised.parked.size % 2 === 0) return
+    const jobId = await this.#submit(this.#targets.offlineClusterId, job)
+    this.acknowledged.undeliveredJobs.add(jobId)
+    if (this.acknowledged.undeliveredJobs.size % 2 === 0) return
     expectStatus(await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
-    this.promised.cancelled.add(jobId)
-    this.#answers++
+    this.acknowledged.cancelledJobs.add(jobId)
+    this.#responses++
   }
 
   async #submit(clusterId: string, job: object): Promise<string> {
-    const answer = await this.#targets.admin.post('/api/v1/jobs', { clusterId, type: 'InvokeScript', ...job })
-    const { id } = expectStatus(answer, 202)
-    this.#answers++
+    const response = await this.#targets.admin.post('/api/v1/jobs', { clusterId, type: 'InvokeScript', ...job })
+    const { id } = expectStatus(response, 202)
+    this.#responses++
     return id
   }
 }

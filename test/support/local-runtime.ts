@@ -34,7 +34,6 @@ export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOption
     registry,
     folder: folder.path,
     lines,
-    /** Waits for a line that matches, starting at index `from`. */
     line: (pattern: RegExp, from = 0): Promise<string> =>
       waitFor(`${pattern} is printed`, async () => lines.slice(from).find(({ line }) => pattern.test(line))?.line),
     leftovers: async (): Promise<string[]> =>

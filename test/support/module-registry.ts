@@ -1,4 +1,5 @@
 import { buildImage, type ImageToBuild } from '@platform/oci/build'
+import type { RegistryClient } from '@platform/oci/client'
 import { pushImage } from '@platform/oci/push'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'
@@ -10,17 +11,17 @@ import { startTestRegistry } from './registry.ts'
 export interface ImageOptions {
   version?: string
   repository?: string
-  /** By default the version. */
   tags?: string[]
   /** `module.json`; by default it matches the labels. `false`: no manifest. */
   manifest?: unknown
   labels?: Record<string, string>
-  /** The signer. `false`: no signature. */
-  signer?: 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
   config?: ImageToBuild['config']
   files?: ImageToBuild['files']
   created?: string
 }
+
+/** `false`: without a signature. */
+type Signer = 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
 
 export const writtenManifest = (id: string, version = '1.0.0', spec: object = {}, metadata: object = {}) => ({
   metadata: { id, name: `Module ${id}`, version, description: 'A module under test.', author: 'Tests', ...metadata },
@@ -40,6 +41,27 @@ export const moduleLabels = (id: string, version = '1.0.0') => ({
   'org.opencontainers.image.source': 'https://example.com/module',
 })
 
+/** Tags are added last, so that a scan never finds an unsigned image. */
+export async function pushModuleImage(
+  client: RegistryClient,
+  id: string,
+  options: ImageOptions = {},
+  privateKeyPem?: string,
+) {
+  const { version = '1.0.0', repository = `modules/${id}` } = options
+  const { manifest = writtenManifest(id, version), labels = moduleLabels(id, version) } = options
+  const { tags = [version.replace('+', '_')], files = [], config, created } = options
+  const content = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
+  const manifestFiles = manifest === false ? [] : [{ path: '/module.json', content }]
+  const parts = { labels, ...(config && { config }), ...(created !== undefined && { created }) }
+  const built = await buildImage({ files: [...manifestFiles, ...files], ...parts })
+  const { digest } = await pushImage(client, repository, built, [])
+  if (privateKeyPem !== undefined) await signImage(client, repository, digest, privateKeyPem)
+  await pushImage(client, repository, built, tags)
+  const name = `${client.registry}/${repository}`
+  return { reference: `${name}:${tags[0]}`, repository: name, digest }
+}
+
 export async function startModuleRegistry() {
   const registry = await startTestRegistry()
   const { host, client } = registry
@@ -52,20 +74,9 @@ export async function startModuleRegistry() {
     ]),
   }
 
-  /** Pushes a module image; adds its tags after its signature. */
-  async function push(id: string, options: ImageOptions = {}) {
-    const { version = '1.0.0', repository = `modules/${id}`, signer = 'trusted' } = options
-    const { manifest = writtenManifest(id, version), labels = moduleLabels(id, version) } = options
-    const { tags = [version.replace('+', '_')], files = [], config, created } = options
-    const content = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
-    const manifestFiles = manifest === false ? [] : [{ path: '/module.json', content }]
-    const parts = { labels, ...(config && { config }), ...(created !== undefined && { created }) }
-    const built = await buildImage({ files: [...manifestFiles, ...files], ...parts })
-    const { digest } = await pushImage(client, repository, built, [])
+  const push = (id: string, { signer = 'trusted', ...image }: ImageOptions & { signer?: Signer } = {}) => {
     const key = typeof signer === 'string' ? keys[signer] : signer
-    if (key !== false) await signImage(client, repository, digest, key.privateKeyPem)
-    await pushImage(client, repository, built, tags)
-    return { reference: `${host}/${repository}:${tags[0]}`, repository: `${host}/${repository}`, digest }
+    return pushModuleImage(client, id, image, key === false ? undefined : key.privateKeyPem)
   }
   return { ...registry, keys, settings, push }
 }

@@ -1,4 +1,3 @@
-/** The used parts of `oidc-provider`, which has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

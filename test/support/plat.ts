@@ -23,7 +23,6 @@ export class Plat {
   constructor(folder: string, environment: Record<string, string>) {
     this.#environment = {
       PATH: process.env['PATH'],
-      // Share the compile cache.
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: folder,
       XDG_CONFIG_HOME: `${folder}/config`,

@@ -35,7 +35,7 @@ export const setupRequest = (initialAdminToken: string | undefined) => ({
 export class PlatformProcess implements AsyncDisposable {
   readonly url: string
   readonly #environment: NodeJS.ProcessEnv
-  readonly #removeData: () => PromiseLike<void>
+  readonly #data: AsyncDisposable
   readonly #withFaults: boolean
   #program: Program
 
@@ -43,13 +43,13 @@ export class PlatformProcess implements AsyncDisposable {
     url: string,
     environment: NodeJS.ProcessEnv,
     program: Program,
-    removeData: () => PromiseLike<void>,
+    data: AsyncDisposable,
     withFaults: boolean,
   ) {
     this.url = url
     this.#environment = { ...environment, PLAT_PORT: new URL(url).port }
     this.#program = program
-    this.#removeData = removeData
+    this.#data = data
     this.#withFaults = withFaults
   }
 
@@ -74,7 +74,7 @@ export class PlatformProcess implements AsyncDisposable {
     const program = starting.use(run(environment, withFaults))
     const url = await ready(program)
     starting.move()
-    return new PlatformProcess(url, environment, program, () => data[Symbol.asyncDispose](), withFaults)
+    return new PlatformProcess(url, environment, program, data, withFaults)
   }
 
   async restart(settings: Record<string, string> = {}): Promise<void> {
@@ -131,11 +131,10 @@ export class PlatformProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
-    await this.#removeData()
+    await this.#data[Symbol.asyncDispose]()
   }
 }
 
-/** Runs the script of `npm start` with the Node of the tests. */
 const run = (environment: NodeJS.ProcessEnv, withFaults: boolean): Program => {
   const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
   const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, main)

@@ -12,7 +12,7 @@ const shownLength = 4000
 export function showPrograms(): void {
   for (const [group, program] of running) {
     const text = program.takeUnshown().slice(-shownLength)
-    if (text !== '') console.error(`What program ${group} wrote last:\n${text}`)
+    if (text !== '') console.error(`Last output of program ${group}:\n${text}`)
   }
 }
 
@@ -40,9 +40,10 @@ interface ProgramOptions {
 }
 
 export class Program implements AsyncDisposable {
+  /** The leader of a process group of its own. */
+  readonly pid: number
+  readonly ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
   readonly #child: ChildProcess
-  readonly #group: number
-  readonly #ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
   #text = ''
   #isRead = false
   #shownUpTo = 0
@@ -50,19 +51,15 @@ export class Program implements AsyncDisposable {
   constructor(command: string, args: readonly string[], { input = false, ...options }: ProgramOptions) {
     const stdio = [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const
     this.#child = spawn(command, args, { ...options, detached: true, stdio: [...stdio] })
-    this.#group = Number(this.#child.pid)
-    running.set(this.#group, this)
+    this.pid = Number(this.#child.pid)
+    running.set(this.pid, this)
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
     this.#child.stdin?.on('error', () => {})
     // Output may arrive after the exit.
     this.#child.once('close', () => (this.#isRead = true))
-    this.#ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
-  }
-
-  get pid(): number {
-    return this.#group
+    this.ended = once(this.#child, 'exit').then(([exitCode, signal]) => ({ exitCode, signal }))
   }
 
   get text(): string {
@@ -88,12 +85,8 @@ export class Program implements AsyncDisposable {
     })
   }
 
-  get ended(): Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }> {
-    return this.#ended
-  }
-
   get isGone(): boolean {
-    return !signalGroup(this.#group, 0)
+    return !signalGroup(this.pid, 0)
   }
 
   get hasEnded(): boolean {
@@ -106,14 +99,14 @@ export class Program implements AsyncDisposable {
   }
 
   interrupt(): void {
-    signalGroup(this.#group, 'SIGINT')
+    signalGroup(this.pid, 'SIGINT')
   }
 
   async kill(): Promise<void> {
-    signalGroup(this.#group, 'SIGKILL')
-    await this.#ended
+    signalGroup(this.pid, 'SIGKILL')
+    await this.ended
     await waitFor('its processes are gone', async () => this.isGone)
-    running.delete(this.#group)
+    running.delete(this.pid)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

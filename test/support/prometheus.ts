@@ -1,6 +1,5 @@
 /** A strict parser of the Prometheus text format 0.0.4. */
 
-/** The name of a histogram's sample has a suffix. */
 export interface Sample {
   name: string
   labels: Record<string, string>

@@ -1,5 +1,6 @@
 import { startRegistry } from '@platform/local/registry/server'
-import { registryClient } from '@platform/oci/client'
+import { readRuntimeFile } from '@platform/local/runtime-file'
+import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -28,4 +29,10 @@ export async function startTestRegistry() {
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
+}
+
+/** The registry of a platform, with the permissions of its owner. */
+export async function registryOf({ dataDir }: { dataDir: string }): Promise<RegistryClient> {
+  const { registry } = await readRuntimeFile(dataDir)
+  return registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
 }

@@ -18,7 +18,6 @@ import { startTestRegistry } from './registry.ts'
 /** Must not import core, which reads its settings when it is imported. */
 
 export interface ReleaseWish {
-  /** Function name → source of its `index.mjs`, or its zip file. */
   functions?: Readonly<Record<string, string | Uint8Array>>
   /** Changes of the document; a text replaces it. */
   document?: Partial<Record<keyof ReleaseDocument, unknown>> | string

@@ -2,9 +2,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readReleaseSigningKey } from '@platform/local/generated-secrets'
 import { releaseRepository } from '@platform/local/release-settings'
-import { readRuntimeFile } from '@platform/local/runtime-file'
-import { registryClient } from '@platform/oci/client'
-import { plainTransport } from '@platform/oci/plain-transport'
 import { mediaTypes } from '@platform/oci/types'
 import { type Plugin, stop } from 'esbuild'
 import { artifactOf, type ReleaseFacts } from '../../scripts/release/artifact.ts'
@@ -14,6 +11,7 @@ import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
 import { buildOnce } from './build-cache.ts'
 import type { PlatformProcess } from './platform.ts'
+import { registryOf } from './registry.ts'
 
 /** Placeholders for version and behaviour in built code, replaced later. */
 const [versionMark, behaviourMark] = ['@@version@@', '@@behaviour@@']
@@ -90,24 +88,28 @@ export async function builtFunctions(version: string, behaviour: Behaviour): Pro
   return new Map(zips)
 }
 
-async function releasesOf({ dataDir }: PlatformProcess): Promise<Repository> {
-  const { registry } = await readRuntimeFile(dataDir)
-  const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
-  return { client, name: releaseRepository }
-}
+const releasesOf = async (platform: PlatformProcess): Promise<Repository> => ({
+  client: await registryOf(platform),
+  name: releaseRepository,
+})
 
 type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'releaseNotesUrl'>
 
 const artifactFor = (facts: Facts, zips: Zips) => artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', ...facts }, zips)
 
-export async function pushed(platform: PlatformProcess, facts: Facts, zips: Zips, tag = facts.version): Promise<void> {
+export async function pushUnsignedRelease(
+  platform: PlatformProcess,
+  facts: Facts,
+  zips: Zips,
+  tag = facts.version,
+): Promise<void> {
   const { client, name } = await releasesOf(platform)
   const { blobs, manifest } = artifactFor(facts, zips)
   for (const blob of blobs) await client.putBlob(name, blob)
   await client.putManifest(name, tag, manifest, mediaTypes.manifest)
 }
 
-export async function published(platform: PlatformProcess, facts: Facts, zips: Zips, privateKeyPem?: string) {
+export async function publishRelease(platform: PlatformProcess, facts: Facts, zips: Zips, privateKeyPem?: string) {
   const key = privateKeyPem ?? (await readReleaseSigningKey(platform.dataDir))
   await publish(await releasesOf(platform), artifactFor(facts, zips), key)
 }

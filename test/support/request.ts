@@ -4,7 +4,6 @@ import { recordResponse } from '../conformance/support/seen-answers.ts'
 
 export interface TestRequest {
   method?: string
-  /** Percent-encoded path and query. */
   target: string
   headers?: Record<string, string>
   body?: string | Uint8Array

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { waitFor } from './wait-for.ts'
 
@@ -7,14 +8,8 @@ const run = promisify(execFile)
 
 export const waitForFileScript = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done`
 
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  )
-
 export async function readWrittenLines(file: string): Promise<string[]> {
-  await waitFor(`${file} is written`, () => exists(file))
+  await waitFor(`${file} is written`, async () => existsSync(file))
   return (await readFile(file, 'utf8')).trim().split('\n')
 }
 

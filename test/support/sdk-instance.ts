@@ -10,7 +10,6 @@ beforeEach(() => {
 
 const token = 'token-of-the-deployment'
 
-/** Requests contain the deployment token by default. */
 interface RequestOptions {
   headers?: Record<string, string>
   body?: string
@@ -20,7 +19,6 @@ interface RequestOptions {
 export interface Instance {
   host: ModuleHost
   send: (method: string, path: string, options?: RequestOptions) => Promise<Response>
-  /** A control request, with its path below the control path. */
   control: (method: string, path: string, body?: object) => Promise<{ status: number; body: any }>
 }
 

@@ -13,16 +13,15 @@ interface Ending {
 export class SimulatorCommand implements AsyncDisposable {
   readonly folder: string
   readonly functions = inject('functionsDir')
-  readonly #remove: () => PromiseLike<void>
+  readonly #parent: AsyncDisposable
 
-  private constructor(folder: string, remove: () => PromiseLike<void>) {
-    this.folder = `${folder}/simulator`
-    this.#remove = remove
+  private constructor(parent: AsyncDisposable & { path: string }) {
+    this.folder = `${parent.path}/simulator`
+    this.#parent = parent
   }
 
   static async create(): Promise<SimulatorCommand> {
-    const { path, ...folder } = await temporaryFolder()
-    return new SimulatorCommand(path, () => folder[Symbol.asyncDispose]())
+    return new SimulatorCommand(await temporaryFolder())
   }
 
   begin(args: readonly string[], settings: Record<string, string> = {}): Program {
@@ -51,6 +50,6 @@ export class SimulatorCommand implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.run(['--stop'])
-    await this.#remove()
+    await this.#parent[Symbol.asyncDispose]()
   }
 }

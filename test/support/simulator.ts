@@ -1,17 +1,18 @@
 import { inject } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
-import { connect, type Platform } from '../conformance/support/platform.ts'
+import { connect } from '../conformance/support/platform.ts'
 import { options, setupRequest } from './platform.ts'
 import { type Simulator, startSimulator } from '../simulator/simulator.ts'
 
-export interface SimulatedPlatform extends AsyncDisposable {
-  simulator: Simulator
-  api: Platform
-  tick: (name: string) => Promise<void>
-  lines: string[]
+interface SimulationOptions {
+  receivers?: string[]
+  beforeSetup?: (simulator: Simulator) => Promise<void>
 }
 
-export async function startSimulatedPlatform(environment: Record<string, string> = {}): Promise<SimulatedPlatform> {
+export async function startSimulatedPlatform(
+  environment: Record<string, string> = {},
+  { receivers = [], beforeSetup = async () => {} }: SimulationOptions = {},
+) {
   await using parts = new AsyncDisposableStack()
   const lines: string[] = []
   const simulator = parts.use(
@@ -25,16 +26,18 @@ export async function startSimulatedPlatform(environment: Record<string, string>
       log: (message, details) => lines.push(`${message} ${JSON.stringify(details)}`),
     }),
   )
+  await beforeSetup(simulator)
   const initialAdminToken = await simulator.initialAdminToken()
-  const api = await connect({ ...options, baseUrl: simulator.url })
+  const api = await connect({ ...options, receivers, baseUrl: simulator.url })
   expectStatus(await api.anonymous.post('/api/v1/setup/complete', setupRequest(initialAdminToken)), 200)
-  const nameOf = (name: string) => simulator.functions.find((each) => each.name === name)?.functionName ?? name
   const started = parts.move()
   return {
     simulator,
     api,
-    tick: (name) => simulator.tick(nameOf(name)),
+    tick: simulator.tick,
     lines,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
 }
+
+export type SimulatedPlatform = Awaited<ReturnType<typeof startSimulatedPlatform>>

@@ -82,7 +82,6 @@ const base = [
   }),
 ]
 
-/** Starts slapd on two ports: plain with StartTLS, and TLS. */
 export async function startSlapd({ plain, secure }: { plain: number; secure: number }, entries: readonly string[]) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path

@@ -1,34 +1,29 @@
 import { client } from '@platform/core/db/table'
 
-let count = 0
-let waiting: { command: RegExp; action: () => Promise<unknown>; left: number } | undefined
-
-client.middlewareStack.add(
-  (next, context) => async (args) => {
-    count++
-    const due = waiting
-    if (due?.command.test(context.commandName ?? '') && --due.left === 0) {
-      waiting = undefined
-      await due.action()
-    }
-    return next(args)
-  },
-  { step: 'initialize', name: 'storeCalls' },
-)
-
 export async function countStoreCalls(work: () => Promise<unknown>): Promise<number> {
-  const before = count
+  let count = 0
+  using _ = onStoreCall({ before: async () => void count++ })
   await work()
-  return count - before
+  return count
 }
+
+let waiting: Disposable | undefined
 
 /**
  * Runs an action once before the next, or the `nth`, command of this kind reaches the store. Returns whether it ran.
  */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
-  const hook = { command, action, left: nth }
+  waiting?.[Symbol.dispose]()
+  let left = nth
+  const hook = onStoreCall({
+    before: async (call) => {
+      if (!command.test(call.command) || --left !== 0) return
+      hook[Symbol.dispose]()
+      await action()
+    },
+  })
   waiting = hook
-  return () => waiting !== hook
+  return () => left <= 0
 }
 
 export interface StoreCall {
@@ -61,11 +56,11 @@ export function onStoreCall(hook: {
 }
 
 /**
- * Runs the work and fails all store calls from the n-th one: before it is sent, or after it has taken effect. Returns
+ * Runs the work and fails all store calls from this position: before it is sent, or after it has taken effect. Returns
  * whether the work made that many calls. `watchOthers` adds the calls of other services.
  */
 export async function crashAtCall(
-  n: number,
+  position: number,
   when: 'before' | 'after',
   work: () => Promise<unknown>,
   watchOthers: (hook: CallHook) => Disposable | undefined = () => undefined,
@@ -74,17 +69,17 @@ export async function crashAtCall(
   const crash = new Error('The process has crashed.')
   const hook = {
     before: async () => {
-      if ((when === 'before' ? ++calls : calls++) >= n) throw crash
+      if ((when === 'before' ? ++calls : calls++) >= position) throw crash
     },
     after: async () => {
-      if (when === 'after' && calls >= n) throw crash
+      if (when === 'after' && calls >= position) throw crash
     },
   }
   using hooks = new DisposableStack()
   hooks.use(onStoreCall(hook))
   hooks.use(watchOthers(hook))
   await work().catch(() => undefined)
-  return calls >= n
+  return calls >= position
 }
 
 const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')

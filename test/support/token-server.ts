@@ -1,19 +1,12 @@
 import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import type { RegistryGuard } from './docker-registry.ts'
 import { startServer } from './http-server.ts'
-import { outputOf } from './installed-programs.ts'
+import { certificates } from './slapd.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const issuer = 'tests'
 const service = 'registry-of-tests'
-
-export interface TokenServer extends AsyncDisposable {
-  guard: RegistryGuard
-  granted: string[][]
-}
 
 /** The key id of docker-registry: 30 bytes of the hash, in groups of four letters. */
 const fingerprint = (key: Buffer): string =>
@@ -26,12 +19,10 @@ const base32 = (bytes: Buffer): string =>
     .join('')
 
 /** Issues tokens for docker-registry to `ada` with the password `correct horse battery`. */
-export async function startTokenServer(): Promise<TokenServer> {
+export async function startTokenServer() {
   await using folder = await temporaryFolder()
-  const [keyFile, certificateFile] = [join(folder.path, 'key.pem'), join(folder.path, 'certificate.pem')]
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=tests']
-  await outputOf('openssl', 'req', '-x509', ...newKey, '-keyout', keyFile, '-out', certificateFile)
-  const key = createPrivateKey(await readFile(keyFile))
+  const { cert, key: keyPem } = await certificates(folder.path)
+  const key = createPrivateKey(keyPem)
   const kid = fingerprint(createPublicKey(key).export({ type: 'spki', format: 'der' }))
   const granted: string[][] = []
   const server = await startServer(async ({ url, headers }) => {
@@ -58,7 +49,9 @@ export async function startTokenServer(): Promise<TokenServer> {
   const rootcertbundle = '{folder}/certificate.pem'
   const guard: RegistryGuard = {
     auth: { token: { realm: `${server.url}/token`, service, issuer, rootcertbundle } },
-    files: { 'certificate.pem': await readFile(certificateFile, 'utf8') },
+    files: { 'certificate.pem': cert },
   }
   return { guard, granted, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
+
+export type TokenServer = Awaited<ReturnType<typeof startTokenServer>>

@@ -9,9 +9,9 @@ const readingMs = 25
 
 export class Traffic implements AsyncDisposable {
   failures: string[] = []
-  answers = 0
+  responses = 0
   readonly #calling: Promise<void[]>
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #pending = new Set<Promise<unknown>>()
   #isOver = false
 
   private constructor(platform: Platform, admin: Client, clients: number) {
@@ -22,13 +22,13 @@ export class Traffic implements AsyncDisposable {
     return new Traffic(platform, await platform.admin, clients)
   }
 
-  async more(answers: number): Promise<void> {
-    const enough = this.answers + answers
-    await waitFor(`${answers} more answers`, async () => this.answers >= enough)
+  async waitForMore(responses: number): Promise<void> {
+    const expected = this.responses + responses
+    await waitFor(`${responses} more responses`, async () => this.responses >= expected)
   }
 
-  async settled(): Promise<void> {
-    await Promise.all(this.#underWay)
+  async waitForPending(): Promise<void> {
+    await Promise.all(this.#pending)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -38,31 +38,31 @@ export class Traffic implements AsyncDisposable {
 
   async #call(platform: Platform, admin: Client): Promise<void> {
     while (!this.#isOver) {
-      await this.#note(() => admin.get('/api/v1/auth/me'), 200)
-      await this.#note(() => admin.get('/api/v1/clusters'), 200)
-      const site = await this.#note(() => admin.post('/api/v1/sites', { name: platform.newName() }), 201)
-      if (site !== undefined) await this.#note(() => admin.delete(`/api/v1/sites/${site.id}`), 204)
-      await this.#note(() => platform.anonymous.get('/health/ready'), 200)
+      await this.#track(() => admin.get('/api/v1/auth/me'), 200)
+      await this.#track(() => admin.get('/api/v1/clusters'), 200)
+      const site = await this.#track(() => admin.post('/api/v1/sites', { name: platform.newName() }), 201)
+      if (site !== undefined) await this.#track(() => admin.delete(`/api/v1/sites/${site.id}`), 204)
+      await this.#track(() => platform.anonymous.get('/health/ready'), 200)
     }
   }
 
-  async #note(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
-    const noted = this.#noted(call, status)
-    this.#underWay.add(noted)
-    const answer = await noted
-    this.#underWay.delete(noted)
+  async #track(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
+    const request = this.#request(call, status)
+    this.#pending.add(request)
+    const response = await request
+    this.#pending.delete(request)
     await delay(readingMs)
-    return answer
+    return response
   }
 
-  async #noted(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
+  async #request(call: () => ReturnType<Client['get']>, status: number): Promise<any> {
     try {
       return expectStatus(await call(), status)
     } catch (error) {
       this.failures.push(error instanceof Error ? error.message : String(error))
       return undefined
     } finally {
-      this.answers++
+      this.responses++
     }
   }
 }

@@ -5,7 +5,7 @@ const pollMs = 50
 
 /** Repeats a check until it returns a value. Throws after a generous deadline, which is not part of the test. */
 export async function waitFor<Found>(
-  what: string,
+  description: string,
   check: () => Promise<Found | undefined | false>,
   withinSeconds = 60,
 ): Promise<Found> {
@@ -15,7 +15,7 @@ export async function waitFor<Found>(
     if (found !== undefined && found !== false) return found
     await delay(pollMs)
   }
-  throw new Error(`Waited ${withinSeconds} seconds in vain: ${what}`)
+  throw new Error(`Waited ${withinSeconds} seconds for: ${description}`)
 }
 
 export const isListening = (address: NetConnectOpts): Promise<boolean> =>

@@ -88,7 +88,10 @@ describe.runIf(isLong)('the simulator', () => {
     expect(before.length).toBeGreaterThan(1)
     process.kill(command.state?.pid ?? 0, 'SIGKILL')
     const next = await command.start()
-    expect(next).toMatchObject({ exitCode: 0, text: expect.stringContaining('Removed what the killed simulator of') })
+    expect(next).toMatchObject({
+      exitCode: 0,
+      text: expect.stringContaining('Removed the files and processes of the killed simulator of'),
+    })
     expect((await command.processes()).filter((pid) => before.includes(pid))).toEqual([])
   })
 

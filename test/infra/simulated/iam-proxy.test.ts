@@ -8,11 +8,12 @@ import {
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
 import { createTableInput } from '@platform/core/db/schema'
-import { clientSettings, localAccountId, localRegion } from '@platform/local/emulators/http/environment'
+import { clientSettings } from '@platform/local/emulators/http/environment'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type IamProxy, type Principal, startIamProxy } from '../../simulator/aws/iam-proxy.ts'
 import { lambdaPermissions, targetPermissions } from '../../simulator/aws/required-permissions.ts'
+import { arn } from '../../simulator/graph/answers.ts'
 import { allowing, parsePolicy, type Statement } from '../../simulator/graph/policy.ts'
 
 const resources = new AsyncDisposableStack()
@@ -31,7 +32,6 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-const arn = (service: string, name: string) => `arn:aws:${service}:${localRegion}:${localAccountId}:${name}`
 const table = arn('dynamodb', 'table/one')
 const allow = (actions: string, ...Resource: string[]): Statement => ({
   Effect: 'Allow',

@@ -1,10 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DeleteFunctionCommand, ListFunctionsCommand } from '@aws-sdk/client-lambda'
-import { buildImage } from '@platform/oci/build'
-import { pushImage } from '@platform/oci/push'
 import { generateKeyPair } from '@platform/oci/signature/key'
-import { signImage } from '@platform/oci/signature/sign'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Client } from '../../conformance/support/client.ts'
@@ -14,10 +11,10 @@ import {
   findCatalogItem,
   waitForJobEnd,
 } from '../../conformance/support/modules.ts'
-import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
+import { pushModuleImage, writtenManifest } from '../../support/module-registry.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { waitFor } from '../../support/wait-for.ts'
-import { unusedActions, usedActions } from '../grant.ts'
+import { unusedActions, unusedGrantsOf } from '../grant.ts'
 import { moduleGrants } from './grants/exceptions.ts'
 
 /** The reference module as a Lambda function. Tests build on earlier ones. */
@@ -41,17 +38,10 @@ async function jobOf(response: ReturnType<Client['post']>): Promise<any> {
 }
 
 async function push(id: string, version: string, { program, manifest }: { program: string; manifest: string }) {
+  const files = [{ path: '/app/main.mjs', content: program }]
+  const config = { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' }
   const { client } = environment.simulator.releases
-  const image = await buildImage({
-    files: [
-      { path: '/module.json', content: manifest },
-      { path: '/app/main.mjs', content: program },
-    ],
-    config: { Entrypoint: ['node', '/app/main.mjs'], WorkingDir: '/app' },
-    labels: moduleLabels(id, version),
-  })
-  const { digest } = await pushImage(client, `modules/${id}`, image, [version])
-  await signImage(client, `modules/${id}`, digest, key.privateKeyPem)
+  await pushModuleImage(client, id, { version, manifest, files, config }, key.privateKeyPem)
   await environment.tick('schedule/catalog')
 }
 
@@ -119,9 +109,6 @@ test('uninstalls the module with its function and images', async () => {
 
 test('uses every grant and every action for modules', () => {
   const { simulator } = environment
-  const unused = Object.entries(moduleGrants).flatMap(([name, grants]) =>
-    grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
-  )
-  expect(unused).toEqual([])
+  expect(unusedGrantsOf(simulator, moduleGrants)).toEqual([])
   expect(unusedActions(simulator, /^(modules:|queue:modules)/)).toEqual([])
 })

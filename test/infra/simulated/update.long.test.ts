@@ -9,7 +9,7 @@ import { publish } from '../../../scripts/release/publish.ts'
 import { builtFunctions, releaseHeader } from '../../support/releases.ts'
 import { type SimulatedPlatform, startSimulatedPlatform } from '../../support/simulator.ts'
 import { Traffic } from '../../support/traffic.ts'
-import { unusedActions, usedActions } from '../grant.ts'
+import { unusedActions, unusedGrantsOf } from '../grant.ts'
 import { releaseGrants } from './grants/exceptions.ts'
 import { sendTo, sweepUntil, withoutGrant } from './grants/lost-messages.ts'
 
@@ -77,7 +77,7 @@ async function respondingReleases(): Promise<Set<string | null>> {
 
 test('shifts traffic to the release step by step without a failed request', async () => {
   await using traffic = await Traffic.start(environment.api, 2)
-  await traffic.more(20)
+  await traffic.waitForMore(20)
   const accepted = await apply({ action: 'apply', targetVersion: '9.1.0' })
   await waitFor('both versions to respond', async () => (await respondingReleases()).size === 2, 150)
   const job = await waitForJobEnd(environment.api, accepted)
@@ -85,19 +85,19 @@ test('shifts traffic to the release step by step without a failed request', asyn
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: initialVersion })
   expect(await respondingReleases()).toEqual(new Set(['9.1.0']))
   expect(new Set((await aliases()).map(([version]) => version))).toEqual(new Set(['2']))
-  await traffic.more(20)
+  await traffic.waitForMore(20)
   expect(traffic.failures).toEqual([])
 })
 
 test('rolls back without a failed request', async () => {
   await using traffic = await Traffic.start(environment.api, 2)
-  await traffic.more(20)
+  await traffic.waitForMore(20)
   const job = await jobOf({ action: 'rollback' })
   expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
   expect((await check()).currentVersion).toBe(initialVersion)
   expect(await respondingReleases()).toEqual(new Set([null]))
   expect(await aliases()).toEqual(initialAliases())
-  await traffic.more(20)
+  await traffic.waitForMore(20)
   expect(traffic.failures).toEqual([])
 })
 
@@ -128,10 +128,7 @@ test('fails an update whose message was dead-lettered, and notifies the administ
 test('uses every grant for releases, and the roles deny nothing', () => {
   const { simulator } = environment
   expect(simulator.cloud.iamProxy.denials).toEqual([])
-  const unused = Object.entries(releaseGrants).flatMap(([name, grants]) =>
-    grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
-  )
-  expect(unused).toEqual([])
+  expect(unusedGrantsOf(simulator, releaseGrants)).toEqual([])
   // An update deletes superseded versions only after more than two releases.
   const exceptions = ['functions:update lambda:DeleteFunction']
   expect(unusedActions(simulator, /^functions:/)).toEqual(exceptions)

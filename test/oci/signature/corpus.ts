@@ -16,11 +16,8 @@ import {
 
 type Store = (fixtures: SignatureFixtures, layout: SignatureLayout) => Promise<unknown>
 interface Options {
-  /** The trusted keys; the key p256 by default. */
   keys?: TrustedKey[]
-  /** The verified digests; the image `ours` by default. */
   digests?: (fixtures: SignatureFixtures) => string[]
-  /** Both layouts by default. */
   layouts?: SignatureLayout[]
 }
 type Case = [name: string, expected: 'verified' | UnverifiedProblem, store: Store, options?: Options]

@@ -32,7 +32,6 @@ export const trust = (name: KeyName, limits: Partial<TrustedKey> = {}): TrustedK
   ...limits,
 })
 
-/** A registry with two images, `ours` and `theirs`, and an index of the first one. */
 export async function startSignatureFixtures() {
   const registry = memoryRegistry()
   const put = (content: object, tag: string) =>
@@ -47,16 +46,12 @@ export async function startSignatureFixtures() {
 export type SignatureFixtures = Awaited<ReturnType<typeof startSignatureFixtures>>
 
 export interface Changes {
-  /** The digest in the payload; by default that of the image. */
   names?: string
   hash?: 'sha256' | 'sha384' | 'sha512'
-  /** Applied before signing. */
   text?: (text: Buffer) => Buffer
-  /** Applied after signing. */
   payload?: (payload: Buffer) => Buffer
   signature?: (signature: Buffer) => Buffer
   payloadType?: string
-  /** The media type of the layer, and of a bundle. */
   mediaType?: string
   bundle?: (bundle: ReturnType<typeof JSON.parse>) => unknown
 }

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { clientSettings, localRegion, newAccessKeyId } from '@platform/local/emulators/http/environment'
@@ -8,6 +6,7 @@ import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import type { Log } from '@platform/local/log'
 import { startSecretsManager } from '@platform/local/emulators/secrets/server'
 import { startSqs } from '@platform/local/emulators/sqs/server'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph } from '../graph/graph.ts'
 import { startLambda } from '../lambda/start.ts'
@@ -15,16 +14,7 @@ import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
 import { type Images, startImages } from './images.ts'
 import { deployFunctions, provision } from './provision.ts'
 
-export interface Cloud extends AsyncDisposable {
-  iamProxy: IamProxy
-  dynamoDbUrl: string
-  sqsUrl: string
-  secretsUrl: string
-  /** Access key of the services themselves; other users of this machine do not know it. */
-  accessKeyId: string
-  lambda: LambdaClient
-  accessKeyOf: (functionName: string) => string
-}
+export type Cloud = Awaited<ReturnType<typeof startCloud>>
 
 export interface CloudOptions {
   graph: Graph
@@ -34,14 +24,14 @@ export interface CloudOptions {
   log: Log
 }
 
-export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions): Promise<Cloud> {
+export async function startCloud({ graph, functions, codeDir, onOutput, log }: CloudOptions) {
   await using resources = new AsyncDisposableStack()
-  const folder = await mkdtemp(join(tmpdir(), 'simulator-'))
-  resources.defer(() => rm(folder, { recursive: true, force: true }))
+  const folder = resources.use(await temporaryFolder()).path
   const closing = <Service extends { close: () => Promise<void> }>(service: Service) => {
     resources.defer(() => service.close())
     return service
   }
+  // Other users of this machine do not know it.
   const accessKeyId = newAccessKeyId()
   const keyPrefix = newAccessKeyId()
   const accessKeyOf = (functionName: string) => `${keyPrefix}-${functionName}`

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildAssets } from '@platform/local/assets'
 import { moduleEnvironment } from '@platform/local/function-environment'
@@ -9,31 +7,16 @@ import { startEmbeddedModules } from '@platform/local/embedded-modules'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
 import { writerName } from '@platform/local/registry/writer'
 import { releaseEnvironment, releaseRepository } from '@platform/local/release-settings'
-import { type RegistryClient, registryClient } from '@platform/oci/client'
+import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
-
-/** Services outside AWS: a public registry with the signed reference module, and a release repository. */
-export interface ExternalFixtures extends AsyncDisposable {
-  environment: Record<string, string>
-  releases: Releases
-}
-
-/** The release repository, and the private key (PEM) that signs releases. */
-export interface Releases {
-  client: RegistryClient
-  name: string
-  privateKeyPem: string
-}
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const assetsDir = join(import.meta.dirname, '../../../dist')
 
-export async function startExternalFixtures(
-  given: Readonly<Record<string, string>>,
-  log: Log,
-): Promise<ExternalFixtures> {
+/** Services outside AWS: a public registry with the signed reference module, and a release repository. */
+export async function startExternalFixtures(settings: Readonly<Record<string, string>>, log: Log) {
   await using resources = new AsyncDisposableStack()
-  const dataDir = await mkdtemp(join(tmpdir(), 'simulator-registry-'))
-  resources.defer(() => rm(dataDir, { recursive: true, force: true }))
+  const dataDir = resources.use(await temporaryFolder()).path
   const assets = buildAssets(assetsDir, { names: ['hello.mjs'] })
   const {
     registry,
@@ -44,11 +27,11 @@ export async function startExternalFixtures(
   resources.defer(close)
   await needsScan
   const { host, password } = registry
-  const keysIn = (name: string): TrustedKey[] => JSON.parse(given[name] || '[]')
-  const modules = { functionEnvironment: given, trustedKeys: keysIn('PLAT_MODULE_KEYS') }
-  const releaseSource = given['PLAT_RELEASE_SOURCE']
+  const keysIn = (name: string): TrustedKey[] => JSON.parse(settings[name] || '[]')
+  const modules = { functionEnvironment: settings, trustedKeys: keysIn('PLAT_MODULE_KEYS') }
+  const releaseSource = settings['PLAT_RELEASE_SOURCE']
   const environment = {
-    ...given,
+    ...settings,
     ...moduleEnvironment(modules, { registryHost: host, ownKey }),
     ...(await releaseEnvironment({ dataDir, releaseSource, releaseKeys: keysIn('PLAT_RELEASE_KEYS') }, host)),
   }

@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { listenAt } from '@platform/local/listening'
 import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
+import { listen } from '../../support/http-server.ts'
+import { forward } from './forward.ts'
 import { lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
 
 export interface Principal {
@@ -29,7 +29,6 @@ export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
 
 interface IamProxyOptions {
   targets: Readonly<Record<Service, string>>
-  /** Access key of the services; functions do not know it. */
   accessKeyId: string
   principalOf: (accessKeyId: string) => Principal | undefined
   onDenial?: (denial: AccessDenial) => void
@@ -69,11 +68,19 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
     }
     // The registry needs the caller's own credentials.
     if (service !== 'ecr') replaceSigner(request, accessKeyId)
-    forward(targets[service], request, service === 'sqs' ? withEmulatorUrl(body, targets.sqs) : body, response)
+    forward(request, response, targets[service], service === 'sqs' ? withEmulatorUrl(body, targets.sqs) : body)
   }
 
   const services = ['dynamodb', 'sqs', 'secrets', 'lambda', 'ecr'] as const
-  const listeners = await Promise.all(services.map((service) => listen(service, handle)))
+  const listeners = await Promise.all(
+    services.map((service) =>
+      listen(
+        createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+          handle(service, request, response).catch(() => response.destroy())
+        }),
+      ),
+    ),
+  )
   const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = ''] = listeners.map(({ url }) => url)
   return {
     urls: { dynamodb, sqs, secrets, lambda, ecr },
@@ -87,7 +94,9 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
       const principal = principalOf(key)
       return principal !== undefined && findDenied(permissions, principal) === undefined
     },
-    [Symbol.asyncDispose]: async () => void (await Promise.all(listeners.map(({ close }) => close()))),
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(listeners.map((listener) => listener[Symbol.asyncDispose]()))
+    },
   }
 }
 
@@ -118,31 +127,4 @@ function reject(response: ServerResponse, code: string, message: string): void {
 /** Signatures are not verified: the access key identifies the caller. */
 function replaceSigner({ headers }: IncomingMessage, accessKeyId: string): void {
   headers.authorization = headers.authorization?.replace(/Credential=[^/,\s]+/, `Credential=${accessKeyId}`)
-}
-
-function forward(target: string, request: IncomingMessage, body: Buffer, response: ServerResponse): void {
-  const headers = { ...request.headers, host: new URL(target).host, 'content-length': body.length }
-  const outgoing = send(`${target}${request.url ?? ''}`, { method: request.method, headers }, (incoming) => {
-    response.writeHead(incoming.statusCode ?? 502, incoming.headers)
-    incoming.pipe(response)
-  })
-  response.on('close', () => outgoing.destroy())
-  outgoing.on('error', () => response.destroy())
-  outgoing.end(body)
-}
-
-async function listen(
-  service: Service,
-  handle: (service: Service, request: IncomingMessage, response: ServerResponse) => Promise<void>,
-) {
-  const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
-    handle(service, request, response).catch(() => response.destroy())
-  })
-  const { port } = await listenAt(server, '127.0.0.1', 0)
-  const close = async () => {
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
-  }
-  return { url: `http://127.0.0.1:${port}`, close }
 }

@@ -1,24 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import { AwsServiceError } from '@platform/local/emulators/http/error'
 import type { JsonObject } from '@platform/local/emulators/http/request'
 import { serveAws } from '@platform/local/emulators/http/server'
-import { listenAt } from '@platform/local/listening'
 import type { Log } from '@platform/local/log'
 import { startRegistry } from '@platform/local/registry/server'
 import { writerName } from '@platform/local/registry/writer'
 import { ociTarget } from '@platform/worker/runtimes/lambda/image'
 import { type RegistryClient, registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
+import { listen } from '../../support/http-server.ts'
+import { forward } from './forward.ts'
 import { registryPermissions, signerOf } from './required-permissions.ts'
 import type { RequiredPermission } from '../graph/policy.ts'
 
-export interface Images extends AsyncDisposable {
-  url: string
-  host: string
-  /** The registry with the access that repository policies grant to Lambda. */
-  asLambda: RegistryClient
-}
+export type Images = Awaited<ReturnType<typeof startImages>>
 
 export interface ImagesOptions {
   folder: string
@@ -30,7 +26,7 @@ type Repositories = Map<string, string | undefined>
 
 const lambda = 'lambda.amazonaws.com'
 
-export async function startImages({ folder, isAllowed, log }: ImagesOptions): Promise<Images> {
+export async function startImages({ folder, isAllowed, log }: ImagesOptions) {
   await using resources = new AsyncDisposableStack()
   const password = randomUUID()
   const store = await startRegistry({ folder, port: 0, password, log })
@@ -48,19 +44,16 @@ export async function startImages({ folder, isAllowed, log }: ImagesOptions): Pr
     caller === lambda
       ? permissions.every(({ action }) => allowsLambda(repositories.get(repository), action))
       : isAllowed(caller, permissions)
+  const authorization = `Basic ${Buffer.from(`${writerName}:${password}`).toString('base64')}`
   const front = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
     const { status, code } = errorFor(request, repositories, mayAccess) ?? {}
-    if (status === undefined) return forward(request, response, store.host, basic(writerName, password))
+    if (status === undefined) return forward(request, response, `http://${store.host}`, undefined, { authorization })
     response.writeHead(status, { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="images"' })
     response.end(JSON.stringify({ errors: [{ code, message: 'See the code.' }] }))
   })
-  const { port } = await listenAt(front, '127.0.0.1', 0)
-  resources.defer(() => {
-    front.close()
-    front.closeAllConnections()
-  })
+  const { host } = resources.use(await listen(front))
   const started = resources.move()
-  const host = `127.0.0.1:${port}`
+  // With the access that repository policies grant to Lambda.
   const asLambda = clientFor(host, tokenUser, lambda)
   return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
@@ -70,9 +63,6 @@ const tokenUser = 'AWS'
 
 const clientFor = (host: string, username: string, password: string): RegistryClient =>
   registryClient(host, { transport: plainTransport, credentials: async () => ({ username, password }) })
-
-const basic = (username: string, password: string) =>
-  `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 interface Account {
   repositories: Repositories
@@ -133,14 +123,4 @@ function errorFor(
   const { repository, permissions } = required
   if (!mayAccess(caller, repository, permissions)) return { status: 403, code: 'DENIED' }
   return repositories.has(repository) ? undefined : { status: 404, code: 'NAME_UNKNOWN' }
-}
-
-function forward(request: IncomingMessage, response: ServerResponse, host: string, authorization: string): void {
-  const headers = { ...request.headers, host, authorization }
-  const outgoing = send(`http://${host}${request.url}`, { method: request.method, headers }, (incoming) => {
-    response.writeHead(incoming.statusCode ?? 502, incoming.headers)
-    incoming.pipe(response)
-  })
-  outgoing.on('error', () => response.destroy())
-  request.pipe(outgoing)
 }

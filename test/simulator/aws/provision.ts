@@ -26,8 +26,7 @@ const TableInputs = z.object({
   ttl: z.object({ attributeName: z.string(), enabled: z.literal(true) }),
 })
 
-async function createTable(graph: Graph, url: string, accessKeyId: string): Promise<void> {
-  const client = new DynamoDBClient(clientSettings(url, accessKeyId))
+async function createTable(graph: Graph, client: DynamoDBClient): Promise<void> {
   for (const { inputs } of ofType(graph, 'aws:dynamodb/table:Table')) {
     const { name: TableName, attributes, hashKey, rangeKey, globalSecondaryIndexes, ttl } = TableInputs.parse(inputs)
     await client.send(
@@ -46,7 +45,6 @@ async function createTable(graph: Graph, url: string, accessKeyId: string): Prom
     const TimeToLiveSpecification = { AttributeName: ttl.attributeName, Enabled: true }
     await client.send(new UpdateTimeToLiveCommand({ TableName, TimeToLiveSpecification }))
   }
-  client.destroy()
 }
 
 const QueueInputs = z.object({
@@ -57,8 +55,7 @@ const QueueInputs = z.object({
 })
 
 /** Dead-letter queues first, because others refer to them. */
-async function createQueues(graph: Graph, url: string, accessKeyId: string): Promise<void> {
-  const client = new SQSClient(clientSettings(url, accessKeyId))
+async function createQueues(graph: Graph, client: SQSClient): Promise<void> {
   const queues = ofType(graph, 'aws:sqs/queue:Queue').map(({ inputs }) => QueueInputs.parse(inputs))
   for (const queue of queues.toSorted((a, b) => Number(Boolean(a.redrivePolicy)) - Number(Boolean(b.redrivePolicy)))) {
     const { name, visibilityTimeoutSeconds, messageRetentionSeconds, redrivePolicy } = queue
@@ -69,16 +66,13 @@ async function createQueues(graph: Graph, url: string, accessKeyId: string): Pro
     }
     await client.send(new CreateQueueCommand({ QueueName: name, Attributes }))
   }
-  client.destroy()
 }
 
 /** The platform writes the values. */
-async function createSecrets(graph: Graph, url: string, accessKeyId: string): Promise<void> {
-  const client = new SecretsManagerClient(clientSettings(url, accessKeyId))
+async function createSecrets(graph: Graph, client: SecretsManagerClient): Promise<void> {
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
     await client.send(new CreateSecretCommand({ Name: String(inputs['name']) }))
   }
-  client.destroy()
 }
 
 interface Emulators {
@@ -89,10 +83,12 @@ interface Emulators {
 }
 
 export async function provision(graph: Graph, { accessKeyId, dynamodb, sqs, secrets }: Emulators): Promise<void> {
+  using clients = new DisposableStack()
+  const destroy = (client: { destroy: () => void }) => client.destroy()
   await Promise.all([
-    createTable(graph, dynamodb, accessKeyId),
-    createQueues(graph, sqs, accessKeyId),
-    createSecrets(graph, secrets, accessKeyId),
+    createTable(graph, clients.adopt(new DynamoDBClient(clientSettings(dynamodb, accessKeyId)), destroy)),
+    createQueues(graph, clients.adopt(new SQSClient(clientSettings(sqs, accessKeyId)), destroy)),
+    createSecrets(graph, clients.adopt(new SecretsManagerClient(clientSettings(secrets, accessKeyId)), destroy)),
   ])
 }
 

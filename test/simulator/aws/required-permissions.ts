@@ -1,11 +1,9 @@
-import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
+import { arn } from '../graph/answers.ts'
 import { type RequiredPermission } from '../graph/policy.ts'
 
 type Json = Record<string, any>
-
-const arn = (service: string, name: string): string => `arn:aws:${service}:${localRegion}:${localAccountId}:${name}`
 
 const tableArn = (name: string, index?: string): string =>
   arn('dynamodb', `table/${name}${index === undefined ? '' : `/index/${index}`}`)

@@ -14,31 +14,28 @@ import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { type Cloud } from './cloud.ts'
 
-export interface Triggers extends AsyncDisposable {
-  url: string
-  /** Runs a scheduled function now. Rejects when it fails. */
-  tick: (functionName: string) => Promise<void>
-}
-
 export interface TriggerOptions {
-  /** Port of the gateway; 0 picks one. */
   port: number
   hasClocks: boolean
   log: Log
 }
 
-async function call(client: LambdaClient, FunctionName: string, event: unknown, Qualifier?: string): Promise<unknown> {
+export async function invokeFunction(
+  client: LambdaClient,
+  FunctionName: string,
+  event: unknown,
+  Qualifier?: string,
+): Promise<unknown> {
   const command = new InvokeCommand({ FunctionName, Qualifier, Payload: Buffer.from(JSON.stringify(event)) })
   const { Payload = new Uint8Array(), FunctionError } = await client.send(command)
   const text = Buffer.from(Payload).toString()
-  if (FunctionError !== undefined) throw new Error(`${FunctionName}: ${text}`)
+  if (FunctionError !== undefined) throw new Error(`${FunctionName} failed: ${text}`)
   return JSON.parse(text || 'null')
 }
 
 const drainLimitMs = 5000
 
-export async function startTriggers(cloud: Cloud, graph: Graph, options: TriggerOptions): Promise<Triggers> {
-  const { port, hasClocks, log } = options
+export async function startTriggers(cloud: Cloud, graph: Graph, { port, hasClocks, log }: TriggerOptions) {
   await using resources = new AsyncDisposableStack()
   const address = { host: '127.0.0.1', port, setting: '--port' }
   const gateway = await listen(address.host, port).catch(explainListenError(address))
@@ -50,7 +47,7 @@ export async function startTriggers(cloud: Cloud, graph: Graph, options: Trigger
   const started = resources.move()
   return {
     url: gateway.url,
-    tick: async (name) => {
+    tick: async (name: string) => {
       const schedule = schedules.find(({ functionName }) => functionName === name)
       if (schedule === undefined) throw new Error(`${name} has no schedule.`)
       await schedule.tick()
@@ -67,7 +64,8 @@ function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
     return path === undefined ? [] : [{ method, path, functionName }]
   })
   const fallback = routes.find(({ routeKey }) => routeKey === '$default')?.functionName ?? ''
-  const invoke = (functionName: string, event: unknown) => call(lambda, functionName, event, aliases.get(functionName))
+  const invoke = (functionName: string, event: unknown) =>
+    invokeFunction(lambda, functionName, event, aliases.get(functionName))
   // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
   return { route: createRouter(table, fallback), invoke, longPolls: createLongPolls(), log, metrics }
@@ -78,7 +76,6 @@ type Schedule = ReturnType<typeof schedulesOf>[number]
 
 const functionOf = (arn: string) => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
 
-/** Failed messages; null or empty where all succeeded. */
 const BatchResponse = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 
 /** Polls a queue with the function's permissions, like an event source mapping. Returns a function that stops it. */
@@ -99,7 +96,7 @@ function consume(
     maximumConcurrency: mapping.scalingConfig.maximumConcurrency,
     visibilityTimeoutSeconds: visibilityOf(graph, mapping),
     invoke: async (event) => {
-      const response = await call(lambda, functionName, event, alias)
+      const response = await invokeFunction(lambda, functionName, event, alias)
       // Without partial batch responses no message has failed.
       return reportsFailures(mapping) ? BatchResponse.parse(response) : null
     },
@@ -126,7 +123,7 @@ function triggerOf({ lambda }: Cloud, { name, scheduleExpression, target }: Sche
   if (count === undefined) throw new Error(`Unsupported schedule expression of ${name}: ${scheduleExpression}`)
   const [functionName = '', alias] = functionOf(target.arn)
   const intervalMs = Number(count) * (unitMs[unit] ?? Number.NaN)
-  const invoke = (event: unknown) => call(lambda, functionName, event, alias)
+  const invoke = (event: unknown) => invokeFunction(lambda, functionName, event, alias)
   return {
     functionName,
     tick: () => invoke(scheduledEvent(name, new Date())),

@@ -28,7 +28,6 @@ const text = { type: 'string' } as const
 const flag = { type: 'boolean' } as const
 const definitions = { stage: text, port: text, functions: text, token: flag, stop: flag, help: flag }
 
-/** Throws `CliError`. */
 export function parseOptions(args: readonly string[]): Options {
   const { help, stop, token, ...start } = parseValues(args)
   if (help) return { action: 'help' }

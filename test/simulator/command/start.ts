@@ -10,7 +10,6 @@ import { placesIn, projectDir } from '../state.ts'
 export const LaunchMessage = z.object({
   folder: z.string(),
   stage: z.string(),
-  /** Port of the API; 0 picks one. */
   port: z.number(),
   functions: z.string().optional(),
 })

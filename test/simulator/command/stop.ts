@@ -16,7 +16,7 @@ export async function stop(folder: string): Promise<Stopped> {
   if (running !== undefined) await end(folder, running)
   if (state === undefined) return undefined
   using claim = claimFolder(folder)
-  if (claim !== undefined) removeLeftovers(folder)
+  if (claim !== undefined) removeState(folder)
   return { state: running ?? state, wasKilled: running === undefined }
 }
 
@@ -30,14 +30,13 @@ async function end(folder: string, { pid, stamp }: State): Promise<void> {
 }
 
 /** Removes frozen processes of functions, state and files of a stopped simulator. Synchronous: it runs on exit. */
-export function removeLeftovers(folder: string): void {
+export function removeState(folder: string): void {
   const { state, work } = placesIn(folder)
   for (const pid of sandboxesBelow(work)) kill(pid)
   rmSync(state, { force: true })
   rmSync(work, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** Linux only. */
 function sandboxesBelow(folder: string): number[] {
   if (process.platform !== 'linux') return []
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))

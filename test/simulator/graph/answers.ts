@@ -1,7 +1,5 @@
 import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
 
-/** Computed attributes of resources, and results of lookups, as AWS would return them. */
-
 const [region, account] = [localRegion, localAccountId]
 
 export interface ProviderCall {
@@ -10,7 +8,7 @@ export interface ProviderCall {
   inputs: Record<string, unknown>
 }
 
-const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
+export const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
 
 /** Type → attributes that are known only after creation, by physical name. */
 const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
@@ -60,6 +58,15 @@ const functionArns = (name: string) => {
     arn: functionArn,
     invokeArn: `arn:aws:apigateway:${region}:lambda:path/2015-03-31/functions/${functionArn}/invocations`,
   }
+}
+
+/** The parameters of SST for an account that it has prepared. */
+export const bootstrapParameters = {
+  version: 5,
+  asset: 'simulator-assets',
+  state: 'simulator-state',
+  assetEcrRegistryId: account,
+  assetEcrUrl: `${account}.dkr.ecr.${region}.amazonaws.com/simulator`,
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)

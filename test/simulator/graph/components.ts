@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 const projectDir = join(import.meta.dirname, '../../..')
 const run = promisify(execFile)
 
-/** Installs missing or outdated components; needs only the package registry. */
 export async function installComponents(): Promise<void> {
   if (await areInstalled()) return
   const env = { ...process.env, SST_SKIP_DEPENDENCY_CHECK: '1', SST_NO_BUN: '1', SST_TELEMETRY_DISABLED: '1' }

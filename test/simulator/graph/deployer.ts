@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { json } from 'node:stream/consumers'
-import { localAccountId, localRegion } from '@platform/local/emulators/http/environment'
-import { listenAt } from '@platform/local/listening'
+import { listen } from '../../support/http-server.ts'
+import { bootstrapParameters } from './answers.ts'
 
 /** The RPC server of SST as its components call it during evaluation. */
 
@@ -13,17 +12,11 @@ interface Build {
 
 /** Method → result. Functions are already built, so their folders are used unchanged. */
 const methods: Record<string, (input: Build) => unknown> = {
-  'Provider.Aws.Bootstrap': () => ({
-    version: 5,
-    asset: 'simulator-assets',
-    state: 'simulator-state',
-    assetEcrRegistryId: localAccountId,
-    assetEcrUrl: `${localAccountId}.dkr.ecr.${localRegion}.amazonaws.com/simulator`,
-  }),
+  'Provider.Aws.Bootstrap': () => bootstrapParameters,
   'Runtime.Build': ({ bundle, handler }) => ({ handler, out: bundle, errors: [], sourcemaps: [] }),
 }
 
-export async function startDeployer(): Promise<{ url: string } & AsyncDisposable> {
+export async function startDeployer() {
   // The evaluation may block longer than the default keep-alive timeout.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     void (async () => {
@@ -33,13 +26,5 @@ export async function startDeployer(): Promise<{ url: string } & AsyncDisposable
       response.end(JSON.stringify(handle === undefined ? { error } : { result: handle(params[0]) }))
     })()
   })
-  const { port } = await listenAt(server, '127.0.0.1', 0)
-  return {
-    url: `http://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.close()
-      server.closeAllConnections()
-      await once(server, 'close')
-    },
-  }
+  return listen(server)
 }

@@ -5,7 +5,6 @@ import { parsePolicy, type Statement } from './policy.ts'
 export interface DeployedFunction {
   /** Name in the contract, such as `queue/jobs`. */
   name: string
-  /** Name on AWS. */
   functionName: string
   timeoutSeconds: number
   memoryMb: number

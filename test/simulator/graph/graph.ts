@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as z from 'zod'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { installComponents } from './components.ts'
 
 const Resource = z.object({
@@ -14,7 +13,6 @@ const Resource = z.object({
   parent: z.string().optional(),
   protect: z.boolean(),
   retainOnDelete: z.boolean(),
-  /** An existing resource that is imported, not created. */
   import: z.string().optional(),
 })
 export type Resource = z.infer<typeof Resource>
@@ -41,13 +39,9 @@ const program = join(import.meta.dirname, 'evaluate.ts')
 export async function graphOf(stage: string, environment: Record<string, string> = {}): Promise<Graph> {
   await installComponents()
   const env = { ...process.env, ...environment, NODE_NO_WARNINGS: '1' }
-  const folder = await mkdtemp(join(tmpdir(), 'graph-'))
-  try {
-    const { stdout } = await run(process.execPath, [program, stage, folder], { env, maxBuffer: 256 * 1024 * 1024 })
-    return Graph.parse(JSON.parse(stdout))
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using folder = await temporaryFolder()
+  const { stdout } = await run(process.execPath, [program, stage, folder.path], { env, maxBuffer: 256 * 1024 * 1024 })
+  return Graph.parse(JSON.parse(stdout))
 }
 
 export const ofType = ({ resources }: Graph, type: string): Resource[] =>

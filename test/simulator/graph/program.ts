@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import * as z from 'zod'
 
-/** CommonJS and file names, which the components use. */
 const banner = [
   `import { createRequire as createRequireOfProgram } from 'node:module'`,
   `const require = createRequireOfProgram(import.meta.url)`,

@@ -38,7 +38,6 @@ const nodeCode = (folder: string, sha256: string, sizeBytes: number, prepare: Co
   program: async (settings) => nodeProgram(folder, settings),
 })
 
-/** The bucket whose keys are folders below the configured root. */
 export const folderBucket = 'folders'
 
 /** The code runs in place, so it must not change. */

@@ -10,9 +10,5 @@ export const conflict = (message: string) => new AwsServiceError('ResourceConfli
 export const staleRevision = () =>
   new AwsServiceError('PreconditionFailedException', 'The RevisionId is not the latest one. Read it again.', 412)
 
-export const throttled = () => new AwsServiceError('TooManyRequestsException', 'Rate Exceeded.', 429)
-
 export const requestTooLarge = (maximumBytes: number) =>
   new AwsServiceError('RequestTooLargeException', `The request must be smaller than ${maximumBytes} bytes.`, 413)
-
-export const notJson = () => new AwsServiceError('InvalidRequestContentException', 'The payload is not JSON.')

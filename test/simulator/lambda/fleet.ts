@@ -1,13 +1,11 @@
 import { localRegion } from '@platform/local/emulators/http/environment'
 import { InvalidEntrypoint } from './code.ts'
-import { throttled } from './errors.ts'
 import { arnOf, type Revision } from './function.ts'
 import { failedOutcome, type Outcome } from './runtime-api.ts'
 import { type Sandbox, startSandbox } from './sandbox.ts'
 
 export interface FleetOptions {
   initLimitMs: number
-  concurrency: number
   environmentOf: (functionName: string) => Readonly<Record<string, string>>
   onOutput: (functionName: string, text: string) => void
 }
@@ -21,7 +19,6 @@ export class Fleet {
   readonly #options: FleetOptions
   readonly #members = new Set<Member>()
   readonly #retired = new WeakSet<Revision>()
-  #invocations = 0
   #isClosed = false
 
   constructor(options: FleetOptions) {
@@ -34,15 +31,11 @@ export class Fleet {
   }
 
   async invoke(revision: Revision, payload: Buffer): Promise<Outcome> {
-    if (this.#invocations >= this.#options.concurrency) throw throttled()
-    this.#invocations++
     try {
       return await this.#run(revision, payload)
     } catch (error) {
       if (error instanceof InvalidEntrypoint) return failedOutcome('Runtime.InvalidEntrypoint', error.message)
       throw error
-    } finally {
-      this.#invocations--
     }
   }
 

@@ -59,7 +59,6 @@ export interface Lambda {
   fleet: Fleet
   preparation: Preparation
   findCode: (source: CodeSource) => Promise<Code>
-  /** Random number from 0 to 1 that selects the version of an alias. */
   random: () => number
 }
 
@@ -113,7 +112,6 @@ export const newRevision = (
   from: Pick<Revision, 'functionName' | 'version' | 'settings' | 'code' | 'state'> & Partial<Revision>,
 ): Revision => ({ ...from, revisionId: crypto.randomUUID(), lastModified: new Date().toISOString() })
 
-/** Lists omit the readiness. */
 export function summaryOf({ functionName, version, settings, code, revisionId, lastModified }: Revision): JsonObject {
   const { architecture, ...rest } = settings
   return {

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
@@ -50,8 +50,7 @@ const architectures = { x86_64: 'amd64', arm64: 'arm64' } as const
 /** Entrypoint script of official Node.js images; not needed here. */
 const wrapper = 'docker-entrypoint.sh'
 
-/** Runs the image's program with this machine's Node.js; other programs are not supported. */
-async function programOf({ config }: Image, root: string, { architecture }: Settings): Promise<Program> {
+function programOf({ config }: Image, root: string, { architecture }: Settings): Program {
   const { Entrypoint = [], Cmd = [], WorkingDir = '/', Env = [] } = config.config
   const command = [...Entrypoint, ...Cmd]
   const [program = '', ...given] = basename(command[0] ?? '') === wrapper ? command.slice(1) : command
@@ -61,18 +60,14 @@ async function programOf({ config }: Image, root: string, { architecture }: Sett
   if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: the emulator cannot start ${program}`)
   const variables = Env.map((text) => [text.split('=', 1)[0] ?? '', text.slice(text.indexOf('=') + 1)])
   return {
-    arguments: await Promise.all(given.map((argument) => resolveInRoot(root, argument))),
+    arguments: given.map((argument) => resolveInRoot(root, argument)),
     folder: join(root, WorkingDir),
     environment: Object.fromEntries(variables),
   }
 }
 
-/** Absolute paths of the image become paths below its root. */
-async function resolveInRoot(root: string, argument: string): Promise<string> {
+function resolveInRoot(root: string, argument: string): string {
   if (!argument.startsWith('/')) return argument
   const path = join(root, argument)
-  return access(path).then(
-    () => path,
-    () => argument,
-  )
+  return existsSync(path) ? path : argument
 }

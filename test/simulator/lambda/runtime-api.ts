@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { listenAt } from '@platform/local/listening'
+import { listen, type ListeningServer } from '../../support/http-server.ts'
 
 export interface Work {
   id: string
@@ -11,7 +11,6 @@ export interface Work {
 
 export interface Outcome {
   payload: Buffer
-  /** Sets the header `X-Amz-Function-Error`. */
   isError: boolean
 }
 
@@ -48,7 +47,6 @@ export class Runtime {
     return this.#send !== undefined && this.#task === undefined
   }
 
-  /** Resolves to false when the init failed. */
   get whenReady(): Promise<boolean> {
     return this.#ready.promise
   }
@@ -118,18 +116,11 @@ export class Runtime {
 const base = '/2018-06-01/runtime'
 
 /** Programs may wait for work without a time limit. */
-export async function serveRuntimeApi(runtime: Runtime): Promise<{ address: string; close: () => void }> {
+export function serveRuntimeApi(runtime: Runtime): Promise<ListeningServer> {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 })
   // A killed program breaks its connection.
   server.on('request', (request, response) => void handle(runtime, request, response).catch(() => response.destroy()))
-  const { port } = await listenAt(server, '127.0.0.1', 0)
-  return {
-    address: `127.0.0.1:${port}`,
-    close: () => {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+  return listen(server)
 }
 
 async function handle(runtime: Runtime, request: IncomingMessage, response: ServerResponse): Promise<void> {

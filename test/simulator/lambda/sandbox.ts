@@ -3,15 +3,7 @@ import { once } from 'node:events'
 import type { Program } from './code.ts'
 import { failedOutcome, type Outcome, Runtime, serveRuntimeApi, type Work } from './runtime-api.ts'
 
-/** A process of a function: one invocation at a time, frozen in between. */
-export interface Sandbox {
-  readonly pid: number | undefined
-  readonly isIdle: boolean
-  readonly hasEnded: boolean
-  initialise: (limitMs: number) => Promise<boolean>
-  run: (work: Work, limitSeconds: number) => Promise<Outcome>
-  end: () => Promise<void>
-}
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
 export interface SandboxOptions {
   program: Program
@@ -19,11 +11,12 @@ export interface SandboxOptions {
   onOutput: (text: string) => void
 }
 
-export async function startSandbox({ program, environment, onOutput }: SandboxOptions): Promise<Sandbox> {
+/** Starts a process of a function. It runs one invocation at a time and is frozen in between. */
+export async function startSandbox({ program, environment, onOutput }: SandboxOptions) {
   const signal = (name: NodeJS.Signals) => () => signalGroup(child, name)
   const runtime = new Runtime(signal('SIGSTOP'), signal('SIGCONT'))
   const api = await serveRuntimeApi(runtime)
-  const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.address }
+  const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.host }
   // A process group, so that its children end with it.
   const child = spawn(process.execPath, program.arguments, {
     cwd: program.folder,
@@ -36,7 +29,7 @@ export async function startSandbox({ program, environment, onOutput }: SandboxOp
   const waitForExit = async () => {
     const outcomeOf = await exitOf(child)
     hasEnded = true
-    api.close()
+    void api[Symbol.asyncDispose]()
     runtime.end(outcomeOf)
   }
   const ended = waitForExit()
@@ -52,8 +45,8 @@ export async function startSandbox({ program, environment, onOutput }: SandboxOp
     get hasEnded() {
       return hasEnded
     },
-    initialise: (limitMs) => withinLimit(runtime.whenReady, limitMs, () => false),
-    run: (work, limitSeconds) => {
+    initialise: (limitMs: number) => withinLimit(runtime.whenReady, limitMs, () => false),
+    run: (work: Work, limitSeconds: number) => {
       const timeOut = async () => {
         runtime.end((id) => timedOut(id, limitSeconds))
         await end()

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { watchConnections } from '@platform/local/emulators/http/connections'
 import { AwsServiceError } from '@platform/local/emulators/http/error'
 import { readJson, requireLoopbackHost, requireSigner } from '@platform/local/emulators/http/request'
 import { listenAt } from '@platform/local/listening'
-import { conflict, invalidValue, notFound, notJson, requestTooLarge } from './errors.ts'
+import { conflict, invalidValue, notFound, requestTooLarge } from './errors.ts'
 import {
   activateLater,
   arnOf,
@@ -55,7 +56,7 @@ const table = routes.map(([method, path, status, operation]) => ({
 const invocations = patternOf(`${one}/invocations`)
 
 /** `close` completes requests that have arrived. */
-export async function serveLambda(lambda: Lambda, port: number, accessKeyId: string | undefined) {
+export async function serveLambda(lambda: Lambda, accessKeyId: string | undefined) {
   const server = createServer({ keepAliveTimeout: 65_000 })
   const connections = watchConnections(server)
   server.on('request', (request, response) => {
@@ -64,7 +65,7 @@ export async function serveLambda(lambda: Lambda, port: number, accessKeyId: str
       .then((result) => send(response, result))
       .catch(() => response.destroy())
   })
-  const address = await listenAt(server, '127.0.0.1', port)
+  const address = await listenAt(server, '127.0.0.1', 0)
   return {
     url: `http://127.0.0.1:${address.port}`,
     close: async () => {
@@ -100,9 +101,8 @@ async function invoke(
   request: IncomingMessage,
   { FunctionName = '', Qualifier }: Record<string, string>,
 ): Promise<Response> {
-  const payload = await readPayload(request)
+  const payload = await buffer(request)
   if (payload.length > maximumPayloadBytes) throw requestTooLarge(maximumPayloadBytes)
-  if (!isJson(payload)) throw notJson()
   const type = request.headers['x-amz-invocation-type'] ?? 'RequestResponse'
   if (type !== 'RequestResponse') throw invalidValue('Only synchronous invocations are supported.')
   const revision = invokedRevision(lambda, FunctionName, Qualifier)
@@ -110,26 +110,6 @@ async function invoke(
   const { isError, payload: body } = await lambda.fleet.invoke(revision, payload)
   const version = { 'x-amz-executed-version': revision.version }
   return { status: 200, headers: { ...version, ...(isError && { 'x-amz-function-error': 'Unhandled' }) }, body }
-}
-
-async function readPayload(request: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let sizeBytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    sizeBytes += chunk.length
-    if (sizeBytes > 2 * maximumPayloadBytes) throw requestTooLarge(maximumPayloadBytes)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-function isJson(payload: Buffer): boolean {
-  try {
-    JSON.parse(payload.toString() || '{}')
-    return true
-  } catch {
-    return false
-  }
 }
 
 function invokedRevision(lambda: Lambda, FunctionName: string, Qualifier: string | undefined): Revision {

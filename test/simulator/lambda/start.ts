@@ -8,23 +8,19 @@ import type { Sandbox } from './sandbox.ts'
 import { serveLambda } from './server.ts'
 
 export interface LambdaOptions {
-  port?: number
   accessKeyId?: string
   images?: ImageSource
   /** Root of the folders with code: bucket `folders`, the key is the path. */
   codeDir?: string
   zipDir?: string
-  /** Duration of Pending and InProgress. */
   settleMs?: number
   initLimitMs?: number
-  concurrency?: number
   environmentOf?: (functionName: string) => Readonly<Record<string, string>>
   random?: () => number
   onOutput?: (functionName: string, text: string) => void
 }
 
 export interface RunningLambda extends AwsServer {
-  /** Keeps functions Pending and updates InProgress. */
   hold: () => void
   release: () => Promise<void>
   reap: () => Promise<void>
@@ -33,14 +29,13 @@ export interface RunningLambda extends AwsServer {
   sandboxes: (functionName: string) => Sandbox[]
 }
 
-/** Serves Lambda on a loopback port: functions in memory, each sandbox a process, synchronous invocations only. */
 export async function startLambda(options: LambdaOptions = {}): Promise<RunningLambda> {
-  const { initLimitMs = 10_000, concurrency = 100, environmentOf = () => ({}), onOutput = () => {} } = options
-  const fleet = new Fleet({ initLimitMs, concurrency, environmentOf, onOutput })
+  const { initLimitMs = 10_000, environmentOf = () => ({}), onOutput = () => {} } = options
+  const fleet = new Fleet({ initLimitMs, environmentOf, onOutput })
   const preparation = createPreparation(options.settleMs ?? 50)
   const { random = Math.random } = options
   const lambda: Lambda = { functions: new Map(), fleet, preparation, findCode: codeFinder(options), random }
-  const server = await serveLambda(lambda, options.port ?? 0, options.accessKeyId)
+  const server = await serveLambda(lambda, options.accessKeyId)
   return {
     url: server.url,
     hold: preparation.hold,

@@ -1,97 +1,73 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { buffer } from 'node:stream/consumers'
 import { localAccountId } from '@platform/local/emulators/http/environment'
-import { listenAt } from '@platform/local/listening'
+import { type ReceivedRequest, type ServerReply, startServer } from '../../support/http-server.ts'
+import { bootstrapParameters } from '../graph/answers.ts'
 
-/** Requests of SST itself around a deployment: its identity, parameters, and its state in a bucket. */
-
-const parameters = new Map<string, string>([
-  [
-    '/sst/bootstrap',
-    JSON.stringify({
-      version: 5,
-      asset: 'simulator-assets',
-      state: 'simulator-state',
-      assetEcrRegistryId: localAccountId,
-      assetEcrUrl: `${localAccountId}.dkr.ecr.us-east-1.amazonaws.com/simulator`,
-    }),
-  ],
-])
+const parameters = new Map([['/sst/bootstrap', JSON.stringify(bootstrapParameters)]])
 const objects = new Map<string, Buffer>()
 
 export const expiredAccessKey = 'EXPIRED'
 
+/** Serves the requests of SST itself: its identity, parameters, and its state in a bucket. */
 export async function startAws(onRequest: (request: string) => void): Promise<string> {
-  const server = createServer((request, response) => {
-    void answer(request, response, onRequest)
+  const { url } = await startServer((request) => {
+    const { method, headers, body } = request
+    const target = headers['x-amz-target']
+    if (typeof target === 'string') {
+      onRequest(target)
+      return parameterReply(target.split('.')[1] ?? '', JSON.parse(body.toString()))
+    }
+    if (headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true) {
+      onRequest(body.toString().split('&')[0] ?? '')
+      return identityReply(String(headers.authorization))
+    }
+    onRequest(`${method} ${request.url.pathname}`)
+    return objectReply(request)
   })
-  const { port } = await listenAt(server, '127.0.0.1', 0)
-  return `http://127.0.0.1:${port}`
+  return url
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, onRequest: (request: string) => void) {
-  const body = await buffer(request)
-  const target = request.headers['x-amz-target']
-  const [path = ''] = (request.url ?? '').split('?')
-  const isIdentityRequest = String(request.headers['content-type']).startsWith('application/x-www-form-urlencoded')
-  onRequest(
-    typeof target === 'string'
-      ? target
-      : isIdentityRequest
-        ? body.toString().split('&')[0]!
-        : `${request.method} ${path}`,
-  )
-  if (isIdentityRequest) answerIdentity(String(request.headers.authorization), response)
-  else if (typeof target === 'string')
-    answerParameter(target.split('.')[1] ?? '', JSON.parse(body.toString()), response)
-  else answerObject(request, decodeURIComponent(path), body, response)
-}
-
-function answerIdentity(authorization: string, response: ServerResponse): void {
+function identityReply(authorization: string): ServerReply {
+  const headers = { 'content-type': 'text/xml' }
   const [, key = ''] = /Credential=([^/]+)\//.exec(authorization) ?? []
-  response.setHeader('content-type', 'text/xml')
   if (key === expiredAccessKey) {
     const reason = '<Code>ExpiredToken</Code><Message>The security token included in the request is expired</Message>'
-    response.writeHead(403).end(`<ErrorResponse><Error><Type>Sender</Type>${reason}</Error></ErrorResponse>`)
-    return
+    const body = `<ErrorResponse><Error><Type>Sender</Type>${reason}</Error></ErrorResponse>`
+    return { status: 403, headers, body }
   }
   const identity = `<Arn>arn:aws:iam::${localAccountId}:user/deployer</Arn><Account>${localAccountId}</Account>`
-  response.end(
-    `<GetCallerIdentityResponse><GetCallerIdentityResult>${identity}</GetCallerIdentityResult></GetCallerIdentityResponse>`,
-  )
+  const result = `<GetCallerIdentityResult>${identity}</GetCallerIdentityResult>`
+  return { status: 200, headers, body: `<GetCallerIdentityResponse>${result}</GetCallerIdentityResponse>` }
 }
 
-function answerParameter(action: string, { Name, Value }: Record<string, string>, response: ServerResponse): void {
-  response.setHeader('content-type', 'application/x-amz-json-1.1')
-  const value = parameters.get(Name ?? '')
-  if (action === 'PutParameter') parameters.set(Name ?? '', Value ?? '')
-  if (action === 'DeleteParameter') parameters.delete(Name ?? '')
-  if (action !== 'GetParameter') response.end('{}')
-  else if (value === undefined) response.writeHead(400).end(JSON.stringify({ __type: 'ParameterNotFound' }))
-  else response.end(JSON.stringify({ Parameter: { Name, Value: value } }))
+function parameterReply(action: string, { Name = '', Value = '' }: Record<string, string>): ServerReply {
+  const headers = { 'content-type': 'application/x-amz-json-1.1' }
+  const value = parameters.get(Name)
+  if (action === 'PutParameter') parameters.set(Name, Value)
+  if (action === 'DeleteParameter') parameters.delete(Name)
+  if (action !== 'GetParameter') return { status: 200, headers, body: '{}' }
+  if (value === undefined) return { status: 400, headers, body: JSON.stringify({ __type: 'ParameterNotFound' }) }
+  return { status: 200, headers, body: JSON.stringify({ Parameter: { Name, Value: value } }) }
 }
 
-function answerObject(
-  { method, url = '', headers }: IncomingMessage,
-  key: string,
-  body: Buffer,
-  response: ServerResponse,
-): void {
-  response.setHeader('content-type', 'application/xml')
+function objectReply({ method, url, headers: sent, body }: ReceivedRequest): ServerReply {
+  const headers = { 'content-type': 'application/xml' }
+  const key = decodeURIComponent(url.pathname)
   const content = objects.get(key)
   if (method === 'PUT') {
-    objects.set(key, String(headers['content-encoding']).includes('aws-chunked') ? withoutChunks(body) : body)
-    response.setHeader('etag', '"any"').end()
-  } else if (method === 'DELETE') {
+    objects.set(key, String(sent['content-encoding']).includes('aws-chunked') ? withoutChunks(body) : body)
+    return { status: 200, headers: { ...headers, etag: '"any"' } }
+  }
+  if (method === 'DELETE') {
     objects.delete(key)
-    response.writeHead(204).end()
-  } else if (url.includes('list-type=2')) {
-    response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>')
-  } else if (content === undefined) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
-  else response.end(content)
+    return { status: 204, headers }
+  }
+  if (url.searchParams.get('list-type') === '2') {
+    return { status: 200, headers, body: '<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>' }
+  }
+  if (content === undefined) return { status: 404, headers, body: '<Error><Code>NoSuchKey</Code></Error>' }
+  return { status: 200, headers, body: content }
 }
 
-/** Decodes a body that is sent in signed chunks. */
 function withoutChunks(body: Buffer): Buffer {
   const chunks: Buffer[] = []
   for (let offset = 0; ;) {

@@ -1,8 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { type Entry } from './checkpoint.ts'
 
-/** Events of the engine, as JSON lines that SST renders. */
-
 export type Operation = 'same' | 'create' | 'update' | 'replace' | 'delete'
 
 export interface Events {

@@ -35,7 +35,6 @@ async function copyProject(): Promise<void> {
   }
 }
 
-/** SST looks for its engine here. */
 async function installEngine(): Promise<void> {
   const engine = join(config, 'sst/bin/pulumi')
   await mkdir(join(config, 'sst/bin'), { recursive: true })

@@ -2,7 +2,6 @@ import { seededRandom } from '../random.ts'
 
 export interface FaultSwitches<Settings extends { seed: number }> {
   read: () => Readonly<Settings>
-  /** A seed restarts the random sequence. Throws for an unknown setting. */
   set: (changes: Partial<Settings>) => Readonly<Settings>
   reset: () => Readonly<Settings>
   random: () => number

@@ -8,21 +8,17 @@ import { IndexLag } from './index-lag.ts'
 /** Faults that DynamoDB shows in the cloud. Rates are shares of calls, from 0 to 1. */
 export interface StoreFaults {
   seed: number
-  /** Only these operations fail; null for all. */
   operations: readonly string[] | null
   /** Number of faults left, not counting index lag; null for no limit. */
   remaining: number | null
-  /** Rejects calls with ProvisionedThroughputExceededException. */
   throttleRate: number
   /** Returns items of batches as unprocessed, except the first one. */
   unprocessedRate: number
   /** Rejects transactions with TransactionCanceledException, single writes with TransactionConflictException. */
   transactionConflictRate: number
-  /** Performs writes, but closes the connection before the response. */
   lostAcknowledgementRate: number
   /** Neither performs calls nor responds to them. */
   hangRate: number
-  /** Delay until global indexes show a write. */
   indexLagMs: number
 }
 

@@ -11,13 +11,17 @@ export async function healthyRelay(api: Platform, nodes?: readonly string[]): Pr
   return relay
 }
 
-export async function seedFleet(
-  platform: Pick<PlatformProcess, 'dataDir'>,
-  api: Platform,
-  count: number,
-): Promise<void> {
+type WithData = Pick<PlatformProcess, 'dataDir'>
+
+/** The settings to write into the store directly, and the organisation of the administrator. */
+export async function storeOf({ dataDir }: WithData, api: Platform) {
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
-  const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
+  const environment = awsEnvironment({ ...(await readRuntimeFile(dataDir)), sqsUrl: '' })
+  return { organisationId: String(organisationId), environment }
+}
+
+export async function seedFleet(platform: WithData, api: Platform, count: number): Promise<void> {
+  const { environment, organisationId } = await storeOf(platform, api)
   const { writeFleet } = await import('../../bench/support/stored-data.ts')
   await writeFleet(environment, count, organisationId)
 }

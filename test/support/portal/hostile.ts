@@ -1,9 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { readRuntimeFile } from '@platform/local/runtime-file'
-import { buildImage } from '@platform/oci/build'
-import { registryClient } from '@platform/oci/client'
-import { plainTransport } from '@platform/oci/plain-transport'
-import { pushImage } from '@platform/oci/push'
 import { expectStatus, describeResponse } from '../../conformance/support/answer.ts'
 import { jobFor, submitBatch } from '../../conformance/support/batch.ts'
 import { findCatalogItem, waitForJobEnd } from '../../conformance/support/modules.ts'
@@ -11,10 +6,10 @@ import type { Platform } from '../../conformance/support/platform.ts'
 import { newRelayKey, Relay } from '../../conformance/support/relay.ts'
 import { programOf } from '../author.ts'
 import { isLong } from '../long.ts'
-import { moduleLabels, writtenManifest } from '../module-registry.ts'
+import { pushModuleImage, writtenManifest } from '../module-registry.ts'
 import type { PlatformProcess } from '../platform.ts'
+import { registryOf } from '../registry.ts'
 import { waitFor } from '../wait-for.ts'
-import type { SeedIds } from './seed.ts'
 
 /** Texts that set `__xss` (see page-errors.ts) when a page executes them. Each fits a cluster's name. Short runs use the first two. */
 const all = [
@@ -37,7 +32,6 @@ const all = [
 ]
 export const payloads = isLong ? all : all.slice(0, 2)
 
-/** The payloads as the API stores them in single-line fields. */
 export const storedPayloads = payloads.map((text) => text.trim().replaceAll(/[\t\u2028\u202E]/g, ''))
 
 /** The job fails, so that it causes a notification. */
@@ -72,15 +66,7 @@ export const hostileParts = {
 
 export type HostileParts = typeof hostileParts
 
-export interface HostileSeed {
-  clusters: string[]
-  jobs: string[]
-  /** The failed installation of the module `broken`. */
-  failedJob: string
-  ids: SeedIds
-}
-
-export async function hostileSeed(platform: PlatformProcess, api: Platform): Promise<HostileSeed> {
+export async function hostileSeed(platform: PlatformProcess, api: Platform) {
   const installed = hostileModules(platform, api)
   for (const [path, body] of Object.entries(resources)) await createEach(api, path, body)
   const created: Awaited<ReturnType<typeof hostileCluster>>[] = []
@@ -140,25 +126,18 @@ async function createEach(api: Platform, path: string, body: (text: string) => o
 }
 
 async function hostileModules(platform: PlatformProcess, api: Platform): Promise<string> {
-  const { registry } = await readRuntimeFile(platform.dataDir)
-  const client = registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })
+  const client = await registryOf(platform)
   const push = async (id: string, text: string, spec: object, command?: string) => {
-    const repository = `modules/${id}`
     const metadata = { name: text, description: text, author: text, publisher: text, license: text }
-    const image = `${registry.host}/${repository}:1.0.0`
-    const content = JSON.stringify(writtenManifest(id, '1.0.0', { image, ...spec }, metadata))
+    const image = `${client.registry}/modules/${id}:1.0.0`
     const { program, args } = await programOf(command)
     // A module does not see the settings of the tests, which select the payloads.
     const parts = command === undefined ? [] : [JSON.stringify(hostileParts)]
-    const built = await buildImage({
-      files: [
-        { path: '/module.json', content },
-        { path: '/app/main.mjs', content: program },
-      ],
+    await pushModuleImage(client, id, {
+      manifest: writtenManifest(id, '1.0.0', { image, ...spec }, metadata),
+      files: [{ path: '/app/main.mjs', content: program }],
       config: { Entrypoint: ['node', '/app/main.mjs', ...parts, ...args], WorkingDir: '/app' },
-      labels: moduleLabels(id),
     })
-    await pushImage(client, repository, built, ['1.0.0'])
   }
   const [text = ''] = storedPayloads
   const spec = {

@@ -22,7 +22,6 @@ export interface PageState {
   role?: 'dialog' | 'menu' | 'tabpanel' | 'group'
   isNarrow?: true
   hasTextFields?: true
-  /** Shows no user data and has no text fields. */
   isStatic?: true
 }
 
@@ -44,7 +43,6 @@ const page = (
 const hasTextFields = true
 const isVariant = true
 const userMenu = /^Actions for /
-/** Matches the providers of both seeds. */
 const provider = /directory$|__xss/
 
 /** Pages before setup. The other steps have no address of their own. */

@@ -8,7 +8,6 @@ const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
 export const screenshotsFolder = join(projectDir, process.env['PLAT_SCREENSHOTS'] ?? 'dist/screenshots')
 
-/** The narrowest supported phone, and a desktop. */
 export const widths = [360, 1280] as const
 export type Width = (typeof widths)[number]
 

@@ -5,13 +5,12 @@ import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
 import { waitFor } from '../wait-for.ts'
 
-/** Settings that keep seeded data stable: no relay is expected to send heartbeats during a run. */
+/** No relay sends heartbeats during a run. */
 export const slowHeartbeat = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
 
 export interface OrganisationIds {
   clusters: { healthy: string; degraded: string; offline: string; pending: string }
   jobs: { completed: string; failed: string; running: string; queued: string; cancelled: string }
-  /** A finished batch with a failed job, and a running one. */
   batchId: string
   openBatchId: string
 }
@@ -79,7 +78,6 @@ async function seedClusters(api: Platform): Promise<[Relay, Relay, Relay, string
   return [berlin, munich, cologne, pending]
 }
 
-/** Reports the first nodes as offline, all of them with a goodbye, and waits for the cluster's status. */
 export async function reportNodes(api: Platform, relay: Relay, offline: number): Promise<void> {
   const nodes = relay.nodes.map(({ id }, index) => ({ id, status: index < offline ? 'Offline' : 'Online' }))
   expectStatus(await relay.heartbeat({ nodes }), 200)
@@ -103,7 +101,6 @@ export async function submitAndRun(api: Platform, relay: Relay, script: string, 
   return jobId
 }
 
-/** The running job stays so, because its relay renews the lease. */
 async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
   const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
   const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)

@@ -1,8 +1,7 @@
-import { awsEnvironment } from '@platform/local/emulators/http/environment'
-import { readRuntimeFile } from '@platform/local/runtime-file'
 import { expectStatus } from '../../conformance/support/answer.ts'
 import type { Platform } from '../../conformance/support/platform.ts'
 import type { PlatformProcess } from '../platform.ts'
+import { storeOf } from './fleet.ts'
 import { reportNodes, seed, type SeedIds, submitAndRun } from './seed.ts'
 
 const fleet: [name: string, site: string, nodes: number, offline: number][] = [
@@ -40,8 +39,7 @@ const buckets = 96
 
 /** Writes the chart history of the last day straight into the store, in the format of the projection. */
 async function writeHistory(platform: PlatformProcess, api: Platform): Promise<void> {
-  const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
-  const environment = awsEnvironment({ ...(await readRuntimeFile(platform.dataDir)), sqsUrl: '' })
+  const { environment, organisationId } = await storeOf(platform, api)
   const [{ writeItems }, keys] = await Promise.all([
     import('../../bench/support/stored-data.ts'),
     import('@platform/core/db/keys'),
@@ -49,7 +47,6 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
   const nowMs = Math.floor(Date.now() / bucketMs) * bucketMs
   const items = Array.from({ length: buckets }, (_, index) => {
     const atMs = nowMs - (buckets - index) * bucketMs
-    // Busy by day, quiet at night, with a maintenance window.
     const load = Math.cos(((atMs / hourMs - 12) / 24) * 2 * Math.PI) + 1
     const completed = Math.round(4 + 7 * load + ((index * 7) % 5))
     const failed = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0

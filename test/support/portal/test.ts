@@ -25,7 +25,7 @@ export type NewPage = (view?: View) => Promise<Page>
 
 export type Open = (path: string, view?: View) => Promise<Page>
 
-/** Like `Open`, in one session that all tests of the file share: much faster for tests that only read. */
+/** All tests of the file share one session, which is faster for tests that only read. */
 export type Visit = (path: string, view?: Pick<View, 'allow' | 'width' | 'height'>) => Promise<Page>
 
 /** Shorter than the life of an access token, so that shared pages never have to renew theirs. */

@@ -1,21 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { inject } from 'vitest'
-import { expectStatus } from '../../../conformance/support/answer.ts'
-import { connect, type Platform } from '../../../conformance/support/platform.ts'
-import { completeSetupPath, setupBody } from '../../../conformance/support/setup.ts'
-import { type Simulator, startSimulator } from '../../../simulator/simulator.ts'
 import { freePorts } from '../../../support/free-ports.ts'
-import { type IdentityProviders, startIdentityProviders } from './identity-providers.ts'
-
-export interface Environment extends AsyncDisposable {
-  simulator: Simulator
-  platform: Platform
-  providers: IdentityProviders
-  /** Address of a registry that requires credentials and accepts none. */
-  registryHost: string
-  tick: (name: string) => Promise<void>
-}
+import { startServer } from '../../../support/http-server.ts'
+import { startSimulatedPlatform } from '../../../support/simulator.ts'
+import { startIdentityProviders } from './identity-providers.ts'
 
 const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API']
 
@@ -27,48 +13,27 @@ const settings = {
   PLAT_LOG_LEVEL: 'error',
 }
 
-export async function startEnvironment(): Promise<Environment> {
+export async function startEnvironment() {
   await using resources = new AsyncDisposableStack()
-  const [plain = 0, secure = 0, registryPort = 0, ...receiverPorts] = await freePorts(5)
+  const [plain = 0, secure = 0, ...receiverPorts] = await freePorts(4)
   const providers = resources.use(await startIdentityProviders([plain, secure]))
-  const registry = resources.use(
-    createServer((_, response) => void response.writeHead(401, { 'www-authenticate': 'Basic realm="private"' }).end()),
-  )
-  await once(registry.listen(registryPort, '127.0.0.1'), 'listening')
-  const registryHost = `127.0.0.1:${registryPort}`
+  const headers = { 'www-authenticate': 'Basic realm="private"' }
+  const { host: registryHost } = resources.use(await startServer(() => ({ status: 401, headers })))
   const receivers = receiverPorts.map((port) => `127.0.0.1:${port}`)
-  const simulator = resources.use(
-    await startSimulator({
-      stage: 'dev',
-      port: 0,
-      environment: {
-        ...settings,
-        PLAT_OUTBOUND_ALLOW: [...receivers, providers.peer.host, `localhost:${secure}`].join(),
-        PLAT_REGISTRY_ALLOW: registryHost,
-        PLAT_MODULE_SOURCES: `${registryHost}/modules/private`,
-        PLAT_RELEASE_SOURCE: `${registryHost}/releases`,
-      },
-      functionsDir: inject('functionsDir'),
-      hasClocks: false,
-      onOutput: () => {},
-      log: () => {},
-    }),
+  const simulated = await startSimulatedPlatform(
+    {
+      ...settings,
+      PLAT_OUTBOUND_ALLOW: [...receivers, providers.peer.host, `localhost:${secure}`].join(),
+      PLAT_REGISTRY_ALLOW: registryHost,
+      PLAT_MODULE_SOURCES: `${registryHost}/modules/private`,
+      PLAT_RELEASE_SOURCE: `${registryHost}/releases`,
+    },
+    // A second deployment reads the initial admin token, which it must keep.
+    { receivers, beforeSetup: ({ bootstrap }) => bootstrap() },
   )
-  // A second deployment reads the initial admin token, which it must keep.
-  await simulator.bootstrap()
-  const options = { baseUrl: simulator.url, username: 'admin', password: 'correct horse battery', receivers }
-  const platform = await connect(options)
-  const setup = { ...setupBody(options), initialAdminToken: await simulator.initialAdminToken() }
-  expectStatus(await platform.anonymous.post(completeSetupPath, setup), 200)
-  const tick = (name: string) =>
-    simulator.tick(simulator.functions.find((each) => each.name === name)?.functionName ?? name)
+  const { simulator, api: platform, tick } = resources.use(simulated)
   const started = resources.move()
-  return {
-    simulator,
-    platform,
-    providers,
-    registryHost,
-    tick,
-    [Symbol.asyncDispose]: () => started.disposeAsync(),
-  }
+  return { simulator, platform, providers, registryHost, tick, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
+
+export type Environment = Awaited<ReturnType<typeof startEnvironment>>

@@ -11,7 +11,6 @@ export const moduleGrants: Record<string, readonly string[]> = {
   'schedule/heartbeat': running,
 }
 
-/** Function → grants that `update.long.test.ts` uses. */
 export const releaseGrants: Record<string, readonly string[]> = {
   updates: ['table:write', 'queue:events', 'queue:updates'],
   'schedule/updates': ['table:write', 'queue:events'],

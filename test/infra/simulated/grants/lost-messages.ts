@@ -26,7 +26,6 @@ export async function withoutGrant<Result>(
   return await work()
 }
 
-/** Sends a message to a queue of the platform, as SQS does to dead-letter queues. */
 export async function sendTo({ cloud }: Simulator, queue: string, message: object): Promise<void> {
   const client = new SQSClient(clientSettings(cloud.sqsUrl, cloud.accessKeyId))
   const QueueUrl = `${cloud.sqsUrl}/000000000000/platform-dev-${queue}`
@@ -125,18 +124,15 @@ export async function sweepOrphanedSecrets({ simulator, tick }: Environment): Pr
   const { secretsUrl, dynamoDbUrl, accessKeyId } = simulator.cloud
   const { environment } = simulator.functions[0] ?? {}
   const Name = `${environment?.['PLAT_SECRET_IDENTITY_PREFIX']}/${crypto.randomUUID()}`
-  using secrets = disposable(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)))
-  using table = disposable(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)))
-  await secrets.client.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
+  using clients = new DisposableStack()
+  const destroy = (client: { destroy: () => void }) => client.destroy()
+  const secrets = clients.adopt(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)), destroy)
+  const table = clients.adopt(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)), destroy)
+  await secrets.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
   const Item = { ...keys.orphanedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
-  await table.client.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
+  await table.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
   await sweepUntil({ tick }, 'the secret to be deleted', async () => {
-    const { SecretList = [] } = await secrets.client.send(new ListSecretsCommand({ MaxResults: 100 }))
+    const { SecretList = [] } = await secrets.send(new ListSecretsCommand({ MaxResults: 100 }))
     return SecretList.every((secret) => secret.Name !== Name)
   })
 }
-
-const disposable = <Client extends { destroy: () => void }>(client: Client) => ({
-  client,
-  [Symbol.dispose]: () => client.destroy(),
-})

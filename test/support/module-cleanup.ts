@@ -18,7 +18,7 @@ export async function processesOf(organisationId: string, moduleId: string): Pro
   })
 }
 
-async function leftoversOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
+async function remainingOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
   const processes = await processesWith(`${dataDir}/`)
   const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
   // runc keeps a state folder for each container.
@@ -28,10 +28,10 @@ async function leftoversOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promi
 const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
   (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
 
-export async function waitForNoLeftovers(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
-  let left: string[] = []
-  const isClean = async () => (left = await leftoversOf(platform)).length === 0
-  await waitFor('nothing is left of modules', isClean).catch((cause: unknown) => {
-    throw new Error(`These are left: ${left.join(', ')}`, { cause })
+export async function waitForModuleCleanup(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
+  let remaining: string[] = []
+  const isClean = async () => (remaining = await remainingOf(platform)).length === 0
+  await waitFor('module files and processes to be removed', isClean).catch((cause: unknown) => {
+    throw new Error(`Not removed: ${remaining.join(', ')}`, { cause })
   })
 }
