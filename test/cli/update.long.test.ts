@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Plat } from '../support/plat.ts'
-import { builtFunctions, published } from '../support/releases.ts'
+import { builtFunctions, publishRelease } from '../support/releases.ts'
 import { startProxy } from './support/proxy.ts'
 import { logIn, startEnvironment, type Environment } from './support/environment.ts'
 

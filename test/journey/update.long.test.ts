@@ -3,7 +3,7 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import { builtFunctions, published, releaseHeader } from '../support/releases.ts'
+import { builtFunctions, publishRelease, releaseHeader } from '../support/releases.ts'
 import { Traffic } from '../support/traffic.ts'
 import { waitFor } from '../support/wait-for.ts'
 

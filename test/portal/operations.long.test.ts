@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
-import { builtFunctions, published, pushed } from '../support/releases.ts'
+import { builtFunctions, publishRelease, pushUnsignedRelease } from '../support/releases.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 
 /**
