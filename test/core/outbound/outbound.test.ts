@@ -18,15 +18,15 @@ async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
 }
 
 /** Counts connections on all addresses of this machine; there must be none. */
-let intrusions = 0
+let canaryConnections = 0
 const canary = await listen(
   createTcpServer((socket) => {
-    intrusions++
+    canaryConnections++
     socket.destroy()
   }),
   '::',
 )
-afterAll(() => expect(intrusions).toBe(0))
+afterAll(() => expect(canaryConnections).toBe(0))
 
 const request = { method: 'POST', body: '{}', timeoutMs: 1500, maxBytes: 1000 }
 const noTargets = { allow: new Set<string>() }

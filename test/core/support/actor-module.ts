@@ -18,7 +18,7 @@ export interface ActorPlan {
   configureMs?: number
 }
 
-export interface ActorMood {
+export interface ModuleBehaviour {
   alive?: 'yes' | 'no' | 'hangs'
   status?: 'Healthy' | 'Degraded' | 'Unhealthy'
   jobs?: 'run' | 'throw' | 'hang'
@@ -28,7 +28,7 @@ export interface ActorMood {
 
 const plan: ActorPlan = JSON.parse(process.argv[2] ?? '')
 const { id, version, codeId = id, subscribes = [], jobs = {}, throwsIn, asks, configureMs = 0 } = plan
-let mood: ActorMood = {}
+let behaviour: ModuleBehaviour = {}
 const seen = { hooks: [] as string[], events: [] as object[], jobs: [] as string[] }
 const hang = () => new Promise<void>((resolve) => setTimeout(resolve, 2 ** 31 - 1))
 
@@ -42,7 +42,7 @@ await serve(
   defineModule({
     id: codeId,
     version,
-    healthChecks: { mood: { tags: ['critical'], check: () => ({ status: mood.status ?? 'Healthy' }) } },
+    healthChecks: { behaviour: { tags: ['critical'], check: () => ({ status: behaviour.status ?? 'Healthy' }) } },
     jobs: Object.fromEntries(
       Object.entries(jobs).map(([job, intervalSeconds]) => [
         job,
@@ -51,8 +51,8 @@ await serve(
           intervalSeconds,
           run: async ({ eventBus }) => {
             seen.jobs.push(job)
-            if (mood.jobs === 'throw') throw new Error('The job throws.')
-            if (mood.jobs === 'hang') await hang()
+            if (behaviour.jobs === 'throw') throw new Error('The job throws.')
+            if (behaviour.jobs === 'hang') await hang()
             await eventBus.publish(`module.${codeId}.worked`, { job })
           },
         },
@@ -64,9 +64,9 @@ await serve(
       if (asks !== undefined && !(await fetch(asks)).ok) throw new Error('It throws in configure.')
       for (const type of subscribes) {
         eventBus.subscribe(type as any, async (event) => {
-          if (mood.events?.subject === event.subject) {
-            if (mood.events.how === 'exit') process.exit(7)
-            if (mood.events.how === 'hang') await hang()
+          if (behaviour.events?.subject === event.subject) {
+            if (behaviour.events.how === 'exit') process.exit(7)
+            if (behaviour.events.how === 'hang') await hang()
             throw new Error('The handler throws.')
           }
           seen.events.push(event)
@@ -79,13 +79,13 @@ await serve(
     stop: () => runHook('stop'),
     routes(app) {
       app.get(`/api/${id}/alive`, async (c) => {
-        if (mood.alive === 'hangs') await hang()
-        return c.text('', mood.alive === 'no' ? 500 : 200)
+        if (behaviour.alive === 'hangs') await hang()
+        return c.text('', behaviour.alive === 'no' ? 500 : 200)
       })
       app.get(`/api/${id}/seen`, (c) => c.json(seen))
       app.post(`/api/${id}/be`, async (c) => {
-        mood = { ...mood, ...(await c.req.json()) }
-        return c.json(mood)
+        behaviour = { ...behaviour, ...(await c.req.json()) }
+        return c.json(behaviour)
       })
       app.post(`/api/${id}/exit`, () => process.exit(9))
     },

@@ -58,7 +58,7 @@ export async function pushModule(module: PushedModule) {
   const { id, version = '1.0.0', jobs = {}, spec = {}, entrypoint = ['node', '/app/main.mjs'] } = module
   const manifest = writtenManifest(id, version, {
     healthEndpoint: `/api/${id}/alive`,
-    healthChecks: [{ name: 'mood', path: '/health/mood', tags: ['critical'] }],
+    healthChecks: [{ name: 'behaviour', path: '/health/behaviour', tags: ['critical'] }],
     backgroundJobs: Object.entries(jobs).map(([job, intervalSeconds]) => ({
       id: job,
       description: 'A background job.',

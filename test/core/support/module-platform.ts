@@ -22,7 +22,7 @@ import { restartDelayMs } from '@platform/worker/runtimes/supervisor'
 import { superviseModules, type SupervisedRuntime } from '@platform/worker/runtimes/supervised'
 import { tokenOf } from '@platform/worker/runtimes/token'
 import { afterAll, afterEach } from 'vitest'
-import type { ActorMood } from './actor-module.ts'
+import type { ModuleBehaviour } from './actor-module.ts'
 import { isLong } from '../../support/long.ts'
 import { newCaller } from '../../support/fixtures.ts'
 import { pendingRecords } from './outbox.ts'
@@ -72,7 +72,8 @@ async function requestModule(id: string, method: string, path: string, body?: ob
   return JSON.parse(Buffer.from(response.body).toString())
 }
 
-export const setMood = (id: string, mood: ActorMood): Promise<void> => requestModule(id, 'POST', 'be', mood)
+export const setBehaviour = (id: string, behaviour: ModuleBehaviour): Promise<void> =>
+  requestModule(id, 'POST', 'be', behaviour)
 
 export const readActorLog = (
   id: string,

@@ -1,7 +1,7 @@
 // First: it sets the allowed outbound addresses, which core reads at import.
 import {
   requestUninstall,
-  setMood,
+  setBehaviour,
   noTraces,
   pick,
   runtime,
@@ -110,7 +110,7 @@ test('drops an event after five failed deliveries with increasing delays', async
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 5)
   const [first, bad = '', ...rest] = subjects
-  await setMood(id, { events: { subject: bad, how: 'throw' } })
+  await setBehaviour(id, { events: { subject: bad, how: 'throw' } })
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([first, ...rest])
   expect(await pendingCount(id)).toBe(1)
@@ -133,7 +133,7 @@ test('drops an event that crashes the module before the module fails, and delive
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 3)
   const [, bad = '', last] = subjects
-  await setMood(id, { events: { subject: bad, how: 'exit' } })
+  await setBehaviour(id, { events: { subject: bad, how: 'exit' } })
   const isResponding = (request: () => Promise<unknown>) =>
     waitFor('the module responds', async () =>
       request().then(
@@ -141,9 +141,9 @@ test('drops an event that crashes the module before the module fails, and delive
         () => false,
       ),
     )
-  // A restarted module has lost its mood.
+  // A restarted module has its default behaviour.
   while ((await pendingCount(id)) > 0) {
-    await isResponding(() => setMood(id, { events: { subject: bad, how: 'exit' } }))
+    await isResponding(() => setBehaviour(id, { events: { subject: bad, how: 'exit' } }))
     await deliver(id)
     advanceClock(second)
   }

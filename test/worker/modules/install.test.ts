@@ -47,7 +47,7 @@ describe('an installation', () => {
     expect(job).toMatchObject({ status: 'Completed', result: { output: 'Version 1.0.0 runs.', exitCode: 0 } })
     expect(job.steps).toMatchObject(completed(steps))
     const module = { state: 'Running', health: 'Healthy', verified: true, verifiedBy: 'tests', warnings: [] }
-    expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'mood', status: 'Healthy' }] })
+    expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'behaviour', status: 'Healthy' }] })
     expect('jobId' in (await Module.read(id))).toBe(false)
     const { row, claim, deployments } = await storedTraces(id)
     expect(deployments).toEqual([row?.deployment?.id])

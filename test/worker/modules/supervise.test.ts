@@ -1,6 +1,6 @@
 // First: it sets the allowed outbound addresses, which core reads at import.
 import {
-  setMood,
+  setBehaviour,
   pick,
   runtime,
   readActorLog,
@@ -51,7 +51,7 @@ test('refreshes the checks of a module without events', async () => {
   advanceClock(60 * second)
   await tick()
   const { checks, health } = await Module.read(id)
-  expect([health, checks]).toMatchObject(['Healthy', [{ name: 'mood', status: 'Healthy' }]])
+  expect([health, checks]).toMatchObject(['Healthy', [{ name: 'behaviour', status: 'Healthy' }]])
   expect(Date.parse(checks[0]?.checkedAt ?? '')).toBeGreaterThan(now() - 10 * second)
   expect(await takeEventData(caller)).toEqual([])
 })
@@ -60,13 +60,13 @@ test.each(['Degraded', 'Unhealthy'] as const)(
   'publishes one event when a module becomes %s, and one when it recovers',
   async (status) => {
     const { caller, id } = await runningModule()
-    await setMood(id, { status })
+    await setBehaviour(id, { status })
     await tick()
     await tick()
     expect(await Module.read(id)).toMatchObject({ health: status, checks: [{ status }] })
     const changed = { name: 'module.health_changed', moduleId: id, version: '1.0.0' }
     expect(await takeEventData(caller)).toEqual([{ ...changed, health: status, previousHealth: 'Healthy' }])
-    await setMood(id, { status: 'Healthy' })
+    await setBehaviour(id, { status: 'Healthy' })
     await tick()
     await tick()
     expect(await takeEventData(caller)).toEqual([{ ...changed, health: 'Healthy', previousHealth: status }])
@@ -102,10 +102,10 @@ test('counts a heartbeat as missed only if the health endpoint does not respond,
   using _ = fastTimers(5000)
   const { id } = await runningModule()
   const { id: neighbour } = await runningModule()
-  await setMood(id, { alive: 'no' })
+  await setBehaviour(id, { alive: 'no' })
   await tick()
   expect((await storedTraces(id)).health).toMatchObject({ missed: 0, revision: 1 })
-  await setMood(id, { alive: 'hangs' })
+  await setBehaviour(id, { alive: 'hangs' })
   let isOver = false
   const ticking = tick().finally(() => (isOver = true))
   await waitFor('the neighbour is checked', async () => (await storedTraces(neighbour)).health?.['revision'] === 2)
@@ -139,14 +139,14 @@ describe('background jobs', () => {
 
   test('of a long interval make the module Unhealthy after two failures, despite successful heartbeats', async () => {
     const { caller, id } = await runningModule({ jobs: { hourly: 3600, minutely: 60 } })
-    await setMood(id, { jobs: 'throw' })
+    await setBehaviour(id, { jobs: 'throw' })
     await tick()
-    await setMood(id, { jobs: 'run' })
+    await setBehaviour(id, { jobs: 'run' })
     advanceClock(60 * second)
     await tick()
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
-    await setMood(id, { jobs: 'throw' })
+    await setBehaviour(id, { jobs: 'throw' })
     advanceClock(3600 * second)
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
@@ -155,7 +155,7 @@ describe('background jobs', () => {
 
   test('that fail twice make the module Unhealthy', async () => {
     const { caller, id } = await runningModule({ jobs: { work: 60 } })
-    await setMood(id, { jobs: 'throw' })
+    await setBehaviour(id, { jobs: 'throw' })
     await tick()
     advanceClock(60 * second)
     await tick()
@@ -164,7 +164,7 @@ describe('background jobs', () => {
     advanceClock(60 * second)
     await tick()
     expect(await takeEventData(caller)).toEqual([])
-    await setMood(id, { jobs: 'run' })
+    await setBehaviour(id, { jobs: 'run' })
     advanceClock(60 * second)
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
@@ -270,7 +270,7 @@ async function pausedHealthCheck() {
 
 test('records no health check that ends after the uninstallation', async () => {
   const { caller, id } = await runningModule()
-  await setMood(id, { status: 'Unhealthy' })
+  await setBehaviour(id, { status: 'Unhealthy' })
   const resume = await pausedHealthCheck()
   await runModuleOperation(await requestUninstall(caller, id), pick)
   await takeEventData(caller)
@@ -281,7 +281,7 @@ test('records no health check that ends after the uninstallation', async () => {
 
 test('records no health check of the previous release', async () => {
   const { caller, id } = await runningModule()
-  await setMood(id, { status: 'Unhealthy' })
+  await setBehaviour(id, { status: 'Unhealthy' })
   const resume = await pausedHealthCheck()
   const { reference } = await pushModule({ id, version: '2.0.0' })
   await runModuleOperation(await requestInstall(caller, reference), pick)
