@@ -9,7 +9,7 @@ import { hasAlarms } from './stage.ts'
 
 const consumerErrors = consumers.map((name) => functionMetric('Errors', name))
 const scheduleErrors = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
-/** The function `users` verifies the old password on a password change. */
+/** Both functions verify passwords: `users` verifies the old password on a password change. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
 const metricAlarms: Record<string, AlarmSpec> = {
@@ -128,8 +128,9 @@ const timeoutAlarms = schedules.map(({ name, timeoutSeconds }): [string, AlarmSp
   },
 ])
 
-/** Queues whose messages may wait for more than 300 seconds: updates run for minutes, and retries of webhooks and
- * modules are delayed by up to 900 seconds.
+/**
+ * Queues whose messages may wait for more than 300 seconds: updates run for minutes, and retries of webhooks and modules
+ * are delayed by up to 900 seconds.
  */
 const longestWaitSeconds: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
 

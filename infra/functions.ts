@@ -78,7 +78,7 @@ export function platformFunction(
     logging: { format: 'json', retention: logRetention },
     versioning: true,
     transform: {
-      // The component would let the whole account assume the role, which only live development needs.
+      // SST would let the whole account assume the role, which only live development needs.
       role: (role) => {
         // A generated name could lose the stage when the stage name is long.
         role.name = functionNameOf(name)

@@ -48,7 +48,7 @@ export interface PlatformOptions {
 
 /** Must be less than the 28 seconds that a stop may take. */
 const drainLimitMs = 20_000
-/** Modules then have ten more seconds. */
+/** After this time, the modules have ten more seconds to stop. */
 const moduleGraceMs = 5000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })

@@ -22,7 +22,6 @@ export interface Queue {
   arn: string
 }
 
-/** Every queue has a dead-letter queue. */
 export type QueueName = WorkQueueName | `${WorkQueueName}-dead-letter`
 export type Queues = ReadonlyMap<QueueName, Queue>
 

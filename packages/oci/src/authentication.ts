@@ -31,7 +31,7 @@ export interface RegistryPrincipal {
   origin: URL
   trustedRealms: readonly string[]
   credentials: () => Promise<Credentials | undefined>
-  /** Sends a request without adding credentials. */
+  /** Must not add credentials. */
   send: (url: URL, headers: Readonly<Record<string, string>>) => Promise<TransportResponse>
 }
 
@@ -51,12 +51,15 @@ export async function authorizationFor(
   const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'basic')
   const credentials = await principal.credentials()
   const basic = credentials && basicOf(credentials)
-  if (challenge?.scheme === 'bearer') return bearer(principal, challenge, scopes, basic)
+  if (challenge?.scheme === 'bearer') return bearerAuthorization(principal, challenge, scopes, basic)
   if (challenge !== undefined && basic !== undefined) return basic
-  throw new RegistryError('unauthorized', `Registry ${principal.registry} requires credentials. ${remedy(challenge)}`)
+  throw new RegistryError(
+    'unauthorized',
+    `Registry ${principal.registry} requires credentials. ${credentialsAdvice(challenge)}`,
+  )
 }
 
-const remedy = (challenge: Challenge | undefined): string =>
+const credentialsAdvice = (challenge: Challenge | undefined): string =>
   challenge === undefined
     ? 'It offers neither Basic nor Bearer authentication.'
     : 'Provide a user name and a password or token.'
@@ -64,7 +67,7 @@ const remedy = (challenge: Challenge | undefined): string =>
 const basicOf = ({ username, password }: Credentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
-async function bearer(
+async function bearerAuthorization(
   principal: RegistryPrincipal,
   { parameters: { realm, service } }: Challenge,
   scopes: readonly string[],
@@ -79,7 +82,7 @@ async function bearer(
   return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
-/** Returns the URL of the token server. Never sends credentials to an untrusted host or over an insecure connection. */
+/** Never sends credentials to an untrusted host or over an insecure connection. */
 function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {

@@ -90,7 +90,7 @@ export async function uploadBlob(
   throw new RegistryError('invalid', message)
 }
 
-/** Returns the upload URL, or undefined if the registry mounted the blob from another repository. */
+/** Undefined if the registry mounted the blob from another repository. */
 async function openUpload(
   target: RepositoryConnection,
   digest: string,

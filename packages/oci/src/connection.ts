@@ -29,7 +29,6 @@ export interface RegistryConnection {
   at: (path: string) => URL
   /** Sends a request to the registry, with credentials if the registry requires them. */
   send: (call: Call) => Promise<TransportResponse>
-  /** Sends a request to any URL, without credentials. */
   sendWithoutCredentials: (call: Call) => Promise<TransportResponse>
   isOwn: (url: URL) => boolean
   origin: URL

@@ -9,7 +9,7 @@ import type { LayerEntry } from './layer.ts'
 /** Maximum number of symlinks in one path, the same as in Linux. */
 const maxLinks = 40
 
-/** A location: the path of its directory, without symlinks, and its own name. */
+/** `directory` is a path without symlinks. */
 interface Location {
   directory: string
   name: string

@@ -21,7 +21,7 @@ export const withTag = ({ mediaType, digest, size }: Descriptor, tag: string | u
   ...(tag !== undefined && { annotations: { [refName]: tag } }),
 })
 
-/** The tag of a descriptor in an index; undefined if it has none or an invalid one. */
+/** Undefined if the descriptor has no tag or an invalid one. */
 export const tagOf = ({ annotations }: Descriptor): string | undefined =>
   /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refName] ?? '')?.[0]
 
@@ -68,7 +68,7 @@ function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.o
   }
 }
 
-/** Reads the entries of `index.json`; undefined if the folder is no layout yet. Throws `RegistryError`. */
+/** Undefined if the folder is no layout yet. Throws `RegistryError`. */
 export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
   const path = join(folder, 'index.json')
   const exists = await stat(path).then(
@@ -81,7 +81,7 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
   return document.manifests
 }
 
-/** Adds entries to the index, and creates the layout if there is none. A tag moves to the last entry that has it. */
+/** Creates the layout if necessary. A tag moves to the last entry that has it. */
 export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
   const existing = (await readIndex(folder)) ?? []
   // Lists a digest without a tag only once.

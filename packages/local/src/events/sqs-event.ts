@@ -1,6 +1,5 @@
 import type { Message, MessageAttributeValue } from '@aws-sdk/client-sqs'
 
-/** The format of Lambda. */
 export interface SqsRecord {
   messageId: string
   receiptHandle: string

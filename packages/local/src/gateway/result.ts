@@ -9,7 +9,7 @@ export interface HttpResponse {
   body: Buffer
 }
 
-/** API Gateway would reject the response of the function. */
+/** Thrown for a response that API Gateway would reject. */
 class InvalidResult extends Error {
   override readonly name = 'InvalidResult'
 }

@@ -41,7 +41,6 @@ export interface ModuleHost {
 interface HostThread {
   url: string
   isolation: string
-  /** Settles when the thread has ended. */
   ended: Promise<unknown>
   send: (command: HostThreadCommand) => void
   close: () => Promise<void>

@@ -1,6 +1,5 @@
 import { escapeTerminal } from '@platform/core/log'
 
-/** Returns a JSON line with the module's id. */
 export function moduleLine(moduleId: string, line: string): string {
   const fields = objectIn(line)
   // Keeps the module's own JSON, unless it names another module.

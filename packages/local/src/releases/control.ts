@@ -11,10 +11,9 @@ export interface UpdateControl extends Pick<
   UpdateTarget,
   'current' | 'invoke' | 'unanswered' | 'shift' | 'commit' | 'revert'
 > {
-  /** The functions of a release that have not been added yet. */
   missing: (release: InstalledRelease, functionNames: readonly string[]) => Promise<string[]>
   add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
-  /** Starts a complete release beside the current one. */
+  /** Starts a complete release, which gets no traffic yet. */
   ready: (release: InstalledRelease, functionNames: readonly string[]) => Promise<void>
   /** Removes releases that are not needed after a commit. */
   tidy: () => Promise<void>

@@ -18,7 +18,6 @@ export interface Checkout {
 
 const Current = z.object({
   release: z.object({ version, repository: z.string().exactOptional(), digest: z.string() }),
-  /** The checkout when the release was applied. */
   checkout: z.object({ version, infrastructure: z.string() }),
 })
 

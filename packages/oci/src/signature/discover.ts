@@ -5,7 +5,7 @@ import { bundleType, parseBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
-/** A signature as found, not verified. */
+/** Not verified yet. */
 export interface DiscoveredSignature {
   layout: SignatureLayout
   /** The signed bytes and the signature; undefined if the content contains no signature. */
@@ -19,9 +19,7 @@ const maxSignatures = 50
 const maxPayloadBytes = 64 * 1024
 const maxBundleBytes = 2 ** 20
 
-/**
- * Yields the signatures of a digest, referrers first. Throws `RegistryError` if the registry gives no usable response.
- */
+/** Yields referrers first. Throws `RegistryError` if the registry gives no usable response. */
 export async function* discoverSignatures(
   client: RegistryClient,
   repository: string,

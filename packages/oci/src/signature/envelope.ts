@@ -37,12 +37,11 @@ const Bundle = z.object({
 
 export interface ParsedBundle {
   payload: Buffer
-  /** The bytes that the signature covers. */
   signed: Buffer
   signature: Buffer
 }
 
-/** Parses a bundle; undefined for any other document. Does not inspect the payload. */
+/** Undefined for any other document. Does not inspect the payload. */
 export function parseBundle(bytes: Buffer): ParsedBundle | undefined {
   const { data } = Bundle.safeParse(parseJson(bytes))
   if (data === undefined) return undefined

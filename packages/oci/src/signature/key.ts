@@ -30,7 +30,7 @@ function hashesOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: crypto.KeyOb
   return hash === undefined ? [] : [...new Set([hash, 'sha256'])]
 }
 
-/** Parses a public key in PEM; undefined for other content, such as a private key, and for unsupported or weak keys. */
+/** Undefined for other content, such as a private key, and for unsupported or weak keys. */
 export function readPublicKey(pem: string): crypto.KeyObject | undefined {
   if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined
   try {
@@ -41,7 +41,7 @@ export function readPublicKey(pem: string): crypto.KeyObject | undefined {
   }
 }
 
-/** Parses a private key in PEM. Throws `TypeError` if the key cannot sign. */
+/** Throws `TypeError` if the key cannot sign. */
 export function readPrivateKey(pem: string): crypto.KeyObject {
   const key = valueOrUndefined(() => crypto.createPrivateKey(pem))
   if (key === undefined || hashesOf(key).length === 0) {
@@ -65,12 +65,12 @@ export const keyHint = (key: crypto.KeyObject): string =>
     .update((key.type === 'private' ? crypto.createPublicKey(key) : key).export({ type: 'spki', format: 'der' }))
     .digest('base64')
 
-/** Signs bytes. `hash`: `own` selects the hash algorithm of the key's curve. */
+/** `own` selects the hash algorithm of the key's curve. */
 export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' | 'sha256'): Buffer {
   const [defaultHash = null] = hashesOf(key)
   return crypto.sign(defaultHash === null || hash === 'own' ? defaultHash : hash, bytes, key)
 }
 
-/** Whether the key made a signature, with either of its hash algorithms. */
+/** Accepts every hash algorithm that the key may sign with. */
 export const isSignatureValid = (key: crypto.KeyObject, bytes: Uint8Array, signature: Uint8Array): boolean =>
   hashesOf(key).some((hash) => valueOrUndefined(() => crypto.verify(hash, bytes, key, signature)) ?? false)

@@ -25,7 +25,6 @@ export const simpleSigning = (reference: string, digest: string): Buffer =>
     optional: null,
   })
 
-/** The signed statement of the referrer layout. */
 export const statement = (digest: string): Buffer =>
   json({
     _type: 'https://in-toto.io/Statement/v1',

@@ -5,7 +5,6 @@ import { type DiscoveredSignature, discoverSignatures } from './discover.ts'
 import { isSignatureValid, readPublicKey } from './key.ts'
 import type { SignatureLayout } from './sign.ts'
 
-/** A public key whose signatures are trusted. */
 export interface TrustedKey {
   /** Display name. */
   name: string

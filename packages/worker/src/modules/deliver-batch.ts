@@ -32,8 +32,8 @@ export async function deliverBatch(
   const { failed, problem } = await deliver(target, batch)
   const last = failed.at(-1)
   if (last === undefined) return { ...lease, failures: 0 }
-  const single = { ...lease, carefulTo: last.sk }
-  return problem === undefined ? single : backOff(single)
+  const nextLease = { ...lease, carefulTo: last.sk }
+  return problem === undefined ? nextLease : backOff(nextLease)
 }
 
 /** A failure counts against the event even if the module crashes, because a probe has just succeeded. */
@@ -71,7 +71,6 @@ async function deliver({ runtime, record }: DeliveryTarget, batch: readonly Pend
   return { failed: batch.filter((each) => !isHandled(each)), problem, message: failed[0]?.message }
 }
 
-/** An event that fails individually is retried later, and finally dropped. */
 async function countFailure(
   lease: DeliveryLease,
   { sk, event, tries }: PendingEvent,

@@ -32,12 +32,12 @@ export async function deliverPending(
   const lease = await acquireDelivery(moduleId)
   if (lease === undefined) return
   const isBackingOff = lease.backOffUntilMs > now()
-  const after = isBackingOff ? lease : await deliverWhileLeased({ runtime: await openClient(), record }, lease)
-  await releaseDelivery(after)
+  const finalLease = isBackingOff ? lease : await deliverWhileLeased({ runtime: await openClient(), record }, lease)
+  await releaseDelivery(finalLease)
   // The worker that started the backoff has sent the message that ends it.
   if (isBackingOff) return
   // Messages about later events were acknowledged while this worker held the lease.
-  const waitSeconds = Math.ceil(Math.max(after.backOffUntilMs - now(), 0) / 1000)
+  const waitSeconds = Math.ceil(Math.max(finalLease.backOffUntilMs - now(), 0) / 1000)
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(record.organisationId, moduleId, waitSeconds)
 }
 

@@ -12,7 +12,7 @@ const StoredEvent = z.object({
   sk: z.string(),
   event: z.string().transform((text) => CloudEvent.parse(JSON.parse(text))),
   ttl: z.number(),
-  /** Failures in individual delivery. */
+  /** Number of failures in individual delivery. */
   tries: z.number().default(0),
 })
 export type PendingEvent = z.infer<typeof StoredEvent>

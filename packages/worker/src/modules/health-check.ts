@@ -159,7 +159,6 @@ const missedLimit = 2
 
 type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 
-/** The highest number of consecutive misses of the module or one of its jobs. */
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 

@@ -6,7 +6,6 @@ export interface ContainerOptions {
   args: readonly string[]
   cwd: string
   env: Readonly<Record<string, string>>
-  /** User of the process in the container. */
   userId: number
   /** Host folder for the socket, mounted at `containerSocketFolder`. */
   socketFolder: string

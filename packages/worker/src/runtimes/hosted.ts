@@ -6,7 +6,7 @@ import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from 
 import { type ModuleResponse, type ModuleRequest, type ModuleRuntime, RuntimeError } from './port.ts'
 import { tokenOf as derivedToken } from './token.ts'
 
-/** The address of the module host; from the settings by default. */
+/** Address and token of the module host; from the settings by default. */
 export interface HostedOptions {
   url?: string
   token?: string

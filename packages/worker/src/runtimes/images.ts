@@ -14,7 +14,7 @@ export type FetchImage = (name: ImageName, folder: string) => Promise<UnpackedIm
 export class Images {
   readonly #folder: string
   readonly #fetch: FetchImage
-  /** By verified digest: the number of holders, and the image once it is available. */
+  /** Verified digest → number of holders, and the image once it is available. */
   readonly #held = new Map<string, { count: number; image: Promise<UnpackedImage> }>()
   readonly #removals = new Map<string, Promise<void>>()
 

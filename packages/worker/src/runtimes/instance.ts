@@ -13,12 +13,11 @@ export interface InstancePlan extends Pick<Launch, 'name' | 'folder' | 'image' |
   readyMs: number
 }
 
-/** A process that accepts requests until it ends. */
 export interface Instance {
   /** Settles once the process has ended. */
   exited: Promise<unknown>
   /** Settles after the cleanup, with the exit reason and the last output. */
-  gone: Promise<string>
+  cleanedUp: Promise<string>
   /** Terminates the process, kills it after the grace period, and settles after the cleanup. */
   end: (graceMs: number) => Promise<void>
 }
@@ -47,16 +46,16 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
     const command = await launcher.prepare({ name, folder, socketFolder, image, protocol })
     const child = spawnWithWatchdog(command)
     const output = captureOutput([child.stdout, child.stderr], plan.onLine)
-    const gone = child.gone.then(async () => `${await child.exited}\n${output.tail()}`.trim())
+    const cleanedUp = child.cleanedUp.then(async () => `${await child.exited}\n${output.tail()}`.trim())
     try {
-      await whenListening(plan, child, gone, signal)
+      await whenListening(plan, child, cleanedUp, signal)
       await command.onListening?.()
     } catch (error) {
       child.kill()
-      await child.gone
+      await child.cleanedUp
       throw error
     }
-    return { exited: child.exited, gone, end: (graceMs) => stopInstance(child, folder, graceMs) }
+    return { exited: child.exited, cleanedUp, end: (graceMs) => stopInstance(child, folder, graceMs) }
   } catch (error) {
     await removeFolder(folder)
     throw error
@@ -64,11 +63,16 @@ export async function startInstance(plan: InstancePlan, signal: AbortSignal): Pr
 }
 
 /** Settles when the instance responds; throws if it ends, times out or is aborted. */
-async function whenListening(plan: InstancePlan, child: WatchdogChild, gone: Promise<string>, signal: AbortSignal) {
+async function whenListening(
+  plan: InstancePlan,
+  child: WatchdogChild,
+  cleanedUp: Promise<string>,
+  signal: AbortSignal,
+) {
   const finished = new AbortController()
   const signals = AbortSignal.any([signal, finished.signal])
   const ended = child.exited.then(async () => {
-    throw new RuntimeError('init_failed', await gone)
+    throw new RuntimeError('init_failed', await cleanedUp)
   })
   const timeout = delay(plan.readyMs, undefined, { signal: signals }).then(
     () => {
@@ -124,7 +128,7 @@ async function stopInstance(child: WatchdogChild, folder: string, graceMs: numbe
   await rm(socketOf(folder), { force: true })
   child.terminate()
   const timer = setTimeout(child.kill, graceMs)
-  await child.gone
+  await child.cleanedUp
   clearTimeout(timer)
   await removeFolder(folder)
 }

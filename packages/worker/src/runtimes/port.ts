@@ -1,6 +1,6 @@
 import { type Deployment } from '@platform/core/modules/record'
 
-/** A deployment request: an image by digest, and the metadata for its process. */
+/** An image by digest, and the metadata for its process. */
 export interface DeploymentSpec {
   /** A short id, chosen by the caller. Deployment is idempotent for the same id. */
   id: string
@@ -39,7 +39,7 @@ export interface RequestLimits {
 
 export interface DeploymentStatus {
   deployment: Deployment
-  /** `failed`: it has crashed too often and is not restarted. */
+  /** `failed`: the deployment has crashed too often and is not restarted. */
   state: 'running' | 'restarting' | 'failed'
   crashes: number
   lastCrash?: string

@@ -87,7 +87,7 @@ async function outcomeOf(
   const child = spawnWithWatchdog(command)
   const output = captureOutput([child.stdout, child.stderr], () => {})
   const timer = setTimeout(child.kill, trialMs)
-  await child.gone
+  await child.cleanedUp
   clearTimeout(timer)
   const hasRun = await access(markerFile).then(
     () => true,

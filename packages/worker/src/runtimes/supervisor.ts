@@ -97,7 +97,7 @@ export class Supervisor {
     while (instance !== undefined) {
       await instance.exited
       this.#state = 'restarting'
-      const crash = await instance.gone
+      const crash = await instance.cleanedUp
       if (this.#ending.signal.aborted) return
       this.#crashes.record(crash)
       instance = await this.#restart(image)

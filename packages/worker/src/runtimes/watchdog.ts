@@ -13,7 +13,7 @@ export interface WatchdogChild {
   /** Settles with the exit reason once the process has ended. */
   exited: Promise<string>
   /** Settles once the whole process group has ended and its container is removed. */
-  gone: Promise<void>
+  cleanedUp: Promise<void>
   terminate: () => void
   /** Kills the process, its group and its container immediately. */
   kill: () => void
@@ -57,32 +57,32 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
     child.on('error', () => child.pid === undefined && resolve())
   })
   // If the machine lacks resources for another process, the streams are missing.
-  const [, stdout, stderr, lifeline] = child.pid === undefined ? [] : child.stdio
-  if (!(stdout instanceof Duplex && stderr instanceof Duplex && lifeline instanceof Duplex)) {
+  const [, stdout, stderr, watchdogPipe] = child.pid === undefined ? [] : child.stdio
+  if (!(stdout instanceof Duplex && stderr instanceof Duplex && watchdogPipe instanceof Duplex)) {
     throw new RuntimeError('init_failed', 'The process could not be started.')
   }
   // The process at the other end may be killed at any time.
-  lifeline.on('error', () => {}).resume()
+  watchdogPipe.on('error', () => {}).resume()
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null
   const signal = (sign: number, name: NodeJS.Signals) => {
     if (child.pid !== undefined && !hasEnded()) trySignal(sign * child.pid, name)
   }
   // Without its watchdog, an instance would outlive the platform.
-  lifeline.on('close', () => signal(-1, 'SIGKILL'))
+  watchdogPipe.on('close', () => signal(-1, 'SIGKILL'))
 
   const kill = () => {
-    lifeline.end()
+    watchdogPipe.end()
     setTimeout(() => signal(-1, 'SIGKILL'), watchdogMs).unref()
   }
   const clean = async () => {
     await exited
-    lifeline.end()
+    watchdogPipe.end()
     // The watchdog does the same, unless it was killed itself.
     await runCleanUp(cleanUp)
     await closed
   }
-  const gone = clean()
-  return { stdout, stderr, exited, gone, terminate: () => signal(1, 'SIGTERM'), kill }
+  const cleanedUp = clean()
+  return { stdout, stderr, exited, cleanedUp, terminate: () => signal(1, 'SIGTERM'), kill }
 }
 
 /** Ignores errors, because the command fails if there is nothing to clean up. */

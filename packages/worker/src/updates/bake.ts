@@ -94,12 +94,11 @@ function findExcess(
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(elapsedMs / 1000)} s at ${share} %, ${ofBefore}.`
 }
 
-/** Failures of two versions that serve side by side. */
 export interface ErrorCounts {
   share: TrafficPercent
-  /** Of the new version, since it got its share. */
+  /** Failures of the new version since it got its share. */
   faults: number
-  /** Of the old version, in the same period. */
+  /** Failures of the old version in the same period. */
   faultsBeside: number
   /** Usual failures of the old version in a period of the same length, with all traffic. */
   usualFaults: number

@@ -58,7 +58,7 @@ async function removeShare(target: UpdateTarget, plan: UpdatePlan, serving: Inst
   return `Version ${serving.version} serves.`
 }
 
-/** Returns a description of the serving release. */
+/** Returns a sentence about the serving release for the outcome. */
 async function revert(target: UpdateTarget, { release, before }: UpdatePlan): Promise<string> {
   try {
     await target.revert(release, before)

@@ -8,8 +8,6 @@ import * as z from 'zod'
 import { UpdateError, describeError } from './errors.ts'
 import { type UpdateWork } from './apply.ts'
 
-/** Requests of the platform to itself, in the format of API Gateway. */
-
 /** An address of the discard prefix (RFC 6666), so that requests are not counted with those of a client. */
 const sourceIp = '100::'
 

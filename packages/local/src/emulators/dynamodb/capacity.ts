@@ -38,9 +38,9 @@ export function totalOf(cost: Cost): number {
 }
 
 export function transactional(cost: Cost): Cost {
-  const twice = (units: Record<string, number>) =>
+  const doubled = (units: Record<string, number>) =>
     Object.fromEntries(Object.entries(units).map(([index, used]) => [index, used * TRANSACTION_FACTOR]))
-  return { table: cost.table * TRANSACTION_FACTOR, global: twice(cost.global), local: twice(cost.local) }
+  return { table: cost.table * TRANSACTION_FACTOR, global: doubled(cost.global), local: doubled(cost.local) }
 }
 
 /** Sums the costs of several calls by table. */

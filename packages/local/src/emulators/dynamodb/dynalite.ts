@@ -32,7 +32,6 @@ export interface Data extends Input {
   _filter?: { expression: unknown }
 }
 
-/** The page that Query or Scan requests. */
 export interface PageRequest {
   table: TableDescription
   data: Data

@@ -13,7 +13,6 @@ interface TokenRecord {
   expiresAtMs: number
 }
 
-/** A client's idempotency token of a transaction. */
 export interface Token {
   name: string
   fingerprint: string

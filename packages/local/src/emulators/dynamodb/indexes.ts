@@ -11,7 +11,6 @@ interface IndexRow {
   bytes: number
 }
 
-/** Effect of a write on one index. */
 export interface IndexChange {
   indexName: string
   isLocal: boolean

@@ -6,7 +6,6 @@ import type { IndexChange } from './indexes.ts'
 import { itemPrefix } from './keys.ts'
 import type { Item, StoredTable } from './types.ts'
 
-/** Planned change of one item and its index rows. */
 export interface Write {
   stored: StoredTable
   itemKey: string

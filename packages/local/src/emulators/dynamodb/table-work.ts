@@ -8,7 +8,8 @@ const RECORDS_PER_BATCH = 250
 
 type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
 
-/** Runs the slow part of table changes in the background. The table's status records the remaining work, so that it
+/**
+ * Runs the slow part of table changes in the background. The table's status records the remaining work, so that it
  * continues after a crash.
  */
 export class TableWork {

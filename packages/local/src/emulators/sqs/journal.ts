@@ -1,6 +1,5 @@
 import type { Persistence, Store } from './fauxqs.ts'
 
-/** Durable copy of all queues. */
 export interface Journal extends Persistence {
   /** Makes all changes of `work` durable together, or none. */
   atomically<Result>(work: () => Result): Result

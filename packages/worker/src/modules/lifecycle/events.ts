@@ -9,7 +9,7 @@ import { callControl, sanitize } from './control-client.ts'
 export interface Delivery {
   handled: string[]
   failed: { id: string; message: string }[]
-  /** Why the module could not be called. All events then count as failed, although some may have been handled. */
+  /** Reason why the call failed. All events then count as failed, although some may have been handled. */
   problem?: string
   published: PublishedEvent[]
 }

@@ -19,7 +19,6 @@ export interface LifecycleResult {
   moduleId: string
   outcome: 'Running' | 'Failed'
   error?: { code: ModuleErrorCode; message: string }
-  /** Problems that do not prevent the module from running. */
   warnings: string[]
   subscriptions: string[]
   /** Events that the module published while its hooks ran. */

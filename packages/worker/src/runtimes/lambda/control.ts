@@ -11,13 +11,12 @@ import { type ImageRoute } from './image.ts'
 import { latestVersion } from './names.ts'
 import { type TokenOf } from './request.ts'
 
-/** Lambda's control plane, for functions of modules and of the platform itself. */
 export interface LambdaControl {
   client: LambdaClient
   prefix: string
   /** Interval between two reads while a change is in progress. */
   pollMs: number
-  /** How long a change may take before the caller has to retry. */
+  /** Time limit of a change; after it, the caller must retry. */
   timeoutMs: number
 }
 
@@ -63,7 +62,7 @@ export async function findFunction(
   }
 }
 
-/** A function's unpublished revision and its published versions, oldest first. */
+/** `latest` is the unpublished revision. `published` is sorted, oldest first. */
 export interface FunctionVersions {
   latest: FunctionConfiguration | undefined
   published: FunctionConfiguration[]
@@ -94,7 +93,7 @@ export async function findVersions(control: LambdaControl, name: string): Promis
 const isLatest = ({ Version }: FunctionConfiguration): boolean => Version === latestVersion
 
 /** Another change is in progress or has just ended: read the function again. */
-export const isOvertaken = (error: unknown): boolean =>
+export const isConflict = (error: unknown): boolean =>
   isAws(error, 'ResourceConflictException', 'PreconditionFailedException', 'ResourceNotFoundException')
 
 /** Jitter keeps two callers that wait for the same change from colliding. */

@@ -1,5 +1,5 @@
 import { type Deployment } from '@platform/core/modules/record'
-import { findFunction, findVersions, isOvertaken, type ModuleLambdaContext, pause } from './control.ts'
+import { findFunction, findVersions, isConflict, type ModuleLambdaContext, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'
 import { copyImage } from './image.ts'
@@ -46,7 +46,7 @@ async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, until
       if (!isBusy(current)) await reconcile(control, desired, current)
       hasChanged ||= !isBusy(current)
     } catch (error) {
-      if (!isOvertaken(error)) throw error
+      if (!isConflict(error)) throw error
       const version = await publishedVersion(control, functionName, id)
       if (version !== undefined) return version
     }

@@ -24,7 +24,7 @@ const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUN
 
 const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
 
-/** Converts an error of an invocation that Lambda did not respond to or rejected. */
+/** Converts an error for a request that Lambda rejected or did not respond to. */
 export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
@@ -46,7 +46,7 @@ const problems: Readonly<Record<string, RuntimeErrorKind>> = {
   'PLAT-MOD-5004': 'init_failed',
 }
 
-/** Converts a function's error from the payload, which its runtime or Lambda itself has written. */
+/** The payload was written by the function's runtime or by Lambda itself. */
 export function functionFailure(payload: Uint8Array): RuntimeError {
   const { errorType, errorMessage } = errorIn(payload)
   const isLate = errorMessage.includes('Task timed out')
@@ -65,7 +65,7 @@ function errorIn(payload: Uint8Array): { errorType: string; errorMessage: string
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Converts an error of a function change: client errors are final, except throttling, conflicts and timeouts. */
+/** Client errors are final, except throttling, conflicts and timeouts. */
 export function changeFailure(cause: unknown): RuntimeError {
   if (cause instanceof RuntimeError) return cause
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))

@@ -26,7 +26,7 @@ export function eventOf({ method, path, headers = {}, body }: ModuleRequest, tok
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** The response in a payload. Throws `RuntimeError`: `crashed` if it is invalid, `too_large`. */
+/** Throws `RuntimeError`: `crashed` for an invalid payload, `too_large` for a body of more than `maxBytes`. */
 export function responseIn(payload: Uint8Array, maxBytes: number): ModuleResponse {
   const result = parsed(payload)
   if (!isObject(result)) throw invalidResponse('it is not an object')

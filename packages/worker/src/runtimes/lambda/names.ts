@@ -24,7 +24,7 @@ export function functionNameOf(prefix: string, moduleId: string): string {
 /** Variables that only the platform reads; modules do not use them. */
 const releaseNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
-/** The environment of a deployment. Any principal that may read functions can read the token in it. */
+/** Any principal that may read functions can read the token in the environment. */
 export const environmentOf = (spec: DeploymentSpec, token: string): Record<string, string> => ({
   [environmentNames.deployment]: spec.id,
   [environmentNames.module]: spec.moduleId,

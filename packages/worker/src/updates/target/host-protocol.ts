@@ -22,7 +22,6 @@ import * as z from 'zod'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
-/** The function names that a release may use. */
 const FunctionName = z
   .string()
   .max(100)

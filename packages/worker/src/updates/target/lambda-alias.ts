@@ -96,7 +96,7 @@ async function requireVersion(work: Work, name: string, release: InstalledReleas
 }
 
 /** Runs the work for each function, for single-version functions before or after all others. */
-async function inOrder(
+async function forEachInOrder(
   names: readonly string[],
   singleVersions: 'first' | 'last',
   perform: (name: string) => Promise<void>,
@@ -109,7 +109,7 @@ async function inOrder(
 }
 
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
-  await inOrder(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
+  await forEachInOrder(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
     const share = isSingleVersion(name) ? Math.floor(weight) : weight
     const next = await requireVersion(work, name, release)
     const { main } = await work.aliases.cached(name)
@@ -120,7 +120,7 @@ async function shift(work: Work, release: InstalledRelease, weight: number, isBa
 
 /** Single-version functions go first, so that the shares of the others show an incomplete commit until the end. */
 async function commit(work: Work, release: InstalledRelease, before: InstalledRelease): Promise<void> {
-  await inOrder(work.control.names, 'first', async (name) =>
+  await forEachInOrder(work.control.names, 'first', async (name) =>
     work.aliases.move(name, { main: await requireVersion(work, name, release), weight: 0 }),
   )
   await forEachLimit(maxConcurrentCalls, work.control.names, (name) =>
@@ -136,7 +136,7 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
   const { control, aliases } = work
   const errors: unknown[] = []
   const forEachFunction = (perform: (name: string) => Promise<void>) =>
-    inOrder(control.names, 'first', async (name) => {
+    forEachInOrder(control.names, 'first', async (name) => {
       try {
         await perform(name)
       } catch (error) {

@@ -3,7 +3,7 @@ import { isAws } from '@platform/core/aws/sdk'
 import { type AliasControl, cloudNameOf } from './lambda-functions.ts'
 import { TargetError } from './port.ts'
 
-/** The routing of an alias: one version, and optionally another one with a share. */
+/** An alias refers to one version, and optionally to another one with a share of the traffic. */
 export interface AliasState {
   main: string
   other?: string

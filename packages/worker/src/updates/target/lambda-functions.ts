@@ -13,17 +13,17 @@ export interface AliasControl extends LambdaControl {
 /** Lambda limits its control plane to about fifteen calls per second. */
 export const maxConcurrentCalls = 4
 
-/** The name of a function of the platform in the cloud: `<prefix>-gateway-modules`. */
+/** Returns `<prefix>-gateway-modules` for the function `gateway/modules`. */
 export const cloudNameOf = (prefix: string, functionName: string): string =>
   `${prefix}-${functionName.replaceAll('/', '-')}`
 
 const pattern = /^platform (\S+) (sha256:[0-9a-f]{64})$/
 
-/** The description of a version that an update publishes; undefined for a deployed release. */
+/** Undefined for a deployed release, whose versions have no label. */
 export const labelOf = ({ version, digest }: InstalledRelease): string | undefined =>
   digest === undefined ? undefined : `platform ${version} ${digest}`
 
-/** The release in a version's description; undefined if no update has published it. */
+/** Undefined for a version that no update has published. */
 export function releaseIn({
   Description = '',
 }: FunctionConfiguration): Required<Pick<InstalledRelease, 'version' | 'digest'>> | undefined {
@@ -33,7 +33,7 @@ export function releaseIn({
 
 const invokeMs = 30_000
 
-/** Runs a version and returns its result. Throws if it fails, and after 30 seconds. */
+/** Throws if the version fails or does not respond within 30 seconds. */
 export async function invokeVersion(
   { client }: LambdaControl,
   FunctionName: string,
@@ -79,7 +79,7 @@ const transient = [
   'RequestTimeoutException',
 ]
 
-/** Converts an error of Lambda: client errors are final, except throttling, conflicts and timeouts. */
+/** Client errors are final, except throttling, conflicts and timeouts. */
 export function targetFailure(cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof TargetError) return cause
   const isAwsError = '$fault' in cause

@@ -1,6 +1,6 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 
-/** The traffic share of the staged release, in percent. */
+/** In percent. */
 export type TrafficPercent = 0 | 10 | 50 | 100
 
 /** A staged release. Each function's zip is fetched and verified on demand. */
