@@ -7,7 +7,7 @@ const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 /** Crockford base32 of the low `length × 5` bits, most significant first. */
 function base32(value: bigint, length: number): string {
   let text = ''
-  for (let rest = value; text.length < length; rest >>= 5n) text = alphabet[Number(rest & 31n)] + text
+  for (let remaining = value; text.length < length; remaining >>= 5n) text = alphabet[Number(remaining & 31n)] + text
   return text
 }
 

@@ -19,11 +19,11 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
   const { passwordHash } = await checkPassword({ username, password: request.currentPassword }, origin)
   const newHash = await hashPassword(request.newPassword, keys.username(username).pk)
   const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(epoch || undefined) }
-  const ending = endSessions(sessionId === '' ? undefined : sessionId)
+  const sessionChange = endSessions(sessionId === '' ? undefined : sessionId)
   await commit(caller, {
     writes: [
       orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
-      orThrow(patch(keys.user(organisationId, userId), ending), 'unauthenticated'),
+      orThrow(patch(keys.user(organisationId, userId), sessionChange), 'unauthenticated'),
     ],
     audit: { action: 'password.change', resource: userId },
   })

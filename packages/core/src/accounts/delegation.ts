@@ -56,8 +56,8 @@ export async function findManageableUser(caller: Caller, userId: string) {
     usersOf(organisationId).head,
     ...(isSelf ? [] : [keys.user(organisationId, userId)]),
   ]
-  const [current, organisation, head, other] = await reauthorize(caller, ['users:admin'], itemKeys)
-  const user = isSelf ? current.user : other && parseUser(other)
+  const [current, organisation, head, userItem] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const user = isSelf ? current.user : userItem && parseUser(userItem)
   if (user === undefined) throw platformError('user_not_found')
   requireCurrentRights(current, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform

@@ -15,25 +15,25 @@ interface Waiter {
   start: () => void
 }
 
-const running: string[] = []
+const runningKeys: string[] = []
 const waiting: Waiter[] = []
 
-const countRunning = (key: string): number => running.filter((each) => each === key).length
-const canStart = (key: string): boolean => running.length < maxRunning && countRunning(key) < maxRunningPerKey
+const countRunning = (key: string): number => runningKeys.filter((runningKey) => runningKey === key).length
+const canStart = (key: string): boolean => runningKeys.length < maxRunning && countRunning(key) < maxRunningPerKey
 
 export async function withFairQueue<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
   await acquireSlot(key)
   try {
     return await work()
   } finally {
-    running.splice(running.indexOf(key), 1)
+    runningKeys.splice(runningKeys.indexOf(key), 1)
     startNext()
   }
 }
 
 async function acquireSlot(key: string): Promise<void> {
   if (canStart(key)) {
-    running.push(key)
+    runningKeys.push(key)
     return
   }
   const isKeyFull = waiting.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey
@@ -48,6 +48,6 @@ function startNext(): void {
     .toSorted((a, b) => countRunning(a.key) - countRunning(b.key))
   if (next === undefined) return
   waiting.splice(waiting.indexOf(next), 1)
-  running.push(next.key)
+  runningKeys.push(next.key)
   next.start()
 }

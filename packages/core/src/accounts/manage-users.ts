@@ -61,11 +61,11 @@ function administratorCountWrites(
   after: readonly string[],
 ): WriteItem[] {
   if (!isLocal(user)) return []
-  const by = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
-  if (by === 0) return []
-  if (by > 0) return [upsert(keys.administrators(), { add: { count: by } })]
+  const delta = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
+  if (delta === 0) return []
+  if (delta > 0) return [upsert(keys.administrators(), { add: { count: delta } })]
   const hasAnother = { count: { atLeast: 2 } }
-  return [orThrow(patch(keys.administrators(), { add: { count: by } }, hasAnother), 'last_administrator')]
+  return [orThrow(patch(keys.administrators(), { add: { count: delta } }, hasAnother), 'last_administrator')]
 }
 
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
@@ -98,11 +98,11 @@ async function tryUpdate(
   const { organisationId, id } = user
   const roles = requestedRoles.length > 0 ? [...new Set(requestedRoles)] : user.roles
   const isReset = passwordHash !== undefined
-  const ending: Change = isReset ? endSessions() : { add: { version: 1 } }
+  const sessionChange: Change = isReset ? endSessions() : { add: { version: 1 } }
   const change = {
-    ...ending,
+    ...sessionChange,
     set: { email, roles },
-    remove: [...(ending.remove ?? []), ...(isReset ? ['tokenIds'] : [])],
+    remove: [...(sessionChange.remove ?? []), ...(isReset ? ['tokenIds'] : [])],
   }
   const detail = [
     `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,

@@ -52,7 +52,7 @@ const tokenSet = async (family: TokenFamily, refreshToken: string): Promise<Toke
   tokenType: 'Bearer',
 })
 
-function mintRefreshToken(sessionId: string, atMs: number) {
+function newRefreshToken(sessionId: string, atMs: number) {
   const tokenId = newSecret().slice(0, 12)
   const secret = newSecret()
   const expiresAtMs = atMs + refreshTokenMs
@@ -77,7 +77,7 @@ export function open(
   const sessionId = newId('sess')
   const { id: userId, organisationId, roles } = user
   const createdAtMs = now()
-  const token = mintRefreshToken(sessionId, createdAtMs)
+  const token = newRefreshToken(sessionId, createdAtMs)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
   const record: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
   const session = { ...record, gsi1pk: keys.userSessions(userId) }
@@ -136,14 +136,14 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
   if (!(await isProviderEnabled(user))) return endDisabledSession(family, origin)
   const atMs = now()
-  const successor = mintRefreshToken(sessionId, atMs)
+  const newToken = newRefreshToken(sessionId, atMs)
   // Signed before the old token is consumed, so that the old token stays valid if the signing keys are unavailable.
-  const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, successor.text)
+  const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, newToken.text)
   const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
   const failure = await transact([
     patch(tokenKey, { set: { usedAtMs: atMs } }, { usedAtMs: { absent: true } }),
     patch(keys.session(sessionId), sessionChange, { revokedAtMs: { absent: true } }),
-    successor.write,
+    newToken.write,
   ])
   if (failure?.index === 0) return endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
@@ -152,8 +152,8 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
 
 /** Accepts used tokens, so that the caller can detect reuse. */
 async function findByToken(refreshToken: string) {
-  const [sessionId = '', tokenId = '', secret = '', ...rest] = refreshToken.split('.')
-  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || rest.length > 0) return undefined
+  const [sessionId = '', tokenId = '', secret = '', ...extraParts] = refreshToken.split('.')
+  if (!isId('sess', sessionId) || !/^[\w-]{12}$/.test(tokenId) || extraParts.length > 0) return undefined
   const tokenKey = keys.refreshToken(sessionId, tokenId)
   const [sessionItem, tokenItem] = await getConsistent([keys.session(sessionId), tokenKey])
   if (sessionItem === undefined || tokenItem === undefined) return undefined

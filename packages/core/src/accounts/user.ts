@@ -82,7 +82,10 @@ export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')
   const granted = permissionsOf(user.roles)
-  return view(user, caller.tokenId === undefined ? granted : granted.filter((each) => caller.permissions.has(each)))
+  return view(
+    user,
+    caller.tokenId === undefined ? granted : granted.filter((permission) => caller.permissions.has(permission)),
+  )
 }
 
 export async function list({ organisationId }: Caller, query: { page: number; pageSize: number }) {

@@ -72,23 +72,23 @@ async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSiz
   const totalCount = Math.max(0, last - before)
   const newest = last - (page - 1) * pageSize
   if (newest <= before) return { items: [], totalCount }
-  const first = keys.auditEntry(organisationId, Math.max(before + 1, newest - pageSize + 1))
-  const final = keys.auditEntry(organisationId, newest)
-  const { items } = await query({ pk: first.pk, from: first.sk, to: final.sk, newestFirst: true })
+  const firstKey = keys.auditEntry(organisationId, Math.max(before + 1, newest - pageSize + 1))
+  const lastKey = keys.auditEntry(organisationId, newest)
+  const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk, newestFirst: true })
   return { items, totalCount }
 }
 
 const probesPerCall = 100
 
 /** Times ascend along the chain, so each iteration narrows the range to a hundredth. */
-async function entriesBefore(organisationId: string, high: number, timeMs: number): Promise<number> {
-  let [low, end] = [0, high]
+async function entriesBefore(organisationId: string, entryCount: number, timeMs: number): Promise<number> {
+  let [low, end] = [0, entryCount]
   while (low < end) {
     const step = Math.ceil((end - low) / probesPerCall)
     const numbers = Array.from({ length: Math.floor((end - low) / step) }, (_, index) => low + (index + 1) * step)
     const items = await getConsistent(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
-    const older = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length
-    ;[low, end] = [low + older * step, Math.min(end, low + (older + 1) * step - 1)]
+    const olderCount = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length
+    ;[low, end] = [low + olderCount * step, Math.min(end, low + (olderCount + 1) * step - 1)]
   }
   return low
 }

@@ -42,12 +42,12 @@ const firstVersion = '00000000-0000-4000-8000-000000000001'
  * request token, so the writer still gets true.
  */
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
-  const first = { SecretString: value, ClientRequestToken: firstVersion }
+  const firstValue = { SecretString: value, ClientRequestToken: firstVersion }
   try {
-    return await isFirstWrite(() => client.send(new PutSecretValueCommand({ SecretId: name, ...first })))
+    return await isFirstWrite(() => client.send(new PutSecretValueCommand({ SecretId: name, ...firstValue })))
   } catch (error) {
     if (!(error instanceof ResourceNotFoundException)) throw error
-    return isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, ...first })))
+    return isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, ...firstValue })))
   }
 }
 

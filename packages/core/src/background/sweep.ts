@@ -79,11 +79,11 @@ async function processAll(
   { enqueuedOrganisations, removedClusters }: SweepState,
 ): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
-  const others = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
+  const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
   const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
   const unprojected = [...organisationIds].filter((organisationId) => !enqueuedOrganisations.has(organisationId))
   for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
-  const items = (await getConsistent(others)).filter((item) => item !== undefined)
+  const items = (await getConsistent(otherKeys)).filter((item) => item !== undefined)
   removedClusters.push(...items.filter(isRemovedCluster))
   await Promise.all([
     ...unprojected.map(enqueueProjections),

@@ -14,7 +14,7 @@ export function counterWrites(
   const sums = new Map<string, Record<string, number>>()
   for (const { clusterId, add } of changes) {
     const sum = sums.get(clusterId) ?? {}
-    for (const [counter, by] of Object.entries(add)) sum[counter] = (sum[counter] ?? 0) + by
+    for (const [counter, amount] of Object.entries(add)) sum[counter] = (sum[counter] ?? 0) + amount
     sums.set(clusterId, sum)
   }
   return [...sums].map(([clusterId, add]) => ({

@@ -28,14 +28,14 @@ export function consumeHeartbeatNonce(
   { tokenId, issuedAtMs }: RelayCaller,
   nowMs: number,
 ): string | undefined {
-  const [floor = '0', ...known] = storedTokens.split(',')
+  const [floor = '0', ...tokens] = storedTokens.split(',')
   const hash = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)
-  if (issued <= Number.parseInt(floor, 36) || known.some((entry) => entry.startsWith(hash))) return undefined
-  const unexpired = known.filter((entry) => issuedOf(entry) > nowMs / 1000 - retentionSeconds)
-  const entries = [...unexpired, hash + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
-  const dropped = entries.slice(0, Math.max(0, entries.length - maxTokens)).at(-1)
-  return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...entries.slice(-maxTokens)].join(',')
+  if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
+  const unexpired = tokens.filter((token) => issuedOf(token) > nowMs / 1000 - retentionSeconds)
+  const newTokens = [...unexpired, hash + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
+  const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
+  return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')
 }
 
-const issuedOf = (entry: string): number => Number.parseInt(entry.slice(hashDigits), 36)
+const issuedOf = (token: string): number => Number.parseInt(token.slice(hashDigits), 36)

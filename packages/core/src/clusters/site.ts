@@ -23,11 +23,15 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   const record = { id: newId('site'), name, createdAtMs: now(), clusters: 0 }
   const response = view(record)
   // Each write adds one, so the count cannot skip the limit.
-  const counted = table.upsert(keys.siteCount(organisationId), { add: { count: 1 } }, { count: { isNot: siteLimit } })
+  const countWrite = table.upsert(
+    keys.siteCount(organisationId),
+    { add: { count: 1 } },
+    { count: { isNot: siteLimit } },
+  )
   await commit(caller, {
     writes: [
       table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: record.id }), 'site_name_taken'),
-      table.orThrow(counted, 'limit_reached'),
+      table.orThrow(countWrite, 'limit_reached'),
       table.create(keys.site(organisationId, record.id), record),
     ],
     response,

@@ -102,10 +102,10 @@ let cached: { modules: Promise<InstalledModules>; atMs: number } | undefined
 
 function currentModules(): Promise<InstalledModules> {
   if (cached !== undefined && isWithin(cached.atMs, cacheMs)) return cached.modules
-  const entry = { modules: readModules(), atMs: now() }
-  cached = entry
-  entry.modules.catch(() => {
-    if (cached === entry) cached = undefined
+  const cacheEntry = { modules: readModules(), atMs: now() }
+  cached = cacheEntry
+  cacheEntry.modules.catch(() => {
+    if (cached === cacheEntry) cached = undefined
   })
-  return entry.modules
+  return cacheEntry.modules
 }

@@ -69,8 +69,8 @@ class Builder {
     const assignments = Object.entries(set)
       .filter(([, value]) => value !== undefined)
       .map(([attribute, value]) => `${this.name(attribute)} = ${this.value(value)}`)
-    const additions = Object.entries(add).map(([attribute, by]) => `${this.name(attribute)} ${this.value(by)}`)
-    const drops = Object.entries(drop).map(([attribute, from]) => `${this.name(attribute)} ${this.value(from)}`)
+    const additions = Object.entries(add).map(([attribute, amount]) => `${this.name(attribute)} ${this.value(amount)}`)
+    const drops = Object.entries(drop).map(([attribute, members]) => `${this.name(attribute)} ${this.value(members)}`)
     const removals = remove.map((attribute) => this.name(attribute))
     return [
       ...clause('SET', assignments),
@@ -81,8 +81,8 @@ class Builder {
   }
 }
 
-const clause = (keyword: string, parts: string[]): string[] =>
-  parts.length > 0 ? [`${keyword} ${parts.join(', ')}`] : []
+const clause = (keyword: string, terms: string[]): string[] =>
+  terms.length > 0 ? [`${keyword} ${terms.join(', ')}`] : []
 
 const withAttributes = <Expressions>(expressions: Expressions, { names, values }: Builder) => ({
   ...expressions,

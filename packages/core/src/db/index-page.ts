@@ -62,13 +62,13 @@ export async function pageOfRange(range: IndexRange, total: () => Promise<number
 
 /** Pages the intersection of several ranges, newest first. Merges the ranges without holding them in memory. */
 export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<KeyPage> {
-  const [range, ...others] = ranges
+  const [range, ...otherRanges] = ranges
   if (range === undefined) return { keys: [], totalCount: 0 }
-  if (others.length === 0) return pageOfRange(range, () => count(range), page)
+  if (otherRanges.length === 0) return pageOfRange(range, () => count(range), page)
   const offset = (page.page - 1) * page.pageSize
   const keys: IndexedKey[] = []
   let totalCount = 0
-  for await (const key of others.map(walk).reduce(intersection, walk(range))) {
+  for await (const key of otherRanges.map(walk).reduce(intersection, walk(range))) {
     if (totalCount >= offset && keys.length < page.pageSize) keys.push(key)
     totalCount++
   }
@@ -89,10 +89,13 @@ async function* walk(range: IndexRange): Keys {
 
 /** Both sequences must be in descending order. */
 async function* intersection(left: Keys, right: Keys): Keys {
-  let [a, b] = await Promise.all([left.next(), right.next()])
-  while (!a.done && !b.done) {
-    const [newer, older] = [a.value.id >= b.value.id, a.value.id <= b.value.id]
-    if (newer && older) yield a.value
-    ;[a, b] = await Promise.all([newer ? left.next() : a, older ? right.next() : b])
+  let [leftResult, rightResult] = await Promise.all([left.next(), right.next()])
+  while (!leftResult.done && !rightResult.done) {
+    const [newer, older] = [leftResult.value.id >= rightResult.value.id, leftResult.value.id <= rightResult.value.id]
+    if (newer && older) yield leftResult.value
+    ;[leftResult, rightResult] = await Promise.all([
+      newer ? left.next() : leftResult,
+      older ? right.next() : rightResult,
+    ])
   }
 }

@@ -4,24 +4,24 @@
  * times within a list are distinct.
  */
 
-const entryBytes = 7
+const bucketBytes = 7
 const bucketSize = 50
 
 export type OffsetIndex = Uint8Array<ArrayBuffer>
 
 const view = (index: OffsetIndex): DataView => new DataView(index.buffer, index.byteOffset, index.byteLength)
-const startMs = (index: OffsetIndex, entry: number): number =>
-  view(index).getUint16(entry * entryBytes) * 2 ** 32 + view(index).getUint32(entry * entryBytes + 2)
-const recordsIn = (index: OffsetIndex, entry: number): number => index[entry * entryBytes + 6] ?? 0
-const entries = (index: OffsetIndex): number => index.length / entryBytes
+const startMs = (index: OffsetIndex, bucket: number): number =>
+  view(index).getUint16(bucket * bucketBytes) * 2 ** 32 + view(index).getUint32(bucket * bucketBytes + 2)
+const recordsIn = (index: OffsetIndex, bucket: number): number => index[bucket * bucketBytes + 6] ?? 0
+const bucketCount = (index: OffsetIndex): number => index.length / bucketBytes
 
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
 /** `timeMs` must be later than every existing record. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
-  const last = entries(index) - 1
+  const last = bucketCount(index) - 1
   if (last >= 0 && recordsIn(index, last) < bucketSize) return withCount(index, last, 1)
-  const longer = new Uint8Array(index.length + entryBytes)
+  const longer = new Uint8Array(index.length + bucketBytes)
   longer.set(index)
   const bytes = view(longer)
   bytes.setUint16(index.length, Math.floor(timeMs / 2 ** 32))
@@ -31,25 +31,25 @@ export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
 }
 
 export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
-  const entry = entryOf(index, timeMs)
-  if (entry < 0) return index
-  if (recordsIn(index, entry) > 1) return withCount(index, entry, -1)
-  const shorter = new Uint8Array(index.length - entryBytes)
-  shorter.set(index.subarray(0, entry * entryBytes))
-  shorter.set(index.subarray((entry + 1) * entryBytes), entry * entryBytes)
+  const bucket = findBucket(index, timeMs)
+  if (bucket < 0) return index
+  if (recordsIn(index, bucket) > 1) return withCount(index, bucket, -1)
+  const shorter = new Uint8Array(index.length - bucketBytes)
+  shorter.set(index.subarray(0, bucket * bucketBytes))
+  shorter.set(index.subarray((bucket + 1) * bucketBytes), bucket * bucketBytes)
   return shorter
 }
 
-function withCount(index: OffsetIndex, entry: number, by: number): OffsetIndex {
-  const copy = index.slice()
-  copy[entry * entryBytes + 6] = recordsIn(index, entry) + by
-  return copy
+function withCount(index: OffsetIndex, bucket: number, delta: number): OffsetIndex {
+  const updated = index.slice()
+  updated[bucket * bucketBytes + 6] = recordsIn(index, bucket) + delta
+  return updated
 }
 
 /** The last bucket that starts at or before a time; -1 if none does. */
-function entryOf(index: OffsetIndex, timeMs: number): number {
+function findBucket(index: OffsetIndex, timeMs: number): number {
   let low = 0
-  let high = entries(index)
+  let high = bucketCount(index)
   while (low < high) {
     const middle = (low + high) >>> 1
     if (startMs(index, middle) <= timeMs) low = middle + 1
@@ -67,11 +67,11 @@ export function seekOffset(
   offset: number,
 ): { beforeMs: number | undefined; skip: number } | undefined {
   let skip = offset
-  for (let entry = entries(index) - 1; entry >= 0; entry--) {
-    const records = recordsIn(index, entry)
+  for (let bucket = bucketCount(index) - 1; bucket >= 0; bucket--) {
+    const records = recordsIn(index, bucket)
     if (skip < records) {
-      const isNewest = entry === entries(index) - 1
-      return { beforeMs: isNewest ? undefined : startMs(index, entry + 1), skip }
+      const isNewest = bucket === bucketCount(index) - 1
+      return { beforeMs: isNewest ? undefined : startMs(index, bucket + 1), skip }
     }
     skip -= records
   }

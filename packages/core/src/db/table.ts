@@ -119,8 +119,8 @@ export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = In
   const items: Item[] = []
   let after: Item | undefined
   do {
-    const rest = limit === Infinity ? {} : { limit: limit - items.length }
-    const page = await query({ ...range, ...rest, ...(after && { after }) })
+    const remaining = limit === Infinity ? {} : { limit: limit - items.length }
+    const page = await query({ ...range, ...remaining, ...(after && { after }) })
     items.push(...page.items)
     after = page.next
   } while (after !== undefined && items.length < limit)

@@ -69,7 +69,7 @@ async function findByCaller(
   if (caller === undefined) throw platformError('unauthenticated')
   await reauthorize(caller, ['platform:admin'])
   const provider = (await allProviders()).find(
-    (each) => each.organisationId === caller.organisationId && isTenant(each, tenant),
+    (candidate) => candidate.organisationId === caller.organisationId && isTenant(candidate, tenant),
   )
   return provider && { actor: caller, provider, clientId: provider.settings.clientId, consumeWrites: [] }
 }

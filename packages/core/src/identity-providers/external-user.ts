@@ -92,11 +92,11 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const names = candidateNames(provider, identity)
   const linkKey = keys.externalIdentity(provider.id, sha256(identity.subject))
   const itemKeys = [linkKey, usersOf(organisationId).head, ...names.map(keys.username)]
-  const [item, head, ...taken] = await getConsistent(itemKeys)
+  const [item, head, ...usernameItems] = await getConsistent(itemKeys)
   const link = item && Link.parse(item)
   const existing = link && (await find(organisationId, link.userId))
   if (existing) return updateUser(existing, provider, identity)
-  const username = names.find((_name, index) => taken[index] === undefined)
+  const username = names.find((_, index) => usernameItems[index] === undefined)
   if (username === undefined) throw platformError('username_taken')
   return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
 }

@@ -81,9 +81,9 @@ export function parseConfiguration(request: ProviderRequest): Configuration {
 }
 
 function settingsOf({ mandatory, defaults }: TypeSpec, request: ProviderRequest): ProviderSettings {
-  const known = new Set<string>([...mandatory, ...Object.keys(defaults)])
+  const settingNames = new Set<string>([...mandatory, ...Object.keys(defaults)])
   const entries = Object.entries({ ...defaults, ...request }).filter(
-    ([name, value]) => known.has(name) && value !== undefined,
+    ([name, value]) => settingNames.has(name) && value !== undefined,
   )
   const settings: ProviderSettings = Object.fromEntries(entries)
   return {

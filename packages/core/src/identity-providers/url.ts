@@ -35,9 +35,9 @@ const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 /** Returns scheme, host and port, or undefined if invalid. Throws the same errors as `httpAddressErrors`. */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
-  const rest = pathname.replace(/^\/$/, '') + search + hash + username + password
+  const disallowedParts = pathname.replace(/^\/$/, '') + search + hash + username + password
   const httpEquivalent = `http://${host}${port === '' ? `:${ldapPorts[protocol]}` : ''}`
-  if (rest !== '' || /[?#@]/.test(address) || host === '' || !URL.canParse(httpEquivalent)) return undefined
+  if (disallowedParts !== '' || /[?#@]/.test(address) || host === '' || !URL.canParse(httpEquivalent)) return undefined
   return `${protocol}//${hostPortOf(parsePublicUrl(httpEquivalent))}`
 }
 

@@ -14,12 +14,12 @@ import { findOwnJob, checkLease } from './claim.ts'
 import { isTerminal, type JobRecord, effectsOfFinish } from './record.ts'
 import { exitCodeOf, resultWrite } from './result.ts'
 
-const attempts = 4
+const maxAttempts = 4
 
 /** Idempotent. If the job has already ended differently, the report is stored as `lateResult`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const completion = sha256(JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes]))
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
     if (isTerminal(job)) return repeatedCompletion(caller, job, report, completion)

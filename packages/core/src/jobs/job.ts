@@ -26,7 +26,7 @@ import { requestCancel, finishQueued } from './cancel.ts'
 import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
 import { readResult } from './result.ts'
 
-const attempts = 5
+const maxAttempts = 5
 
 export async function submit(caller: Caller, submission: JobSubmission): Promise<AcceptedJob> {
   const { organisationId } = caller
@@ -62,8 +62,8 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
 
 async function checkTargets(organisationId: string, clusterId: string, targets: readonly string[]): Promise<void> {
   const item = await get(keys.nodes(organisationId, clusterId))
-  const known = new Set(parseNodes(item).map(({ id }) => id))
-  if (targets.every((id) => known.has(id))) return
+  const nodeIds = new Set(parseNodes(item).map(({ id }) => id))
+  if (targets.every((id) => nodeIds.has(id))) return
   // An unknown cluster must be reported before its nodes.
   const existing = item ?? (await get(keys.cluster(organisationId, clusterId)))
   throw platformError(existing === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
@@ -92,9 +92,9 @@ const newJob = (
 export async function read({ organisationId }: Caller, jobId: string): Promise<Job> {
   const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
   if ('operation' in lookup) return operationView(lookup.operation)
-  const { job, payload, ...rest } = lookup
+  const { job, payload } = lookup
   const view = jobView(job, parsePayload(payload))
-  const result = 'result' in rest ? rest.result : undefined
+  const result = 'result' in lookup ? lookup.result : undefined
   return result === undefined ? view : { ...view, result: await readResult(job, result) }
 }
 
@@ -115,7 +115,7 @@ async function readStoredJob(organisationId: string, jobId: string) {
 
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
     if ('operation' in lookup)
       throw platformError(isOperationTerminal(lookup.operation) ? 'job_already_finished' : 'job_not_cancellable')

@@ -26,7 +26,7 @@ function cutStart(bytes: Buffer, start: number): Buffer {
 export function retainedOutput(ranges: readonly ByteRange[], totalBytes: number): string {
   if (totalBytes <= headBytes + tailBytes) return ranges.map(({ data }) => data).join('')
   const tailFrom = totalBytes - tailBytes
-  const parts = ranges.map(({ offset, data }) => {
+  const retained = ranges.map(({ offset, data }) => {
     const bytes = Buffer.from(data)
     const end = offset + bytes.length
     if (end <= headBytes || offset >= tailFrom) return bytes
@@ -34,14 +34,14 @@ export function retainedOutput(ranges: readonly ByteRange[], totalBytes: number)
     const tail = end > tailFrom ? cutStart(bytes, tailFrom - offset) : Buffer.alloc(0)
     return Buffer.concat([head, tail])
   })
-  return Buffer.concat(parts).toString()
+  return Buffer.concat(retained).toString()
 }
 
 /** Cuts at the next whole character. */
 export function truncateAt({ offset, data }: ByteRange, from: number): ByteRange {
   const bytes = Buffer.from(data)
-  const rest = cutStart(bytes, from - offset)
-  return { offset: offset + bytes.length - rest.length, data: rest.toString() }
+  const remainder = cutStart(bytes, from - offset)
+  return { offset: offset + bytes.length - remainder.length, data: remainder.toString() }
 }
 
 /** Keeps the start and the end of the text, about a quarter and three quarters of `maxBytes`. */

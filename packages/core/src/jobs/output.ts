@@ -17,7 +17,7 @@ import { lastChunk, readChunks } from './result.ts'
 
 /** Relays append output while a job runs; callers read it from a byte offset. */
 
-const attempts = 4
+const maxAttempts = 4
 /** Output between head and tail is deleted each time this many bytes have been added. */
 const truncateEveryBytes = 131_072
 /** Even control characters, which take seven bytes each, fit into the response of a function. */
@@ -28,7 +28,7 @@ const longestPauseMs = 1000
 
 /** Idempotent by `seq`. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
     if (isTerminal(job)) throw platformError('job_already_finished')

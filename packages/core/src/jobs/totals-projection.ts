@@ -18,7 +18,7 @@ const operationsOf = (status: string): string => `operations ${status}`
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
-  const add = (name: string, by: number) => (sums[name] = (sums[name] ?? 0) + by)
+  const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
   for (const { clusterId, from, to } of records.flatMap(({ transitions }) => transitions)) {
     const counters = clusterId === undefined ? [String, operationsOf] : [String]
     for (const counter of counters) {
@@ -27,6 +27,6 @@ async function writes(organisationId: string, records: readonly OutboxRecord[]):
       add(counter('total'), (to === undefined ? 0 : 1) - (from === undefined ? 0 : 1))
     }
   }
-  const changes = Object.fromEntries(Object.entries(sums).filter(([, by]) => by !== 0))
+  const changes = Object.fromEntries(Object.entries(sums).filter(([, delta]) => delta !== 0))
   return Object.keys(changes).length === 0 ? [] : [upsert(keys.jobTotals(organisationId), { add: changes })]
 }

@@ -29,15 +29,15 @@ export type Bulkhead = <Result>(name: string, limit: number, work: () => Promise
 export function bulkhead(newError: () => Error): Bulkhead {
   const running = new Map<string, number>()
   return async (name, limit, work) => {
-    const others = running.get(name) ?? 0
-    if (others >= limit) throw newError()
-    running.set(name, others + 1)
+    const runningCount = running.get(name) ?? 0
+    if (runningCount >= limit) throw newError()
+    running.set(name, runningCount + 1)
     try {
       return await work()
     } finally {
-      const rest = (running.get(name) ?? 1) - 1
-      if (rest === 0) running.delete(name)
-      else running.set(name, rest)
+      const remainingCount = (running.get(name) ?? 1) - 1
+      if (remainingCount === 0) running.delete(name)
+      else running.set(name, remainingCount)
     }
   }
 }

@@ -60,8 +60,8 @@ export function findRouteConflict(
   moduleId: string,
   apiBasePath: string,
 ): string | undefined {
-  const others = [...reservations].filter(([id]) => id !== moduleId)
-  return others.find(
+  const otherReservations = [...reservations].filter(([id]) => id !== moduleId)
+  return otherReservations.find(
     ([, reservation]) => isUnder(reservation.apiBasePath, apiBasePath) || isUnder(apiBasePath, reservation.apiBasePath),
   )?.[0]
 }

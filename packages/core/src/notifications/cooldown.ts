@@ -11,7 +11,7 @@ const cooldownMs = 900_000
 /** More events per cluster and type than a retry repeats. */
 const maxEvents = 20
 const retentionSeconds = 86_400
-const attempts = 8
+const maxAttempts = 8
 
 const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const CooldownRecord = z.object({ passed: z.string().optional() })
@@ -32,15 +32,15 @@ export async function claimCooldown({
   atMs,
 }: CooldownContext): Promise<boolean> {
   const key = keys.notificationCooldown(organisationId, clusterId, type)
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    const { passed: stored } = CooldownRecord.parse((await get(key)) ?? {})
-    const allowed = AllowedEvents.parse(JSON.parse(stored ?? '[]'))
+    const { passed: storedEvents } = CooldownRecord.parse((await get(key)) ?? {})
+    const allowed = AllowedEvents.parse(JSON.parse(storedEvents ?? '[]'))
     if (allowed.some(({ id }) => id === eventId)) return true
-    if (allowed.some((other) => Math.abs(atMs - other.atMs) < cooldownMs)) return false
-    const next = [...allowed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents)
-    const change = { set: { passed: JSON.stringify(next), ttl: nowSeconds() + retentionSeconds } }
-    if (await tryUpdate(key, change, { passed: unchanged(stored) })) return true
+    if (allowed.some((event) => Math.abs(atMs - event.atMs) < cooldownMs)) return false
+    const updatedEvents = [...allowed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents)
+    const change = { set: { passed: JSON.stringify(updatedEvents), ttl: nowSeconds() + retentionSeconds } }
+    if (await tryUpdate(key, change, { passed: unchanged(storedEvents) })) return true
   }
   throw storeContention()
 }

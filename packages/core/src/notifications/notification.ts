@@ -22,9 +22,9 @@ import { type Page } from '../db/index-page.ts'
 export const retentionSeconds = 90 * 86_400
 /** A transaction has at most 100 writes, and the state needs one. */
 const marksPerTransaction = 90
-const attempts = 5
+const maxAttempts = 5
 
-interface Entry {
+interface FeedEntry {
   id: string
   isRead: boolean
   type?: unknown
@@ -41,7 +41,7 @@ export interface NotificationFilter {
 export async function readFeed({
   organisationId,
   userId,
-}: Caller): Promise<{ entries: Entry[]; readTo: string | undefined }> {
+}: Caller): Promise<{ entries: FeedEntry[]; readTo: string | undefined }> {
   const from = idsBefore('notif', now() - retentionSeconds * 1000)
   const items = await queryAll({ pk: keys.feedState(organisationId, userId).pk, from, newestFirst: true })
   const { readTo } = FeedState.parse(items.find(isFeedState) ?? {})
@@ -52,7 +52,7 @@ export async function readFeed({
 const FeedState = z.object({ readTo: z.string().optional() })
 export const isFeedState = ({ sk }: Item): boolean => sk === keys.feedState('', '').sk
 
-const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): Entry => ({
+const parseEntry = ({ sk, isRead, type, severity }: Item, readTo = ''): FeedEntry => ({
   type,
   severity,
   id: String(sk),
@@ -73,13 +73,13 @@ export async function list(caller: Caller, { unreadOnly, type, severity, page, p
   const matching = (unreadOnly ? unread : entries).filter(
     (entry) => (type ?? entry.type) === entry.type && (severity ?? entry.severity) === entry.severity,
   )
-  const shown = matching.slice((page - 1) * pageSize, page * pageSize)
-  const contents = await getConsistent(shown.map(({ id }) => keys.notification(caller.organisationId, id)))
-  const items = shown.flatMap((entry, index) => viewOf(entry, contents[index]))
+  const pageEntries = matching.slice((page - 1) * pageSize, page * pageSize)
+  const contents = await getConsistent(pageEntries.map(({ id }) => keys.notification(caller.organisationId, id)))
+  const items = pageEntries.flatMap((entry, index) => viewOf(entry, contents[index]))
   return { items, totalCount: matching.length, unreadCount: unread.length, page, pageSize }
 }
 
-const viewOf = ({ id, isRead }: Entry, content: Item | undefined): Notification[] =>
+const viewOf = ({ id, isRead }: FeedEntry, content: Item | undefined): Notification[] =>
   content === undefined ? [] : [{ id, ...NotificationContent.parse(content), read: isRead, createdAt: iso(timeOf(id)) }]
 
 export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
@@ -92,7 +92,7 @@ export async function markRead(caller: Caller, { ids = [], markAllRead = false }
 
 /** An item may expire between read and write; the next attempt reads again. */
 async function retry(attempt: () => Promise<boolean>): Promise<void> {
-  for (let count = 0; count < attempts; count++) if (await attempt()) return
+  for (let count = 0; count < maxAttempts; count++) if (await attempt()) return
   throw storeContention()
 }
 
@@ -112,10 +112,10 @@ async function markByIds(caller: Caller, ids: readonly string[]): Promise<boolea
 async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead).map(({ id }) => id)
-  const older = unread[marksPerTransaction]
-  return older === undefined
+  const newestOlderId = unread[marksPerTransaction]
+  return newestOlderId === undefined
     ? writeMarks(caller, unread, {})
-    : writeMarks(caller, unread.slice(0, marksPerTransaction), { readTo: older }, { readTo: unchanged(readTo) })
+    : writeMarks(caller, unread.slice(0, marksPerTransaction), { readTo: newestOlderId }, { readTo: unchanged(readTo) })
 }
 
 /** Also writes the state, which invalidates cached unread counts. Returns whether the write succeeded. */

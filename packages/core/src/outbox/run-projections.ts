@@ -112,12 +112,12 @@ async function projectOne(
   projections: readonly Projection[],
 ): Promise<void> {
   const results = await Promise.all(projections.map((projection) => canProcess(projection, record)))
-  const able = projections.filter((_, index) => results[index])
+  const capable = projections.filter((_, index) => results[index])
   const item = await get(keys.outbox(organisationId, record.id))
   if (item === undefined) return
-  const copy = able.length === projections.length ? [] : [quarantineWrite(item)]
+  const quarantineWrites = capable.length === projections.length ? [] : [quarantineWrite(item)]
   try {
-    await project(organisationId, [record], able, copy)
+    await project(organisationId, [record], capable, quarantineWrites)
   } catch (cause) {
     if (isTransient(cause)) throw cause
     // All projections succeed, but the store rejects their writes.
@@ -148,7 +148,9 @@ async function project(
 ): Promise<boolean> {
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
-  const writes = await Promise.all(projections.map(async (each) => each.writes?.(organisationId, records) ?? []))
+  const writes = await Promise.all(
+    projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
+  )
   const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
   if (await transact([...removals, ...writes.flat(), ...additionalWrites])) return false
   await failpoint('projection.committed')

@@ -28,7 +28,7 @@ function requireLayout({ starts, layout = 0 }: PlatformState): void {
 async function recordStart(): Promise<boolean> {
   const state = await readState()
   const starts = state.starts + 1
-  const token = state.setupComplete || (await isTokenValid(state, starts)) ? {} : await mintToken(starts)
+  const token = state.setupComplete || (await isTokenValid(state, starts)) ? {} : await createToken(starts)
   const unchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
   return (
     (await transact([upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, unchanged)])) ===
@@ -43,7 +43,7 @@ async function isTokenValid(state: PlatformState, starts: number): Promise<boole
   return token !== undefined && sha256(token) === state.tokenHash
 }
 
-async function mintToken(starts: number): Promise<Partial<PlatformState>> {
+async function createToken(starts: number): Promise<Partial<PlatformState>> {
   const token = `admin.${newSecret()}`
   await writeSecret(config.PLAT_SECRET_ADMIN_TOKEN, token)
   return { tokenHash: sha256(token), tokenMintedAtMs: now(), tokenMintedAtStart: starts }

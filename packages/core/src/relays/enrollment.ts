@@ -27,7 +27,7 @@ import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 /** Within this time, the same token and key return the same result, because the first response may have been lost. */
 const repeatMs = 600_000
 const alertIntervalMs = 3_600_000
-const attempts = 5
+const maxAttempts = 5
 
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
@@ -58,7 +58,7 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
   if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
     throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
   }
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const enrolled = await tryEnroll(request, sha256(request.publicKey.x), origin)
     if (enrolled !== undefined) return enrolled
   }
@@ -106,8 +106,8 @@ async function tryEnroll(
 }
 
 async function verifiedToken(text: string): Promise<EnrollmentRecord> {
-  const [id = '', secret = '', ...rest] = text.split('.')
-  const item = isId('enroll', id) && rest.length === 0 ? await get(keys.enrollment(id)) : undefined
+  const [id = '', secret = '', ...extraParts] = text.split('.')
+  const item = isId('enroll', id) && extraParts.length === 0 ? await get(keys.enrollment(id)) : undefined
   const record = item && StoredEnrollment.parse(item)
   if (!record || !timingSafeEqual(Buffer.from(record.hash), Buffer.from(sha256(secret))))
     throw platformError('enrollment_token_invalid')

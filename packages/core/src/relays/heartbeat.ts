@@ -17,7 +17,7 @@ import { forEachLimit } from '../lib/async.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
-const attempts = 4
+const maxAttempts = 4
 /** Limited, because a heartbeat may name a thousand jobs. */
 const renewalConcurrency = 25
 /** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
@@ -61,7 +61,7 @@ async function currentCluster(
 
 async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<ClusterRecord> {
   const nonce = newNonce()
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const record = await currentCluster(caller, attempt)
     // An earlier attempt succeeded but its response was lost. Any other use of the token is a replay.
     if (record.beatNonce === nonce) return record
@@ -76,9 +76,9 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
   if (hash === record.nodesHash) return { presence: presenceAfter(record, record.nodesOnline), nodes: undefined }
-  const known = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
+  const storedNodes = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
   const online = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
-  const nodes = known.map(({ id, name }) => ({
+  const nodes = storedNodes.map(({ id, name }) => ({
     id,
     name,
     status: online.has(id) ? ('Online' as const) : ('Offline' as const),
@@ -142,7 +142,7 @@ async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Prom
 export async function goodbye(caller: RelayCaller, { reason }: { reason: string }): Promise<void> {
   log('info', 'Relay signed off', { clusterId: caller.clusterId, reason })
   const nonce = newNonce()
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const record = await currentCluster(caller, attempt)
     if (record.beatNonce === nonce) return
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())

@@ -43,8 +43,8 @@ const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
 /** The count may lag by a second. */
 export async function versionErrorsSince(releaseVersion: string, sinceMs: number): Promise<number> {
-  const first = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
-  const last = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)
-  const { items } = await query({ pk: first.pk, from: first.sk, to: last.sk })
+  const firstKey = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
+  const lastKey = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)
+  const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk })
   return items.reduce((sum, { faults }) => sum + Number(faults), 0)
 }

@@ -51,7 +51,7 @@ async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]>
 
 async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {
   const deliveries = events.map((event) => deliveryOf(webhook, event))
-  for (const part of chunk(deliveries, deliveriesPerTransaction)) await store(webhook, part)
+  for (const deliveriesOfChunk of chunk(deliveries, deliveriesPerTransaction)) await store(webhook, deliveriesOfChunk)
 }
 
 /** Existing deliveries are unchanged. Stores none if the webhook was removed. */

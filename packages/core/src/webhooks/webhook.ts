@@ -49,13 +49,13 @@ export async function create(
     secret: await secretOf(record),
   }
   // Each write adds one, so the count cannot skip the limit.
-  const counted = table.upsert(
+  const countWrite = table.upsert(
     keys.webhookCount(organisationId),
     { add: { count: 1 } },
     { count: { isNot: webhookLimit } },
   )
   await commit(caller, {
-    writes: [table.orThrow(counted, 'limit_reached'), table.create(keys.webhook(organisationId, record.id), record)],
+    writes: [table.orThrow(countWrite, 'limit_reached'), table.create(keys.webhook(organisationId, record.id), record)],
     response,
     audit: { action: 'webhook.create', resource: record.id, detail: originOf(url) },
   })
@@ -83,8 +83,8 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
     audit: { action: 'webhook.change', resource: record.id, detail: changedFields.join(', ') },
   })
   if (isReset && enabled) await enqueueWebhook({ organisationId: record.organisationId, webhookId: record.id })
-  const { disabledAtMs: _, ...rest } = record
-  return webhookView(isReset ? { ...rest, ...settings, failures: 0 } : { ...record, ...settings })
+  const { disabledAtMs: _, ...recordWithoutDisabledAt } = record
+  return webhookView(isReset ? { ...recordWithoutDisabledAt, ...settings, failures: 0 } : { ...record, ...settings })
 }
 
 type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRecord[Name] | undefined }

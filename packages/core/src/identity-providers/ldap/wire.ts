@@ -12,16 +12,16 @@ const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as con
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
 function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
-  const parts: BerElement[] = []
-  for (let position = operation.from; parts.length < 3; position = parts.at(-1)?.to ?? 0) {
+  const elements: BerElement[] = []
+  for (let position = operation.from; elements.length < 3; position = elements.at(-1)?.to ?? 0) {
     const element = elementAt(bytes, position)
-    const isExpected = element?.tag === (parts.length === 0 ? tags.code : tags.text)
+    const isExpected = element?.tag === (elements.length === 0 ? tags.code : tags.text)
     if (element === undefined || element.to > operation.to || !isExpected) throw new MalformedResponse('invalid result')
-    parts.push(element)
+    elements.push(element)
   }
-  const [code] = parts
+  const [code] = elements
   if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('result without a code')
-  return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, parts.at(-1)?.to) }
+  return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, elements.at(-1)?.to) }
 }
 
 function checkEntry(bytes: Buffer, operation: BerElement): void {
@@ -103,10 +103,10 @@ export class LdapMessages extends Duplex {
       position = next.to
       next = messageAt(bytes, position)
     }
-    const rest = bytes.subarray(position)
-    this.#pending = [rest]
-    this.#pendingBytes = rest.length
-    this.#neededBytes = next === undefined ? rest.length + 1 : next.to - position
+    const incomplete = bytes.subarray(position)
+    this.#pending = [incomplete]
+    this.#pendingBytes = incomplete.length
+    this.#neededBytes = next === undefined ? incomplete.length + 1 : next.to - position
   }
 
   override _read(): void {

@@ -28,12 +28,12 @@ export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const name = `${provider.id} ${provider.revision}`
   const cached = issuers.get(name)
   if (cached !== undefined && cached.untilMs > now()) return cached.issuer
-  const entry = { issuer: discover(provider), untilMs: now() + metadataTtlMs }
-  entry.issuer.catch(() => {
-    entry.untilMs = now() + failureTtlMs
+  const cacheEntry = { issuer: discover(provider), untilMs: now() + metadataTtlMs }
+  cacheEntry.issuer.catch(() => {
+    cacheEntry.untilMs = now() + failureTtlMs
   })
-  issuers.set(name, entry)
-  return entry.issuer
+  issuers.set(name, cacheEntry)
+  return cacheEntry.issuer
 }
 
 /** Throws if the provider does not respond or its metadata are for another issuer. */

@@ -40,7 +40,7 @@ async function check(name: string, message: string, work: () => Promise<void>): 
 
 /** `message` must not disclose content of responses. */
 class CheckError extends Error {
-  override readonly name = 'Finding'
+  override readonly name = 'CheckError'
 }
 
 function checkEndpoints({ metadata }: CachedIssuer): void {

@@ -14,7 +14,7 @@ import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
-const attempts = 10
+const maxAttempts = 10
 
 /** Idempotent: a repeated message continues pending work. */
 export async function advanceBatch({ organisationId, batchId }: BatchReference): Promise<void> {
@@ -25,7 +25,7 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
 
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
   let current: BatchRecord | undefined = batch
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
     if (current === undefined || current.starts !== undefined || current.finishedAtMs !== undefined) return
     const end = stopReasonOf(current)

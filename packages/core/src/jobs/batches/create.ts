@@ -15,7 +15,7 @@ import { isId, timeOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
-const attempts = 8
+const maxAttempts = 8
 
 export interface BatchRequest {
   jobs: readonly SubmittedJob[]
@@ -43,7 +43,7 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
       ...writes,
     ])
     if (failure === undefined) break
-    if (attempt === attempts) throw storeContention()
+    if (attempt === maxAttempts) throw storeContention()
     await backOff(attempt)
     guard = parseRemovalGuard(failure.item)
     await checkClusters(organisationId, clusterIds)
@@ -107,18 +107,18 @@ async function checkRequest(
     getMany(targeted.map((id) => keys.nodes(organisationId, id))),
   ])
   if (clusters.includes(undefined)) throw platformError('cluster_forbidden')
-  const known = new Map(
+  const nodeIdsByCluster = new Map(
     targeted.map((id, index) => [id, new Set(parseNodes(nodes[index]).map(({ id: nodeId }) => nodeId))]),
   )
-  const isKnown = ({ clusterId, targetNodeIds = [] }: SubmittedJob) =>
-    targetNodeIds.every((nodeId) => known.get(clusterId)?.has(nodeId))
-  if (!jobs.every(isKnown)) throw platformError('node_not_in_cluster')
+  const hasTargetNodes = ({ clusterId, targetNodeIds = [] }: SubmittedJob) =>
+    targetNodeIds.every((nodeId) => nodeIdsByCluster.get(clusterId)?.has(nodeId))
+  if (!jobs.every(hasTargetNodes)) throw platformError('node_not_in_cluster')
   const guard = parseRemovalGuard(guardItem)
   if (!isGuardCurrent(guard)) await checkClusters(organisationId, clusterIds)
   return guard
 }
 
-async function checkClusters(organisationId: string, [, ...others]: readonly string[]): Promise<void> {
-  const items = await getMany(others.map((id) => keys.cluster(organisationId, id)))
+async function checkClusters(organisationId: string, [, ...otherIds]: readonly string[]): Promise<void> {
+  const items = await getMany(otherIds.map((id) => keys.cluster(organisationId, id)))
   if (items.includes(undefined)) throw platformError('cluster_forbidden')
 }

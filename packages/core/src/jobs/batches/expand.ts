@@ -22,7 +22,7 @@ import { notifyRelay } from '../../lib/relay-notify.ts'
  */
 
 /** Consecutive attempts without progress before the expansion fails. */
-const attempts = 10
+const maxAttempts = 10
 /** A transaction has at most 100 writes and 4 MB. The batch and the outbox record need one write each. */
 const maxWrites = 98
 const maxPayloadBytes = 2_500_000
@@ -36,7 +36,7 @@ export async function expand(organisationId: string, batchId: string): Promise<B
     if (batch?.starts === undefined) return batch
     failures = batch.expanded > reached ? 0 : failures + 1
     reached = batch.expanded
-    if (failures === attempts) throw storeContention()
+    if (failures === maxAttempts) throw storeContention()
     if (failures > 0) await backOff(failures)
     await expandFrom(batch, batch.starts)
   }

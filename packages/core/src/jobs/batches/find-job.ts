@@ -40,7 +40,7 @@ const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob
 })
 
 /** A job may move from a chunk to the table between two lookups. */
-const attempts = 2
+const maxAttempts = 2
 
 export async function findJob<Stored>(
   organisationId: string,
@@ -48,7 +48,7 @@ export async function findJob<Stored>(
   readStored: () => Promise<Stored | undefined>,
 ): Promise<Stored | UnexpandedJob> {
   if (!isId('job', jobId)) throw platformError('job_not_found')
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = (await readStored()) ?? (await findUnexpanded(organisationId, jobId))
     if (job !== undefined) return job
   }

@@ -62,7 +62,7 @@ function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   }
   // A job's start may be projected after the batch is finished; the event must not repeat.
   const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
-  const add = Object.fromEntries(Object.entries(counts).filter(([, by]) => by !== 0))
+  const add = Object.fromEntries(Object.entries(counts).filter(([, delta]) => delta !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
   const condition = {
     completed: unchanged(completed || undefined),

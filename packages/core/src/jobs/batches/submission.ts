@@ -11,13 +11,13 @@ export interface SubmittedJob extends PendingJob {
 }
 
 /** Collects the `validation_failed` details of all jobs, so that the caller can fix them at once. */
-export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
-  if (entries.length > batchLimit) throw platformError('batch_limit_exceeded')
+export function submittedJobs(values: readonly unknown[]): SubmittedJob[] {
+  if (values.length > batchLimit) throw platformError('batch_limit_exceeded')
   const details: ErrorDetail[] = []
   const jobs: SubmittedJob[] = []
-  for (const [index, entry] of entries.entries()) {
+  for (const [index, value] of values.entries()) {
     try {
-      jobs.push(submittedJob(entry, ['jobs', index]))
+      jobs.push(submittedJob(value, ['jobs', index]))
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'validation_failed') throw error
       details.push(...(error.extra.details ?? []))
@@ -27,8 +27,8 @@ export function submittedJobs(entries: readonly unknown[]): SubmittedJob[] {
   return jobs
 }
 
-function submittedJob(entry: unknown, path: readonly PropertyKey[]): SubmittedJob {
-  const submission = parseBody(JobSubmission, entry, path)
+function submittedJob(value: unknown, path: readonly PropertyKey[]): SubmittedJob {
+  const submission = parseBody(JobSubmission, value, path)
   const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, path)
   const { clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds } = submission
   return { clusterId, timeoutSeconds, deliverWithinSeconds, payload: text, targetNodeIds }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { readPublicKey } from '@platform/oci/signature/key'
 import * as z from 'zod'
-import { entriesOf } from './list.ts'
+import { parseList } from './list.ts'
 
 export interface TrustedKey {
   name: string
@@ -12,7 +12,7 @@ export interface TrustedKey {
 
 /** Each file contains one key; the file name is the name of the key. */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
-  entriesOf(text).flatMap((file) => {
+  parseList(text).flatMap((file) => {
     const pem = readKeyFile(file)
     if (pem !== undefined && readPublicKey(pem) !== undefined) return [{ name: keyNameOf(file), pem }]
     context.addIssue(

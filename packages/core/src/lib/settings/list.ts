@@ -1,5 +1,5 @@
-export const entriesOf = (text: string): string[] =>
+export const parseList = (text: string): string[] =>
   text
     .split(',')
-    .map((entry) => entry.trim())
+    .map((item) => item.trim())
     .filter(Boolean)

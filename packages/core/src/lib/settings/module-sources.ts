@@ -1,6 +1,6 @@
 import { parseReference } from '@platform/oci/reference'
 import * as z from 'zod'
-import { entriesOf } from './list.ts'
+import { parseList } from './list.ts'
 
 /** A single repository, or all repositories of a registry below a path. */
 export interface Source {
@@ -10,10 +10,10 @@ export interface Source {
   isWhole: boolean
 }
 
-function sourceOf(entry: string): Source | undefined {
-  const isWhole = entry.endsWith('/*')
+function sourceOf(item: string): Source | undefined {
+  const isWhole = item.endsWith('/*')
   // A registry alone is not a valid reference, so a sample name is appended.
-  const reference = parseReference(isWhole ? `${entry.slice(0, -1)}any` : entry)
+  const reference = parseReference(isWhole ? `${item.slice(0, -1)}any` : item)
   if (reference === undefined || reference.tag !== undefined || reference.digest !== undefined) return undefined
   const { registry, repository } = reference
   return { registry, repository: isWhole ? repository.replace(/\/?any$/, '') : repository, isWhole }
@@ -22,11 +22,11 @@ function sourceOf(entry: string): Source | undefined {
 export const ModuleSources = z
   .string()
   .refine(
-    (text) => entriesOf(text).every((entry) => sourceOf(entry) !== undefined),
+    (text) => parseList(text).every((item) => sourceOf(item) !== undefined),
     'must be registry/repository or registry/*, separated by commas, without tags',
   )
 
-export const parseSources = (text: string): Source[] => entriesOf(text).flatMap((entry) => sourceOf(entry) ?? [])
+export const parseSources = (text: string): Source[] => parseList(text).flatMap((item) => sourceOf(item) ?? [])
 
 export const isInSource = ({ repository, isWhole }: Source, name: string): boolean =>
   isWhole ? repository === '' || name.startsWith(`${repository}/`) : name === repository

@@ -34,8 +34,8 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   const references = new Set(repositories.map(({ reference }) => reference))
   const removed = before.repositories.filter(({ reference }) => !references.has(reference))
   const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, problemLength))
-  const stored = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
-  const changed = repositories.map(itemOf).filter((item) => !stored.has(JSON.stringify(item)))
+  const storedItems = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
+  const changed = repositories.map(itemOf).filter((item) => !storedItems.has(JSON.stringify(item)))
   await batchPut([...changed, { ...keys.catalogScan(), ...scan, problems, latest: latestVersionsJson(repositories) }])
   const removals = removed.map(({ reference }) => remove(keys.catalogRepository(reference)))
   for (const batch of chunk(removals, 100)) await transact(batch)
@@ -62,13 +62,13 @@ export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, stri
 const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRecord): Item {
-  const stored = others.length > 0 ? { others: jsonWithin(others.slice(0, otherLimit), maxOthersBytes) } : {}
+  const othersField = others.length > 0 ? { others: jsonWithin(others.slice(0, otherLimit), maxOthersBytes) } : {}
   // Parsing normalises the member order, so that unchanged repositories are detected and not written.
   const newest = jsonWithin(
     releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
     maxReleasesBytes,
   )
-  return { ...keys.catalogRepository(reference), reference, place, releases: newest, ...stored }
+  return { ...keys.catalogRepository(reference), reference, place, releases: newest, ...othersField }
 }
 
 /** Skips elements that exceed the limit. */
