@@ -133,15 +133,13 @@ const withEntry = (type: 'symlink' | 'link' | 'fifo', linkname?: string) =>
     { header: { name: 'data/x', type, ...(linkname && { linkname }) } as Header, content: Buffer.alloc(0) },
     entry,
   ])
+const manifestOf = (entries: TarEntry[]) => JSON.parse(String(entries.at(-1)?.content))
 const withManifest =
-  (change: (manifest: any) => void): Change =>
-  (entries) =>
-    entries.map((entry) => {
-      if (entry.header.name !== 'manifest.json') return entry
-      const manifest = JSON.parse(entry.content.toString())
-      change(manifest)
-      return { ...entry, content: Buffer.from(JSON.stringify(manifest)) }
-    })
+  (change: object): Change =>
+  (entries) => {
+    const content = Buffer.from(JSON.stringify({ ...manifestOf(entries), ...change }))
+    return entries.map((entry) => (entry.header.name === 'manifest.json' ? { ...entry, content } : entry))
+  }
 
 test.for(
   Object.entries<Change>({
@@ -161,12 +159,11 @@ test.for(
     'a symbolic link': withEntry('symlink', '/etc'),
     'a hard link': withEntry('link', '/etc/hostname'),
     'a pipe': withEntry('fifo'),
-    'a listed path that contains ..': withManifest((manifest) => {
-      manifest.files[0].path = '../outside'
-    }),
-    'an unknown format': withManifest((manifest) => {
-      manifest.format = 2
-    }),
+    'a listed path that contains ..': (entries) => {
+      const [first, ...files] = manifestOf(entries).files
+      return withManifest({ files: [{ ...first, path: '../outside' }, ...files] })(entries)
+    },
+    'an unknown format': withManifest({ format: 2 }),
   }),
 )('rejects a backup with %s completely', async ([, change]) => {
   await using folder = await backedUp()
@@ -187,12 +184,7 @@ test.for([0.1, 0.5, 0.9, 0.999])('rejects a backup truncated to %s', async (shar
 test('rejects a backup of a newer version, a missing file, and a file that is not a backup', async () => {
   await using folder = await backedUp()
   const { file, target } = folder
-  await rewrite(
-    file,
-    withManifest((manifest) => {
-      manifest.platformVersion = '99.0.0'
-    }),
-  )
+  await rewrite(file, withManifest({ platformVersion: '99.0.0' }))
   await expect(restoreBackup(file, target)).rejects.toThrow('The backup was made by the newer version 99.0.0.')
   await expect(restoreBackup(join(folder.path, 'none'), target)).rejects.toThrow(/none does not exist\.$/)
   await writeFile(file, 'some text')
@@ -206,11 +198,10 @@ test('rejects data and backups of another layout', async () => {
     await expect(claimDataFolder(folder.dataDir)).rejects.toThrow(`It has layout ${layout}, and this version`)
   }
   await using folder = await backedUp()
-  await rewrite(folder.file, (entries) =>
-    withManifest((manifest) => {
-      manifest.files = manifest.files.filter(({ path }: { path: string }) => path !== 'layout-version')
-    })(entries.filter(({ header }) => header.name !== 'data/layout-version')),
-  )
+  await rewrite(folder.file, (entries) => {
+    const files = manifestOf(entries).files.filter(({ path }: { path: string }) => path !== 'layout-version')
+    return withManifest({ files })(entries.filter(({ header }) => header.name !== 'data/layout-version'))
+  })
   const restored = restoreBackup(folder.file, folder.target)
   await expect(restored).rejects.toThrow(/cannot be restored\. It has layout 0, and this version .*PLAT_DATA_DIR/)
   expect(await folder.others()).toEqual([])

@@ -93,10 +93,8 @@ test('delivers failed messages again, and deletes the others', async () => {
   const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
   await startPoller(queue, handler.invoke)
   await poll(() => depth(queue)).toBe(1)
-  await releaseMessages(
-    queue,
-    handler.batches[0]?.filter((record) => record.body === 'bad'),
-  )
+  const bad = handler.batches[0]?.filter((record) => record.body === 'bad')
+  await releaseMessages(queue, bad)
   await poll(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
 })
 
@@ -114,24 +112,6 @@ test.each([
   await releaseMessages(queue, handler.batches[0])
   await poll(() => depth(queue)).toBe(0)
   expect(handler.bodies().toSorted(byName)).toEqual(['one', 'one', 'two', 'two'])
-})
-
-test('a message that fails too often moves to the dead-letter queue', async () => {
-  const { client } = await serveSqs()
-  const deadLetters = await TestQueue.create(client)
-  const queue = await TestQueue.create(client, {
-    RedrivePolicy: JSON.stringify({ deadLetterTargetArn: await deadLetters.arn(), maxReceiveCount: 2 }),
-  })
-  await queue.send('poison')
-  const handler = recorder(failuresOf)
-  await startPoller(queue, handler.invoke)
-  for (let delivery = 0; delivery < 2; delivery++) {
-    await poll(() => handler.batches).toHaveLength(delivery + 1)
-    await releaseMessages(queue, handler.batches[delivery])
-  }
-  expect(await deadLetters.await()).toMatchObject([{ Body: 'poison' }])
-  expect(handler.bodies()).toEqual(['poison', 'poison'])
-  expect(await depth(queue)).toBe(0)
 })
 
 test('a stop waits for running batches, and deletes their messages', async () => {
@@ -184,36 +164,26 @@ test('limits the number of concurrent batches', async () => {
     await release.promise
     running--
   }
-  await startPoller(queue, invoke, {
-    batchSize: 1,
-    maximumConcurrency: 3,
-  })
+  await startPoller(queue, invoke, { batchSize: 1, maximumConcurrency: 3 })
   await poll(() => running).toBe(3)
   release.resolve()
   await poll(() => depth(queue)).toBe(0)
   expect(most).toBe(3)
 })
 
-test('continues after an outage of the queue', async () => {
+test('continues after an outage of the queue, and stops during one', async () => {
   const dataDir = await temporaryDir()
   const { sqs, client } = await serveSqs({ dataDir })
   const queue = await TestQueue.create(client)
   const handler = recorder()
   const logged = Promise.withResolvers<void>()
-  await startPoller(queue, handler.invoke, { log: () => logged.resolve() })
+  const poller = await startPoller(queue, handler.invoke, { log: () => logged.resolve() })
   await sqs.close()
   await logged.promise
 
-  await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
+  const restarted = await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
   await queue.send('body')
   await poll(() => handler.bodies()).toEqual(['body'])
-})
-
-test('stops while the queue is unreachable', async () => {
-  const { sqs, queue } = await serveQueue()
-  const logged = Promise.withResolvers<void>()
-  const poller = await startPoller(queue, recorder().invoke, { log: () => logged.resolve() })
-  await sqs.close()
-  await logged.promise
+  await restarted.sqs.close()
   await poller.stop()
 })

@@ -26,13 +26,24 @@ function everyMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
   return { ...schedule, events, logged, times: () => events.map(({ time }) => time.slice(11, 19)) }
 }
 
-test('runs at every multiple of the interval', async () => {
+test('runs at every multiple of the interval, with the event of EventBridge', async () => {
   const schedule = everyMinute()
   await vi.advanceTimersByTimeAsync(minuteMs - 1)
   expect(schedule.times()).toEqual([])
   await vi.advanceTimersByTimeAsync(2 * minuteMs + 1)
   expect(schedule.times()).toEqual(['12:01:00', '12:02:00', '12:03:00'])
   await schedule.stop()
+  expect(schedule.events[0]).toEqual({
+    version: '0',
+    id: expect.stringMatching(/^[\da-f-]{36}$/),
+    'detail-type': 'Scheduled Event',
+    source: 'aws.events',
+    account: '000000000000',
+    time: '2026-11-21T12:01:00Z',
+    region: 'us-east-1',
+    resources: ['arn:aws:events:us-east-1:000000000000:rule/sweep'],
+    detail: {},
+  })
 })
 
 test('skips runs while one is running', async () => {
@@ -68,23 +79,4 @@ test('a stop waits for the current run, and starts no more', async () => {
   finish.resolve()
   await stopping
   expect(schedule.times()).toHaveLength(1)
-})
-
-test('builds the event of EventBridge', async () => {
-  const schedule = everyMinute()
-  await vi.advanceTimersByTimeAsync(minuteMs)
-  await schedule.stop()
-  expect(schedule.events).toEqual([
-    {
-      version: '0',
-      id: expect.stringMatching(/^[\da-f-]{36}$/),
-      'detail-type': 'Scheduled Event',
-      source: 'aws.events',
-      account: '000000000000',
-      time: '2026-11-21T12:01:00Z',
-      region: 'us-east-1',
-      resources: ['arn:aws:events:us-east-1:000000000000:rule/sweep'],
-      detail: {},
-    },
-  ])
 })

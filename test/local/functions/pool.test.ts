@@ -120,19 +120,14 @@ test('a thread that cannot start is started again after a delay, and calls fail 
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
 })
 
-test('a timeout does not end the thread', async () => {
-  const endless = 'export const handler = () => new Promise(() => {})'
-  await using pool = await poolOf({ endless, fine }, { timeoutMs: 50 })
+test.for([
+  ['a timeout does not end its thread', 'new Promise(() => {})', []],
+  ['a thread with an endless loop is replaced', '{ for (;;); }', ['a function thread ended and is replaced']],
+] as const)('%s', async ([, body, logged]) => {
+  await using pool = await poolOf({ endless: `export const handler = () => ${body}`, fine }, { timeoutMs: 50 })
   await expect(pool.invoke('endless', {})).rejects.toBeInstanceOf(FunctionTimeout)
-  await expect.poll(() => pool.invoke('fine', {}).catch(() => 0)).toBe(7)
-})
-
-test('replaces a thread with an endless loop', async () => {
-  const busy = 'export const handler = () => { for (;;); }'
-  await using pool = await poolOf({ busy, fine }, { timeoutMs: 50 })
-  await expect(pool.invoke('busy', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
-  expect(pool.logged).toMatchObject([{ message: 'a function thread ended and is replaced' }])
+  expect(pool.logged.map(({ message }) => message)).toEqual(logged)
 })
 
 test('does not replace a thread that starts slowly', async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { routes } from '@platform/contract/index'
 import { createRouter } from '@platform/local/gateway/routes'
@@ -57,11 +58,9 @@ test('omits event members without a value', async () => {
   await using gateway = await startRecorder()
   await sendTarget(gateway.url, '/things')
   const { event } = gateway.last()
-  for (const name of ['cookies', 'queryStringParameters', 'pathParameters', 'body']) {
-    expect(event).not.toHaveProperty(name)
-  }
-  expect(event.rawQueryString).toBe('')
-  expect(event.requestContext.http.userAgent).toBe('')
+  const required = 'version routeKey rawPath rawQueryString headers requestContext isBase64Encoded'
+  expect(Object.keys(event).toSorted()).toEqual(required.split(' ').toSorted())
+  expect([event.rawQueryString, event.requestContext.http.userAgent]).toEqual(['', ''])
 })
 
 test.for([
@@ -99,7 +98,7 @@ test.for([
 
 test('lower-cases header names, and joins repeated headers by commas', async () => {
   await using gateway = await startRecorder()
-  const lines = [
+  const repeated = [
     'X-Many: one',
     'x-many: two',
     'Authorization: a',
@@ -107,11 +106,8 @@ test('lower-cases header names, and joins repeated headers by commas', async () 
     'Cookie: a=1; b=2',
     'Cookie: c=3',
   ]
-  const forwarded = 'X-Forwarded-For: 203.0.113.7'
-  await sendBytes(
-    gateway.url,
-    `GET /things HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${[...lines, forwarded].join('\r\n')}\r\n\r\n`,
-  )
+  const lines = ['Host: localhost', 'Connection: close', ...repeated, 'X-Forwarded-For: 203.0.113.7']
+  await sendBytes(gateway.url, `GET /things HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
   const { event } = gateway.last()
   expect(event.headers).toMatchObject({
     'x-many': 'one,two',
@@ -133,12 +129,9 @@ test.for([
 ] as const)('encodes a body of type %j in Base64: %s', async ([type, isBase64Encoded]) => {
   await using gateway = await startRecorder()
   const bytes = Buffer.from('{"ü":1}')
-  const post = request(`${gateway.url}/things`, {
-    method: 'POST',
-    headers: type === '' ? {} : { 'content-type': type },
-  })
-  post.end(bytes)
-  await new Promise((resolve) => post.on('response', (response) => response.resume().on('end', resolve)))
+  const headers = type === '' ? {} : { 'content-type': type }
+  const [response] = await once(request(`${gateway.url}/things`, { method: 'POST', headers }).end(bytes), 'response')
+  response.resume()
   const expected = bytes.toString(isBase64Encoded ? 'base64' : 'utf8')
   expect(gateway.last().event).toMatchObject({ body: expected, isBase64Encoded })
 })
@@ -153,10 +146,10 @@ test('passes the trace of the caller in the header of API Gateway', async () => 
   })
 })
 
-const platformRoutes = routes.map(({ function: functionName, method, endpoint: { path } }) => ({
-  functionName,
-  method,
-  path,
+const platformRoutes = routes.map((route) => ({
+  functionName: route.function,
+  method: route.method,
+  path: route.endpoint.path,
 }))
 
 test.for(platformRoutes)('routes $method $path to its function', ({ functionName, method, path }) => {
@@ -176,14 +169,7 @@ test.for([
   ['the default for HEAD', 'HEAD', '/things', 'fallback', '$default', undefined],
   ['the default for an empty parameter', 'GET', '/things/', 'fallback', '$default', undefined],
   ['the default for a longer path', 'GET', '/things/a/parts', 'fallback', '$default', undefined],
-  [
-    'a parameter without a literal route',
-    'DELETE',
-    '/things/catalog',
-    'remove',
-    'DELETE /things/{id}',
-    { id: 'catalog' },
-  ],
+  ['a parameter of another method', 'DELETE', '/things/catalog', 'remove', 'DELETE /things/{id}', { id: 'catalog' }],
   ['a greedy route', 'GET', '/things/a/more/b/c', 'more', 'ANY /things/{id}/more/{proxy+}', { id: 'a', proxy: 'b/c' }],
   ['the longest greedy route', 'PATCH', '/any/deep/b', 'deep', 'ANY /any/deep/{proxy+}', { proxy: 'b' }],
   ['a shorter greedy route', 'GET', '/any/deep', 'any', 'ANY /any/{proxy+}', { proxy: 'deep' }],

@@ -186,17 +186,14 @@ test('does not log a caller that disconnects during an upload', async () => {
   expect(gateway.logged).toEqual([])
 })
 
-test('responds to a function timeout with 503 and Retry-After', async () => {
-  await using gateway = await startGateway(() => Promise.reject(new FunctionTimeout('things', 30_000)))
+test.for([
+  [new FunctionTimeout('things', 30_000), 503, '2', 'database_unavailable'],
+  [new PlatformError('rate_limited'), 429, null, 'rate_limited'],
+] as const)('responds to %s with %i', async ([error, status, retryAfter, code]) => {
+  await using gateway = await startGateway(() => Promise.reject(error))
   const response = await fetch(`${gateway.url}/things`)
-  expect(response.status).toBe(503)
-  expect(response.headers.get('retry-after')).toBe('2')
-  expect(await response.json()).toMatchObject({ error: 'database_unavailable', traceId: expect.any(String) })
-})
-
-test('returns the status of a platform error', async () => {
-  await using gateway = await startGateway(() => Promise.reject(new PlatformError('rate_limited')))
-  expect((await fetch(`${gateway.url}/things`)).status).toBe(429)
+  expect([response.status, response.headers.get('retry-after')]).toEqual([status, retryAfter])
+  expect(await response.json()).toMatchObject({ error: code, traceId: expect.any(String) })
 })
 
 const never = new AbortController().signal

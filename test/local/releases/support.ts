@@ -92,20 +92,11 @@ export async function startUpdatable(sources: Record<string, string> = {}) {
   }
 }
 
-export interface ContinuousClients {
-  requests: number
-  failures: string[]
-  versions: ReadonlySet<string>
-  /** Resolves after `count` more responses. */
-  more: (count: number) => Promise<void>
-  stop: () => Promise<void>
-}
-
 const paths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-known/jwks.json']
 
-export function startClients(url: string, count = 10): ContinuousClients {
+export function startClients(url: string, count = 10) {
   const versions = new Set<string>()
-  const results = { requests: 0, failures: [] as string[], versions }
+  const results = { requests: 0, failures: [] as string[], versions: versions as ReadonlySet<string> }
   const stopping = new AbortController()
   const waits: { until: number; resolve: () => void }[] = []
   const run = async (_: unknown, number: number) => {
@@ -125,8 +116,9 @@ export function startClients(url: string, count = 10): ContinuousClients {
   }
   const running = Array.from({ length: count }, run)
   return Object.assign(results, {
-    more: (more: number) =>
-      new Promise<void>((resolve) => void waits.push({ until: results.requests + more, resolve })),
+    /** Resolves after `count` more responses. */
+    more: (count: number) =>
+      new Promise<void>((resolve) => void waits.push({ until: results.requests + count, resolve })),
     stop: async () => {
       stopping.abort()
       await Promise.all(running)

@@ -58,14 +58,9 @@ test.for([
 test('the portal shifts at 100 %, so its page and assets have one version', async () => {
   const split = start()
   split.stage(split.next)
-  for (const [share, expected] of [
-    [10, 0],
-    [50, 0],
-    [100, 20],
-    [0, 0],
-  ] as const) {
+  for (const share of [10, 50, 100, 0] as const) {
     split.shift(share)
-    expect(await split.countNew(20, 'portal')).toBe(expected)
+    expect(await split.countNew(20, 'portal')).toBe(share === 100 ? 20 : 0)
   }
   split.shift(100)
   split.commit()
@@ -88,6 +83,7 @@ test('a staged version gets no traffic before a shift, nor after a revert', asyn
 test('a replaced version completes its invocations, and is closed after the last', async () => {
   const split = start()
   const { old, next } = split
+  await split.settle(new Error('no'))
   const pending = [split.invoke('jobs', 'first'), split.invoke('jobs', 'second')]
   split.stage(next)
   split.commit()
@@ -100,15 +96,6 @@ test('a replaced version completes its invocations, and is closed after the last
   expect(await pending[1]).toBe('old')
   await expect.poll(() => split.drained).toEqual(['old'])
   expect([old.closed, split.draining(), next.closed]).toEqual([['old'], [], []])
-})
-
-test('a version drains after an invocation that failed', async () => {
-  const split = start()
-  const failed = split.invoke('jobs', new Error('no'))
-  split.stage(split.next)
-  split.commit()
-  await expect(failed).rejects.toThrow('no')
-  await expect.poll(() => split.drained).toEqual(['old'])
 })
 
 test('a direct invocation of a staged version delays its closing', async () => {

@@ -86,13 +86,13 @@ test('limits the number of trusted keys, and accepts any file name', async () =>
 })
 
 const invalid: [name: string, value: string, message?: string][] = [
-  ...'hello registry.example.com registry.example.com/modules/hello:1.0.0 /hello r.example/A'
+  ...'hello registry.example.com registry.example.com/modules/hello:1.0.0 /hello r.example/A https://r.example/a *'
     .split(' ')
     .map((source): [string, string, string] => ['PLAT_MODULE_SOURCES', `r.example/modules/*,${source}`, 'must be']),
   ...'releases r.example r.example/* r.example/a:1.0.0 r.example/a,r.example/b https://r.example/a'
     .split(' ')
     .map((source): [string, string, string] => ['PLAT_RELEASE_SOURCE', source, 'must be']),
-  ['PLAT_MODULE_SOURCES', 'r.example/modules/*,a b/c', 'must be'],
+  ['PLAT_MODULE_SOURCES', 'r.example/modules/*,a b/*', 'must be'],
   ...['1e3', '0x10', ' 5', '5.0', '٣'].flatMap((number): [string, string, string][] => [
     ['PLAT_PORT', number, 'must be a whole number'],
     ['PLAT_OPERATION_LEASE_SECONDS', number, 'must be a whole number'],
