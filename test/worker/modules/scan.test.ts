@@ -1,4 +1,4 @@
-// Must be imported first: it sets the allowed outbound addresses, which core reads at import.
+// First: it sets the allowed outbound addresses, which core reads at import.
 import { pushModule, registry, unresponsiveHost, temporaryKey } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { buildImage } from '@platform/oci/build'
@@ -229,16 +229,4 @@ test.each([
 ])('%s is a valid source', (text, source) => {
   const sources = [{ registry: 'registry.example.com', ...source }]
   expect(parseSources(ModuleSources.parse(` ${text} ,`))).toEqual(sources)
-})
-
-test.each([
-  'hello',
-  'registry.example.com',
-  'registry.example.com/hello:1.0.0',
-  'https://registry.example.com/x',
-  '*',
-  'a b/*',
-])('%s is not a valid source', (text) => {
-  expect(ModuleSources.safeParse(text).success).toBe(false)
-  expect(parseSources(text)).toEqual([])
 })

@@ -12,25 +12,20 @@ import { build } from 'esbuild'
 import { expect, test } from 'vitest'
 import manifest from '../../../packages/hello/module.json' with { type: 'json' }
 import {
-  type LambdaFixtures,
   startLambdaFixtures,
   type InterceptCall,
   type LambdaOptionsInput,
   moduleSource,
 } from '../../support/lambda-runtime.ts'
 import { deploymentSpecOf, limits, textOf } from '../../support/local-runtime.ts'
-import { pushFixture, pushProgram } from '../../support/module-image.ts'
+import { pushProgram } from '../../support/module-image.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { type Deployment } from '@platform/core/modules/record'
 import { type ModuleRequest } from '@platform/worker/runtimes/port'
 
 const get = (path: string): ModuleRequest => ({ method: 'GET', path })
-const control = (method: string, path: string) => ({ method, path: `/_platform/v1${path}` })
-
-const deployFixture = async ({ runtime, registry }: LambdaFixtures, name: string, args: string[] = [], spec = {}) =>
-  runtime.deploy(deploymentSpecOf(await pushFixture(registry, name, args), spec))
-
+const bundleOptions = { bundle: true, platform: 'node', format: 'esm', write: false } as const
 const credentials = async () => ({ username: 'platform', password: 'secret' })
 
 test('installs hello from a registry, runs its hooks, routes and job, and removes it completely', async () => {
@@ -38,8 +33,7 @@ test('installs hello from a registry, runs its hooks, routes and job, and remove
   const registry = await startRegistry({ folder: folder.path, port: 0, password: 'secret', log: () => undefined })
   await using _ = { [Symbol.asyncDispose]: () => registry.close(0) }
   const source = registryClient(registry.host, { transport: plainTransport, credentials })
-  const options = { bundle: true, platform: 'node', format: 'esm', write: false } as const
-  const { outputFiles } = await build({ entryPoints: ['packages/hello/src/main.ts'], ...options })
+  const { outputFiles } = await build({ ...bundleOptions, entryPoints: ['packages/hello/src/main.ts'] })
   const files = [{ path: '/app/main.mjs', content: outputFiles[0]?.text ?? '' }]
   const config = { Entrypoint: ['/usr/local/bin/node', '/app/main.mjs'] }
   const { digest } = await pushImage(source, 'platform/hello', await buildImage({ files, config }), ['1.0.0'])
@@ -64,25 +58,6 @@ test('installs hello from a registry, runs its hooks, routes and job, and remove
   expect(await runtime.list()).toEqual([])
   expect((await fixtures.client.send(new ListFunctionsCommand({}))).Functions).toEqual([])
   expect(fixtures.target.manifests.size).toBe(0)
-})
-
-test('configures each sandbox, and starts it on request during installation and before its first request later', async () => {
-  await using fixtures = await startLambdaFixtures()
-  const { runtime, lambda } = fixtures
-  const deployment = await deployFixture(fixtures, 'calm', [], { startsItself: false })
-  const description = await runtime.request(deployment, control('GET', '/describe'), limits)
-  expect(JSON.parse(textOf(description))).toMatchObject({ id: 'calm', state: 'Configured' })
-  expect(fixtures.output()).not.toContain('start\n')
-  await runtime.request(deployment, control('POST', '/start'), limits)
-  await expect.poll(() => fixtures.output().match(/^start$/gm)).toHaveLength(1)
-  await lambda.reap()
-  const headers = { Accept: 'text/html', 'x-any': 'thing' }
-  const response = await runtime.request(deployment, { ...get('/api/calm/headers'), headers }, limits)
-  expect(JSON.parse(textOf(response))).toMatchObject({ accept: 'text/html', 'x-any': 'thing' })
-  expect(textOf(response)).not.toContain('x-platform-token')
-  await expect
-    .poll(() => fixtures.output().match(/^(configure|start)$/gm))
-    .toEqual(['configure', 'start', 'configure', 'start'])
 })
 
 async function deployProgram(source: string, options: LambdaOptionsInput = {}) {
@@ -125,24 +100,15 @@ test('sends a request as an API Gateway event with the token of the deployment',
   expect(bare).not.toHaveProperty('body')
 })
 
+const failWith = (members: object) => Promise.reject(Object.assign(new Error('no'), members))
+
 test.each<[string, string, InterceptCall]>([
-  [
-    'unavailable if Lambda throttles it',
-    'unavailable',
-    async () => Promise.reject(Object.assign(new Error('no'), { name: 'TooManyRequestsException' })),
-  ],
-  [
-    'unavailable if the connection is refused',
-    'unavailable',
-    async () => Promise.reject(Object.assign(new Error('no'), { code: 'ECONNREFUSED' })),
-  ],
+  ['unavailable if Lambda throttles it', 'unavailable', () => failWith({ name: 'TooManyRequestsException' })],
+  ['unavailable if the connection is refused', 'unavailable', () => failWith({ code: 'ECONNREFUSED' })],
   [
     'crashed, without a retry, if its response is lost',
     'crashed',
-    async (_, send) => {
-      await send()
-      throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })
-    },
+    (_, send) => send().then(() => failWith({ code: 'ECONNRESET' })),
   ],
 ])('reports a request as %s', async (_, problem, intercept) => {
   await using fixtures = await deployProgram(ok)
@@ -155,12 +121,6 @@ test.each<[string, string, InterceptCall]>([
   if (problem === 'crashed') expect(calls).toBe(1)
 })
 
-test('rejects a request that exceeds the payload limit of Lambda', async () => {
-  await using fixtures = await deployProgram(ok)
-  const body = Buffer.alloc(5 * 1024 * 1024)
-  await expect(fixtures.send({ method: 'POST', path: '/', body })).rejects.toMatchObject({ problem: 'too_large' })
-})
-
 test('times out after the time limit of the caller', async () => {
   await using fixtures = await deployProgram(moduleSource(never))
   await expect(fixtures.send(get('/'), { timeoutMs: 300, maxBytes: 1 })).rejects.toMatchObject({
@@ -171,15 +131,8 @@ test('times out after the time limit of the caller', async () => {
 
 test('reports a missing function and an unreachable Lambda as unavailable', async () => {
   await using fixtures = await startLambdaFixtures()
-  const deployment: Deployment = {
-    runtime: 'lambda',
-    isolation: '',
-    id: 'gone-1',
-    moduleId: 'gone',
-    version: '1.0.0',
-    digest: '',
-    handle: 'mod-gone:1',
-  }
+  const release = { moduleId: 'gone', version: '1.0.0', digest: '' }
+  const deployment: Deployment = { runtime: 'lambda', isolation: '', id: 'gone-1', handle: 'mod-gone:1', ...release }
   const send = () => fixtures.another().request(deployment, get('/'), limits)
   await expect(send()).rejects.toMatchObject({ problem: 'unavailable' })
   await fixtures.lambda.close()
@@ -187,27 +140,12 @@ test('reports a missing function and an unreachable Lambda as unavailable', asyn
 })
 
 test('returns status, bytes and valid headers of a response, without cookies', async () => {
-  const response = {
-    statusCode: 201,
-    headers: {
-      'X-One': 'Ünicode',
-      'Set-Cookie': 'a=b',
-      'set-cookie': 'c=d',
-      'bad name': 'x',
-      'x-split': 'a\r\nb: c',
-      'x-wide': '→',
-      'x-number': 1,
-    },
-    cookies: ['e=f'],
-    body: 'AP+A',
-    isBase64Encoded: true,
-  }
+  const invalid = { 'bad name': 'x', 'x-split': 'a\r\nb: c', 'x-wide': '→', 'x-number': 1 }
+  const headers = { 'X-One': 'Ünicode', 'Set-Cookie': 'a=b', 'set-cookie': 'c=d', ...invalid }
+  const response = { statusCode: 201, headers, cookies: ['e=f'], body: 'AP+A', isBase64Encoded: true }
   await using fixtures = await deployProgram(moduleSource(JSON.stringify(JSON.stringify(response))))
-  expect(await fixtures.send()).toEqual({
-    status: 201,
-    headers: { 'x-one': 'Ünicode' },
-    body: Buffer.from([0, 255, 128]),
-  })
+  const body = Buffer.from([0, 255, 128])
+  expect(await fixtures.send()).toEqual({ status: 201, headers: { 'x-one': 'Ünicode' }, body })
 })
 
 test('distinguishes invalid and oversized responses from valid ones', async () => {
@@ -224,10 +162,11 @@ test('distinguishes invalid and oversized responses from valid ones', async () =
   expect((await send(`{"statusCode":200,"headers":7,"body":"${'x'.repeat(1000)}"}`)).body).toHaveLength(1000)
 })
 
-test('rejects a response that exceeds the payload limit of Lambda', async () => {
-  await using fixtures = await deployProgram(
-    moduleSource(`JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`),
-  )
+test('rejects a request and a response that exceed the payload limit of Lambda', async () => {
+  const large = `JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`
+  await using fixtures = await deployProgram(moduleSource(large))
+  const body = Buffer.alloc(5 * 1024 * 1024)
+  await expect(fixtures.send({ method: 'POST', path: '/', body })).rejects.toMatchObject({ problem: 'too_large' })
   const sending = fixtures.send(get('/'), { timeoutMs: 20_000, maxBytes: 2 ** 30 })
   await expect(sending).rejects.toMatchObject({ problem: 'too_large' })
 })
@@ -257,15 +196,8 @@ test('reports an image that cannot run on Lambda as failed to start', async () =
 })
 
 test('bundles no deployment code into the request client', async () => {
-  const { metafile } = await build({
-    entryPoints: ['packages/worker/src/runtimes/lambda/request.ts'],
-    bundle: true,
-    minify: true,
-    platform: 'node',
-    format: 'esm',
-    write: false,
-    metafile: true,
-  })
+  const entryPoints = ['packages/worker/src/runtimes/lambda/request.ts']
+  const { metafile } = await build({ ...bundleOptions, entryPoints, minify: true, metafile: true })
   const [output] = Object.values(metafile.outputs)
   const included = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
   const files = included.map(([file]) => file).filter((file) => file.startsWith('packages/'))

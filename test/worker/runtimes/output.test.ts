@@ -1,16 +1,24 @@
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { captureOutput } from '@platform/worker/runtimes/output-capture'
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 
-async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
+function capture() {
   const stream = new PassThrough()
   const lines: string[] = []
-  const output = captureOutput([stream], (line) => lines.push(line))
+  const { tail } = captureOutput([stream], (line) => lines.push(line))
+  return { stream, lines, tail }
+}
+
+async function linesOf(...writes: (string | Buffer)[]): Promise<{ lines: string[]; tail: string }> {
+  const { stream, lines, tail } = capture()
   for (const part of writes) stream.write(part)
   stream.end()
-  await new Promise((resolve) => stream.once('close', resolve))
-  return { lines, tail: output.tail() }
+  await once(stream, 'close')
+  return { lines, tail: tail() }
 }
+
+afterEach(() => void vi.useRealTimers())
 
 test('emits complete lines regardless of chunks, without empty ones', async () => {
   const { lines } = await linesOf('one\ntw', 'o\n\n\nthr', '', 'ee')
@@ -35,21 +43,15 @@ const many = (count: number, text: string) => `${text}\n`.repeat(count)
 
 test('limits output to 200 lines per second and reports the number of dropped ones', async () => {
   vi.useFakeTimers()
-  try {
-    const stream = new PassThrough()
-    const lines: string[] = []
-    captureOutput([stream], (line) => lines.push(line))
-    stream.write(many(1000, 'x'))
-    await vi.advanceTimersByTimeAsync(0)
-    expect(lines).toEqual(Array.from({ length: 200 }, () => 'x'))
-    await vi.advanceTimersByTimeAsync(1000)
-    expect(lines.slice(200).map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ dropped: 800 })])
-    stream.write('again\n')
-    await vi.advanceTimersByTimeAsync(1000)
-    expect(lines.slice(201)).toEqual(['again'])
-  } finally {
-    vi.useRealTimers()
-  }
+  const { stream, lines } = capture()
+  stream.write(many(1000, 'x'))
+  await vi.advanceTimersByTimeAsync(0)
+  expect(lines).toEqual(Array.from({ length: 200 }, () => 'x'))
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(lines.slice(200).map((line) => JSON.parse(line))).toEqual([expect.objectContaining({ dropped: 800 })])
+  stream.write('again\n')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(lines.slice(201)).toEqual(['again'])
 })
 
 test('limits output to 64 KiB per second for all streams together', async () => {
@@ -57,26 +59,20 @@ test('limits output to 64 KiB per second for all streams together', async () => 
   const lines: string[] = []
   captureOutput(streams, (line) => lines.push(line))
   for (const stream of streams) stream.end(many(50, 'x'.repeat(8192)))
-  await Promise.all(streams.map((stream) => new Promise((resolve) => stream.once('close', resolve))))
+  await Promise.all(streams.map((stream) => once(stream, 'close')))
   expect(lines).toHaveLength(8)
 })
 
 test('drops a whole line if its beginning was dropped', async () => {
   vi.useFakeTimers()
-  try {
-    const stream = new PassThrough()
-    const lines: string[] = []
-    captureOutput([stream], (line) => lines.push(line))
-    stream.write(`${many(200, 'x')}begin`)
-    await vi.advanceTimersByTimeAsync(1500)
-    stream.write('end\nnext\n')
-    await vi.advanceTimersByTimeAsync(0)
-    expect(lines.slice(200)).toEqual(['next'])
-    await vi.advanceTimersByTimeAsync(1000)
-    expect(JSON.parse(lines[201] ?? '')).toMatchObject({ dropped: 1 })
-  } finally {
-    vi.useRealTimers()
-  }
+  const { stream, lines } = capture()
+  stream.write(`${many(200, 'x')}begin`)
+  await vi.advanceTimersByTimeAsync(1500)
+  stream.write('end\nnext\n')
+  await vi.advanceTimersByTimeAsync(0)
+  expect(lines.slice(200)).toEqual(['next'])
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(JSON.parse(lines[201] ?? '')).toMatchObject({ dropped: 1 })
 })
 
 test('keeps the last lines for error messages', async () => {
