@@ -28,13 +28,13 @@ export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> 
 export async function findClusters(api: Api, namesOrIds: readonly string[]): Promise<Cluster[]> {
   const [only] = namesOrIds
   if (namesOrIds.length === 1 && only !== undefined && isId(only)) return [await clusterById(api, only)]
-  const known = new Matches(namesOrIds)
+  const matches = new ClusterMatches(namesOrIds)
   for await (const page of pagesOf(pageReader(api, {}))) {
-    page.forEach((cluster) => known.add(cluster))
-    if (known.isComplete) break
+    page.forEach((cluster) => matches.add(cluster))
+    if (matches.isComplete) break
   }
   // A new cluster may not be in the list yet, but can be read by id.
-  const found = namesOrIds.map((one) => known.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
+  const found = namesOrIds.map((one) => matches.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
   const clusters = await Promise.all(
     found.map(async (cluster, index) => (await cluster) ?? unknownCluster(namesOrIds[index])),
   )
@@ -48,7 +48,7 @@ function unknownCluster(nameOrId = ''): never {
   throw new CliError('refused', `No cluster named ${cellOf(nameOrId)}. See: plat cluster list`)
 }
 
-class Matches {
+class ClusterMatches {
   readonly #found: Map<string, Cluster[]>
 
   constructor(names: readonly string[]) {

@@ -68,7 +68,7 @@ export const addAuditEntry = createRoute({
   capabilities: ['table:write', 'queue:events'],
 })
 
-const moment = (description: string) =>
+const timeFilter = (description: string) =>
   z.iso
     .datetime({ offset: true })
     .transform((value) => Math.max(0, Date.parse(value)))
@@ -79,8 +79,8 @@ const filters = {
   actor: z.string().max(40).optional().meta({ description: 'Only entries of this user, relay or `system`' }),
   action: z.string().max(100).optional().meta({ description: 'Only this action', example: 'cluster.delete' }),
   resource: z.string().max(200).optional().meta({ description: 'Only entries about this resource' }),
-  from: moment('Only entries of this time or later'),
-  to: moment('Only entries before this time'),
+  from: timeFilter('Only entries of this time or later'),
+  to: timeFilter('Only entries before this time'),
 }
 
 export const listAuditEntries = createRoute({

@@ -5,14 +5,14 @@ import { createRoute, json, jsonBody } from './endpoint.ts'
 // Browser sessions keep tokens in cookies that scripts cannot read. They work only for pages of the platform's origin;
 // programs use the token endpoints.
 
-const ways = [['username', 'password'], ['code'], ['refreshToken']] as const
+const signInFields = [['username', 'password'], ['code'], ['refreshToken']] as const
 
 /** The credentials of exactly one sign-in method: name and password, a sign-in code, or a refresh token. */
 export const BrowserSignIn = z
   .object({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
   .refine(
-    (given) => ways.filter((way) => way.some((name) => given[name] !== undefined)).length === 1,
+    (given) => signInFields.filter((way) => way.some((name) => given[name] !== undefined)).length === 1,
     'must contain either username and password, or code, or refreshToken',
   )
   .refine(

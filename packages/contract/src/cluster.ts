@@ -87,7 +87,7 @@ export type Enrollment = z.infer<typeof Enrollment>
 export type Node = z.infer<typeof Node>
 
 const params = z.object({ id: pathId('clus') })
-const someIds = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
+const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
 export const listClusters = createRoute({
   method: 'get',
@@ -103,7 +103,7 @@ export const listClusters = createRoute({
         description: 'Part of the name, case-insensitive. Searches the newest 10,000 clusters',
         example: 'berlin',
       }),
-      ids: z.string().max(3200).regex(someIds).optional().meta({
+      ids: z.string().max(3200).regex(clusterIdList).optional().meta({
         description: 'Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped',
         example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa,clus_01jd8w5k3zr9x2m4c7t6v0b1qb',
       }),

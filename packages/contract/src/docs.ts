@@ -47,7 +47,7 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
     ${entries.map((entry) => operation(document, entry))}
   </section>`
 
-const bar = html`<div class="bar">
+const pageHeader = html`<div class="bar">
   <div class="brand">${new Html(mark.replace('<svg ', '<svg aria-hidden="true" '))} <span>Platform</span></div>
   <a class="back" href="/">Back to the portal</a>
 </div>`
@@ -71,7 +71,7 @@ export function docsPage(document: ApiDocument): string {
       </head>
       <body>
         <a class="skip" href="#reference">Skip to the reference</a>
-        ${bar} ${contents(groups)}
+        ${pageHeader} ${contents(groups)}
         <main id="reference" tabindex="-1">
           <header>
             <h1>${title}</h1>

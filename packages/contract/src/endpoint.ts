@@ -73,12 +73,12 @@ export type EndpointDefinition = {
   sameOriginOnly?: true
 }
 
-type Unknown<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>
+type UnknownMembers<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>
 
 // Unknown members have type `never`, so that a misspelled member does not compile.
-type WithoutUnknown<Given extends EndpointDefinition> = Unknown<Given, EndpointDefinition> & {
-  request?: Unknown<Given['request'], RequestDefinition>
-  responses: { [Status in keyof Given['responses']]: Unknown<Given['responses'][Status], ResponseDefinition> }
+type WithoutUnknown<Given extends EndpointDefinition> = UnknownMembers<Given, EndpointDefinition> & {
+  request?: UnknownMembers<Given['request'], RequestDefinition>
+  responses: { [Status in keyof Given['responses']]: UnknownMembers<Given['responses'][Status], ResponseDefinition> }
 }
 
 /** Declares an endpoint. Keeps literal types, so that a handler with a wrong body or status does not compile. */
@@ -102,7 +102,7 @@ export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'post' && access !== 'public' && access !== 'relay'
 
 // Authentication reads keys or the token, and stores the last use of an API token.
-function neededToAuthenticate(access: Access): readonly Capability[] {
+function authenticationCapabilities(access: Access): readonly Capability[] {
   if (access === 'public') return []
   return access === 'relay' ? ['table:read'] : ['table:read', 'table:write']
 }
@@ -111,7 +111,7 @@ function neededToAuthenticate(access: Access): readonly Capability[] {
 export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
     ...(endpoint.capabilities ?? []),
-    ...neededToAuthenticate(endpoint.access),
+    ...authenticationCapabilities(endpoint.access),
     ...(isIdempotent(endpoint) ? (['table:read', 'table:write'] as const) : []),
   ]),
 ]

@@ -1,7 +1,7 @@
 import { bodySchemaOf, capabilitiesOf, type EndpointDefinition, isIdempotent, takesForm } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
-function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
+function requestErrors(endpoint: EndpointDefinition): ErrorCode[] {
   // Size and path are checked for every request, even if the endpoint takes no body.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
   if (endpoint.request || isIdempotent(endpoint)) codes.push('validation_failed')
@@ -12,24 +12,24 @@ function refusedRequests(endpoint: EndpointDefinition): ErrorCode[] {
 }
 
 // Requests with a session cookie may come from a page of another origin.
-const otherOrigins = ['cross_origin_request', 'https_required'] as const
+const crossOriginErrors = ['cross_origin_request', 'https_required'] as const
 
-function refusedCallers({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
-  if (access === 'public') return sameOriginOnly ? [...otherOrigins] : []
+function callerErrors({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
+  if (access === 'public') return sameOriginOnly ? [...crossOriginErrors] : []
   if (access === 'relay') return ['unauthenticated']
-  const others = ['unauthenticated', 'token_expired', ...otherOrigins] as const
-  return access === 'user' ? [...others] : [...others, 'forbidden']
+  const userErrors = ['unauthenticated', 'token_expired', ...crossOriginErrors] as const
+  return access === 'user' ? [...userErrors] : [...userErrors, 'forbidden']
 }
 
-function outages(endpoint: EndpointDefinition): ErrorCode[] {
+function serviceErrors(endpoint: EndpointDefinition): ErrorCode[] {
   const needsStore = capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
   return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
 }
 
 /** All error codes that an endpoint can return. */
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
-  ...refusedRequests(endpoint),
-  ...refusedCallers(endpoint),
+  ...requestErrors(endpoint),
+  ...callerErrors(endpoint),
   ...(endpoint.errors ?? []),
-  ...outages(endpoint),
+  ...serviceErrors(endpoint),
 ]

@@ -9,13 +9,13 @@ export type ProviderType = (typeof providerTypes)[number]
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
 // URL parsers silently remove or change spaces, line breaks and backslashes, so the pattern rejects them first.
-const address = (protocol: RegExp) =>
+const urlWithProtocol = (protocol: RegExp) =>
   z
     .string()
     .max(500)
     .regex(/^[\x21-\x5b\x5d-\x7e]+$/, 'must be an address in ASCII without spaces')
     .check(z.url({ protocol }))
-const httpUrl = address(/^https?$/)
+const httpUrl = urlWithProtocol(/^https?$/)
 const attribute = z
   .string()
   .max(100)
@@ -23,9 +23,9 @@ const attribute = z
 // oxlint-disable-next-line no-control-regex
 const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
 // Sent to the provider unchanged, so the text is not trimmed.
-const exact = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not contain control characters')
-const distinguishedName = exact(500)
-const secret = (max: number) => exact(max).meta({ format: 'password', writeOnly: true })
+const untrimmedText = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not contain control characters')
+const distinguishedName = untrimmedText(500)
+const secret = (max: number) => untrimmedText(max).meta({ format: 'password', writeOnly: true })
 
 const RoleMapping = z
   .object({ group: line(1, 500), role: z.enum(roleNames) })
@@ -51,7 +51,7 @@ const settingFields = {
     .max(200)
     .regex(/^[A-Za-z0-9][A-Za-z0-9.-]*$/, 'must be a tenant id or domain')
     .optional(),
-  clientId: exact(500).optional(),
+  clientId: untrimmedText(500).optional(),
   authorityHost: httpUrl.optional().meta({ description: 'CloudDirectory; default https://login.microsoftonline.com' }),
   issuer: httpUrl.optional().meta({ description: 'OIDC; the issuer exactly as the provider publishes it' }),
   baseUrl: httpUrl.optional().meta({ description: 'OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`' }),
@@ -74,7 +74,7 @@ const settingFields = {
   usernameClaim: attribute.optional(),
   emailClaim: attribute.optional(),
   groupsClaim: attribute.optional(),
-  url: address(/^ldaps?$/)
+  url: urlWithProtocol(/^ldaps?$/)
     .optional()
     .meta({ description: 'LDAP; ldap: needs startTls' }),
   bindDn: distinguishedName.optional(),

@@ -8,11 +8,11 @@ export const manifestSchemaPath = '/schemas/module/v1.json'
 
 // The pattern of semver.org without ambiguous alternatives, so that it cannot backtrack. Numbers have at most 15
 // digits, so that they compare exactly.
-const whole = '(?:0|[1-9][0-9]{0,14})'
-const numeric = '(?:0|[1-9][0-9]*)'
-const prerelease = `(?:${numeric}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
+const versionNumber = '(?:0|[1-9][0-9]{0,14})'
+const numericIdentifier = '(?:0|[1-9][0-9]*)'
+const prerelease = `(?:${numericIdentifier}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
 const semVer = new RegExp(
-  `^${whole}\\.${whole}\\.${whole}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
+  `^${versionNumber}\\.${versionNumber}\\.${versionNumber}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
 )
 
 /** A SemVer 2.0 version whose numbers have at most 15 digits. */

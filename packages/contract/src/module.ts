@@ -69,11 +69,11 @@ export const ModuleDetail = Module.extend({
   backgroundJobs: z.array(BackgroundJob).max(20),
 }).meta({ id: 'ModuleDetail' })
 
-const accepted = { jobId: id('job'), moduleId: ModuleId }
+const acceptedFields = { jobId: id('job'), moduleId: ModuleId }
 
 export const InstallAccepted = z
   .object({
-    ...accepted,
+    ...acceptedFields,
     version,
     status: z.literal('Installing'),
     imageDigest: z.string().max(71),
@@ -82,7 +82,7 @@ export const InstallAccepted = z
   .meta({ id: 'InstallAccepted' })
 
 export const UninstallAccepted = z
-  .object({ ...accepted, status: z.literal('Uninstalling') })
+  .object({ ...acceptedFields, status: z.literal('Uninstalling') })
   .meta({ id: 'UninstallAccepted' })
 
 export const CatalogInstallation = z
@@ -129,7 +129,7 @@ export const getModule = createRoute({
   capabilities: ['table:read'],
 })
 
-const installFails = [
+const installErrors = [
   'module_already_installed',
   'module_operation_in_progress',
   'module_route_taken',
@@ -143,7 +143,7 @@ const installFails = [
   'image_not_a_module',
 ] as const
 
-const installUses = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
+const installCapabilities = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
 
 export const installModule = createRoute({
   method: 'post',
@@ -153,8 +153,8 @@ export const installModule = createRoute({
   summary: 'Install a module of the catalog, or upgrade it',
   request: { params: z.object({ id: pathId('module') }), body: jsonBody(CatalogInstallation) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(InstallAccepted) } },
-  errors: ['module_not_found', 'version_not_available', ...installFails],
-  capabilities: installUses,
+  errors: ['module_not_found', 'version_not_available', ...installErrors],
+  capabilities: installCapabilities,
 })
 
 export const installImage = createRoute({
@@ -165,11 +165,11 @@ export const installImage = createRoute({
   summary: 'Install a module by its image',
   request: { body: jsonBody(ImageInstallation) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(InstallAccepted) } },
-  errors: ['url_not_allowed', ...installFails],
-  capabilities: installUses,
+  errors: ['url_not_allowed', ...installErrors],
+  capabilities: installCapabilities,
 })
 
-const uninstall = {
+const uninstallRoute = {
   method: 'delete',
   access: 'modules:install',
   tags: ['Modules'],
@@ -180,6 +180,6 @@ const uninstall = {
   capabilities: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
 } as const
 
-export const uninstallModule = createRoute({ ...uninstall, path: '/api/v1/modules/{id}' })
+export const uninstallModule = createRoute({ ...uninstallRoute, path: '/api/v1/modules/{id}' })
 /** `uninstallModule` at the path that corresponds to `/api/modules/install`. */
-export const uninstallImage = createRoute({ ...uninstall, path: '/api/modules/{id}' })
+export const uninstallImage = createRoute({ ...uninstallRoute, path: '/api/modules/{id}' })

@@ -21,14 +21,14 @@ export const savedFilterLimit = 100
 const filterBytes = 16_384
 const filterDepth = 16
 
-const isFlat = (value: unknown, levels: number): boolean =>
+const isWithinDepth = (value: unknown, levels: number): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (levels > 0 && Object.values(value).every((member) => isFlat(member, levels - 1)))
+  (levels > 0 && Object.values(value).every((member) => isWithinDepth(member, levels - 1)))
 
 const FilterBody = z
   .record(z.string(), z.unknown())
-  .refine((filter) => isFlat(filter, filterDepth), `must not be nested more than ${filterDepth} deep`)
+  .refine((filter) => isWithinDepth(filter, filterDepth), `must not be nested more than ${filterDepth} deep`)
   .refine((filter) => jsonBytes(filter) <= filterBytes, 'must be at most 16 KiB as JSON')
   .meta({
     description: 'Filter parameters: any keys and values, at most 16 KiB',

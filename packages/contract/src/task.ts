@@ -17,9 +17,9 @@ export interface Task {
 /** Timeout of a function that defines none, in seconds. */
 export const defaultFunctionTimeoutSeconds = 30
 
-const store = ['table:read', 'table:write'] as const
+const storeAccess = ['table:read', 'table:write'] as const
 const moduleRemoval = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
-const modules = [...moduleRemoval, 'secret:registries', 'modules:deploy'] as const
+const moduleOperations = [...moduleRemoval, 'secret:registries', 'modules:deploy'] as const
 const defaultBatching = { batchSize: 10, maximumConcurrency: 4 }
 const singleMessages = { batchSize: 1, maximumConcurrency: 100 }
 
@@ -32,7 +32,7 @@ export const tasks = {
     trigger: 'deployment',
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [
-      ...store,
+      ...storeAccess,
       'secret:signing-keys',
       'secret:signing-keys-write',
       'secret:initial-admin-token',
@@ -42,56 +42,56 @@ export const tasks = {
   'queue/jobs': {
     trigger: { queue: 'jobs', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/jobs-dead-letter': {
     trigger: { queue: 'jobs-dead-letter', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/batches': {
     // Expanding a batch loads the store, so batches are expanded one at a time, in turn by organisation.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/batches-dead-letter': {
     trigger: { queue: 'batches-dead-letter', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/events': {
     trigger: { queue: 'events', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'queue:events', 'queue:webhooks', 'queue:modules'],
+    capabilities: [...storeAccess, 'queue:events', 'queue:webhooks', 'queue:modules'],
   },
   'queue/webhooks': {
     // A receiver that does not respond delays only its own message.
     trigger: { queue: 'webhooks', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
+    capabilities: [...storeAccess, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
   },
   'queue/updates': {
     // Image downloads, lifecycle hooks and the bake time of a release take minutes.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
     timeoutSeconds: 300,
-    capabilities: [...store, ...modules, 'functions:update', 'functions:revert', 'queue:updates'],
+    capabilities: [...storeAccess, ...moduleOperations, 'functions:update', 'functions:revert', 'queue:updates'],
   },
   'queue/updates-dead-letter': {
     trigger: { queue: 'updates-dead-letter', ...defaultBatching },
     timeoutSeconds: 300,
-    capabilities: [...store, ...moduleRemoval, 'functions:revert'],
+    capabilities: [...storeAccess, ...moduleRemoval, 'functions:revert'],
   },
   'queue/modules': {
     trigger: { queue: 'modules', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...store, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
+    capabilities: [...storeAccess, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
   },
   'schedule/sweep': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [
-      ...store,
+      ...storeAccess,
       'queue:jobs',
       'queue:batches',
       'queue:events',
@@ -103,17 +103,17 @@ export const tasks = {
   'schedule/heartbeat': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: 300,
-    capabilities: [...store, ...modules, 'queue:modules'],
+    capabilities: [...storeAccess, ...moduleOperations, 'queue:modules'],
   },
   'schedule/catalog': {
     trigger: { everySeconds: 300 },
     timeoutSeconds: 120,
-    capabilities: [...store, 'secret:registries'],
+    capabilities: [...storeAccess, 'secret:registries'],
   },
   'schedule/updates': {
     trigger: { everySeconds: 3600 },
     timeoutSeconds: 60,
-    capabilities: [...store, 'secret:registries', 'queue:events'],
+    capabilities: [...storeAccess, 'secret:registries', 'queue:events'],
   },
 } as const satisfies Record<string, Task>
 
@@ -122,12 +122,12 @@ type ConsumedQueue = Extract<(typeof tasks)[keyof typeof tasks]['trigger'], { qu
 /** A queue with a consumer. Each has a dead-letter queue with the suffix `-dead-letter`. */
 export type WorkQueueName = Exclude<ConsumedQueue, `${string}-dead-letter`>
 
-const isWork = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')
+const isWorkQueue = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')
 
 /** Work queues with the timeout of their consumer, in seconds. */
 export const workQueues: readonly { name: WorkQueueName; timeoutSeconds: number }[] = Object.values(tasks).flatMap(
   ({ trigger, timeoutSeconds }) =>
-    typeof trigger === 'object' && 'queue' in trigger && isWork(trigger.queue)
+    typeof trigger === 'object' && 'queue' in trigger && isWorkQueue(trigger.queue)
       ? [{ name: trigger.queue, timeoutSeconds }]
       : [],
 )

@@ -47,7 +47,7 @@ const requestOf = ({ requestContext: { http } }: GatewayEvent) => ({
 })
 
 // Headers of every response. A handler can override `cache-control`.
-const common = {
+const commonHeaders = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
@@ -63,7 +63,7 @@ function withRequestLog(
   const traceId = traceIdOf(traceparent)
   const request = async () => {
     const startedAtMs = performance.now()
-    const headers = { ...common, 'x-trace-id': traceId }
+    const headers = { ...commonHeaders, 'x-trace-id': traceId }
     const response = await handle(headers)
     const durationMs = Math.round(performance.now() - startedAtMs)
     const { status } = response

@@ -16,7 +16,7 @@ export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string 
 // The cookies with a browser's tokens. The prefix `__Host-` prevents sibling domains from setting them. Over plain HTTP
 // on loopback it is omitted, because some browsers reject such cookies there.
 
-type Name = 'plat_access' | 'plat_refresh'
+type CookieName = 'plat_access' | 'plat_refresh'
 type SessionResult = Result<200, z.input<typeof BrowserSession>>
 
 /** The access token in the browser's cookie, or '' if there is none. */
@@ -25,13 +25,13 @@ export const accessCookie = (headers: RequestHeaders): string => readCookie(head
 /** The refresh token in the browser's cookie, or '' if there is none. */
 export const refreshCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_refresh')
 
-function readCookie(headers: RequestHeaders, name: Name): string {
-  const secure = cookieOf(headers, `__Host-${name}`)
-  if (!isPlainLoopback(headers)) return secure
+function readCookie(headers: RequestHeaders, name: CookieName): string {
+  const hostCookie = cookieOf(headers, `__Host-${name}`)
+  if (!isPlainLoopback(headers)) return hostCookie
   // Without `Origin` and `Referer` a TLS proxy may be involved, so the cookie that siblings cannot set takes
   // precedence.
   const hasOrigin = (headers['origin'] ?? headers['referer']) !== undefined
-  return (hasOrigin ? '' : secure) || cookieOf(headers, name)
+  return (hasOrigin ? '' : hostCookie) || cookieOf(headers, name)
 }
 
 /** Sets each token as a cookie for its lifetime. The body contains only the time until the next refresh. */
@@ -60,7 +60,7 @@ export async function renewedCookies(headers: RequestHeaders, renew: () => Promi
 const clearingCookies = (headers: RequestHeaders): string[] =>
   (['plat_access', 'plat_refresh'] as const).map((name) => setCookie(headers, name, '', 0))
 
-function setCookie(headers: RequestHeaders, name: Name, value: string, maxAgeSeconds: number): string {
+function setCookie(headers: RequestHeaders, name: CookieName, value: string, maxAgeSeconds: number): string {
   const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
   return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
 }
@@ -68,11 +68,11 @@ function setCookie(headers: RequestHeaders, name: Name, value: string, maxAgeSec
 // The secret that binds a sign-in to the browser that started it. The prefix `__Host-` prevents sibling domains from
 // setting it. `SameSite=Lax` is required, because the provider redirects the browser from another site.
 
-const signInName = '__Host-plat_sign_in'
+const signInCookieName = '__Host-plat_sign_in'
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 
 export const signInCookie = (browser: string | undefined): string[] =>
-  browser === undefined ? [] : [`${signInName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
+  browser === undefined ? [] : [`${signInCookieName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
 
 /** The sign-in secret in the browser's cookie, or '' if there is none. */
-export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, signInName)
+export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, signInCookieName)

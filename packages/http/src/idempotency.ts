@@ -19,9 +19,9 @@ export async function withIdempotency(
   caller: AnyCaller,
   handle: Handle<AnyCaller>,
 ): Promise<Result> {
-  const keyed = keyedRequestOf(endpoint, event)
-  if (keyed === undefined || caller?.kind !== 'user') return handle(caller)
-  const request = { ...keyed, organisationId: caller.organisationId }
+  const keyedRequest = keyedRequestOf(endpoint, event)
+  if (keyedRequest === undefined || caller?.kind !== 'user') return handle(caller)
+  const request = { ...keyedRequest, organisationId: caller.organisationId }
   const stored = await findStoredResponse(caller, request)
   if (stored !== undefined) return replay(stored)
   try {

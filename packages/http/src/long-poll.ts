@@ -1,7 +1,7 @@
 import { config } from '@platform/core/config'
 
 // Load balancers close connections that are idle for 30 seconds.
-const longestWaitSeconds = 25
+const maxWaitSeconds = 25
 
 /**
  * GRIP headers for callers that send `Prefer: wait=<seconds>`: the gateway holds the response until the channel is
@@ -9,7 +9,7 @@ const longestWaitSeconds = 25
  */
 export function longPollHeaders(isIdle: boolean, channel: string, prefer: string | undefined): Record<string, string> {
   const requestedSeconds = Number(/(?:^|,) *wait *= *(\d{1,4}) *(?:[,;]|$)/i.exec(prefer ?? '')?.[1] ?? 0)
-  const waitSeconds = Math.min(requestedSeconds, longestWaitSeconds, config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const waitSeconds = Math.min(requestedSeconds, maxWaitSeconds, config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
   if (!isIdle || waitSeconds === 0 || config.PLAT_RELAY_NOTIFY_URL === '') return {}
   return {
     'grip-hold': 'response',

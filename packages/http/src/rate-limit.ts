@@ -44,7 +44,7 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
     const waitMs = untilFullMs + costMs - limit * costMs
     const isAllowed = waitMs < toleranceMs
     const nextUntilFullMs = isAllowed ? untilFullMs + costMs : untilFullMs
-    remember(fullAtMs, principal, nowMs + nextUntilFullMs)
+    storeBucket(fullAtMs, principal, nowMs + nextUntilFullMs)
     return {
       limit,
       remaining: Math.max(0, Math.floor(limit - (nextUntilFullMs - toleranceMs) / costMs)),
@@ -55,7 +55,7 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
 }
 
 // Moves the bucket to the end of the map; the least recently used bucket is evicted.
-function remember(buckets: Map<string, number>, principal: string, fullAtMs: number): void {
+function storeBucket(buckets: Map<string, number>, principal: string, fullAtMs: number): void {
   buckets.delete(principal)
   if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
   buckets.set(principal, fullAtMs)
@@ -69,8 +69,8 @@ interface Call {
 }
 
 const policy = (rate: RateLimit, principalOf: (call: Call) => string) => {
-  const take = limiter(rate)
-  return (call: Call) => take(principalOf(call))
+  const countCall = limiter(rate)
+  return (call: Call) => countCall(principalOf(call))
 }
 
 const perMinute = (count: number): RateLimit => ({ perMinute: count, burst: count })
@@ -89,39 +89,39 @@ const bySession = ({ json, address }: Call): string => {
 const byBrowserSession = ({ headers, address }: Call): string =>
   sessionOf(refreshCookie(headers)) || ipNetworkOf(address)
 
-const forUsers = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
-const forRelays = policy(perMinute(6000), byRelay)
+const userPolicy = policy({ perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }, byUser)
+const relayPolicy = policy(perMinute(6000), byRelay)
 
-const signInSteps = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
-const codes = limiter(signInSteps)
-const refreshes = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
+const signInStepLimit = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
+const codeLimiter = limiter(signInStepLimit)
+const refreshLimiter = limiter(perMinute(config.PLAT_LIMIT_REFRESH_PER_MINUTE))
 
 // A browser can sign in in three ways. Each has the same limit as the API endpoint for it.
-const forBrowserSignIn = (call: Call): RateLimitState | undefined => {
+const browserSignInPolicy = (call: Call): RateLimitState | undefined => {
   const body = call.json()
-  if ('refreshToken' in body) return refreshes(bySession(call))
-  return 'code' in body ? codes(byAddress(call)) : undefined
+  if ('refreshToken' in body) return refreshLimiter(bySession(call))
+  return 'code' in body ? codeLimiter(byAddress(call)) : undefined
 }
 
-const forBatches = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
+const batchPolicy = policy(perMinute(config.PLAT_LIMIT_BATCH_PER_MINUTE), byOrganisation)
 
 // Failed sign-ins are counted in the store, not per process, so the login endpoints have no limit here.
 const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/setup/complete', policy(perMinute(config.PLAT_LIMIT_SETUP_PER_MINUTE), byAddress)],
   ['POST /api/v1/relay/enroll', policy(perMinute(config.PLAT_LIMIT_ENROLL_PER_MINUTE), byAddress)],
-  ['POST /api/v1/auth/refresh', (call) => refreshes(bySession(call))],
-  ['POST /api/v1/auth/session', forBrowserSignIn],
-  ['POST /api/v1/auth/session/refresh', (call) => refreshes(byBrowserSession(call))],
-  ['DELETE /api/v1/auth/session', policy(signInSteps, byAddress)],
+  ['POST /api/v1/auth/refresh', (call) => refreshLimiter(bySession(call))],
+  ['POST /api/v1/auth/session', browserSignInPolicy],
+  ['POST /api/v1/auth/session/refresh', (call) => refreshLimiter(byBrowserSession(call))],
+  ['DELETE /api/v1/auth/session', policy(signInStepLimit, byAddress)],
   // The endpoint is public and reads all providers.
-  ['GET /api/v1/auth/providers', policy(signInSteps, byAddress)],
-  ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInSteps, byAddress)],
-  ['GET /api/v1/auth/oidc/{id}/callback', policy(signInSteps, byAddress)],
-  ['POST /api/v1/auth/oidc/token', (call) => codes(byAddress(call))],
-  ['GET /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
-  ['POST /api/v1/platform/identity/consent-callback', policy(signInSteps, byAddress)],
-  ['POST /api/v1/jobs/batch', forBatches],
-  ['POST /api/v1/jobs/batch/{batchId}/retry', forBatches],
+  ['GET /api/v1/auth/providers', policy(signInStepLimit, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInStepLimit, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/callback', policy(signInStepLimit, byAddress)],
+  ['POST /api/v1/auth/oidc/token', (call) => codeLimiter(byAddress(call))],
+  ['GET /api/v1/platform/identity/consent-callback', policy(signInStepLimit, byAddress)],
+  ['POST /api/v1/platform/identity/consent-callback', policy(signInStepLimit, byAddress)],
+  ['POST /api/v1/jobs/batch', batchPolicy],
+  ['POST /api/v1/jobs/batch/{batchId}/retry', batchPolicy],
 ])
 
 type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
@@ -129,7 +129,7 @@ type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
 const policyOf = ({ method, access, path }: Operation) => {
   const specific = specificPolicies.get(`${method.toUpperCase()} ${path}`)
   if (specific !== undefined || access === 'public') return specific
-  return access === 'relay' ? forRelays : forUsers
+  return access === 'relay' ? relayPolicy : userPolicy
 }
 
 /** Counts a call and sets the rate limit headers. Throws `rate_limited` if the call exceeds the limit. */

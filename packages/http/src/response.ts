@@ -16,7 +16,7 @@ export interface HttpResponse {
 }
 
 // oxlint-disable-next-line no-control-regex
-const unsendable = /[^\t\u0020-\u007e\u0080-\u00ff]/
+const invalidHeaderCharacter = /[^\t\u0020-\u007e\u0080-\u00ff]/
 
 const statusesWithoutBody = new Set([204, 205, 304])
 
@@ -28,7 +28,7 @@ export function httpResponse(
   cookies: readonly string[] = [],
 ): HttpResponse {
   const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
-  const invalid = fields.find(([, value]) => unsendable.test(value))
+  const invalid = fields.find(([, value]) => invalidHeaderCharacter.test(value))
   if (invalid !== undefined) throw new Error(`The header ${invalid[0]} cannot be sent.`)
   if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} has no body.`)
   return { status, headers, cookies, body }

@@ -24,7 +24,7 @@ function stopSignal(): AbortSignal {
   return stop.signal
 }
 
-async function work(options: Options, signal: AbortSignal): Promise<void> {
+async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
   const clock = new ServerClock()
   mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 })
   const unlock = lockState(options.stateFolder)
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
     const options = parseOptions(process.argv.slice(2), process.env)
     if (options === 'help') process.stdout.write(helpText)
     else if (options === 'version') process.stdout.write(`${versionText}\n`)
-    else await work(options, signal)
+    else await runRelay(options, signal)
     return exitCodes.stopped
   } catch (error) {
     if (signal.aborted && !(error instanceof FatalError)) return exitCodes.stopped

@@ -34,7 +34,7 @@ export class Output {
 
   /** The chunk to send. It stays the same until it is acknowledged. */
   next(): Chunk | undefined {
-    if (this.#chunks.length === 0) this.#number()
+    if (this.#chunks.length === 0) this.#takeChunk()
     return this.#chunks[0]
   }
 
@@ -44,7 +44,7 @@ export class Output {
 
   /** Stops accepting text and returns the unacknowledged chunks in sending order. */
   freeze(): readonly Chunk[] {
-    while (this.#number());
+    while (this.#takeChunk());
     this.#frozen = true
     return this.#chunks
   }
@@ -55,7 +55,7 @@ export class Output {
     this.#chunks = []
   }
 
-  #number(): boolean {
+  #takeChunk(): boolean {
     const chunk = this.#backlog.take()
     if (chunk) this.#chunks.push({ seq: this.#nextSeq++, ...chunk })
     return chunk !== undefined

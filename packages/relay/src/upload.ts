@@ -55,14 +55,14 @@ export class Upload {
   async #run(signal: AbortSignal): Promise<void> {
     const { output } = this.#options
     for (;;) {
-      if (!output.isSending) await this.#roundEnd(output)
+      if (!output.isSending) await this.#waitForRound(output)
       const chunk = output.next()
       if (!chunk) return
       await this.#send(chunk, signal)
     }
   }
 
-  async #roundEnd(output: Output): Promise<void> {
+  async #waitForRound(output: Output): Promise<void> {
     while (!this.#closed && output.pendingBytes === 0) await this.#signal.wait()
     const endMs = performance.now() + roundMs
     while (!this.#closed && output.pendingBytes < chunkBytes) {

@@ -35,7 +35,7 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   control.onError((error) => controlError(toHookError(error)))
 
   const hook = (run: (limitMs: number) => Promise<void>) => async (c: Context) => {
-    await run(limitOf(c))
+    await run(timeoutOf(c))
     return c.json(host.describe())
   }
   control.get('/describe', (c) => c.json(host.describe()))
@@ -59,12 +59,12 @@ export function controlOf(host: ModuleHost, health: HealthChecks): Hono {
   control.get('/health/:name', (c) => healthResponse(health, c.req.param('name')))
   control.post('/jobs/:id', async (c) => {
     await host.whenStarted()
-    return c.json(await jobs.run(c.req.param('id'), limitOf(c)))
+    return c.json(await jobs.run(c.req.param('id'), timeoutOf(c)))
   })
   control.post('/events', async (c) => {
     const events = eventsOf(await c.req.text(), host.context.orgId)
     await host.whenStarted()
-    return c.json(await deliver(host, events, limitOf(c)))
+    return c.json(await deliver(host, events, timeoutOf(c)))
   })
   return control
 }
@@ -76,7 +76,7 @@ export async function healthResponse(health: HealthChecks, name: string): Promis
   return Response.json(result, { status: result.status === 'Unhealthy' ? 503 : 200 })
 }
 
-function limitOf(c: Context): number {
+function timeoutOf(c: Context): number {
   const requestedMs = Number(c.req.header(graceHeader))
   return requestedMs > 0 ? Math.min(requestedMs, maxTimeoutMs) : defaultHookMs
 }

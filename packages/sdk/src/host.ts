@@ -182,11 +182,11 @@ export class ModuleHost {
     this.#log.info(`The module is ${state}`)
   }
 
-  #requireNotStopped(what: string): void {
-    if (this.#stop.signal.aborted) throw this.#wrongState(what)
+  #requireNotStopped(action: string): void {
+    if (this.#stop.signal.aborted) throw this.#wrongState(action)
   }
 
-  #wrongState(what: string): HookError {
-    return new HookError('wrong_state', `The module is ${this.#state} and cannot be ${what}.`)
+  #wrongState(action: string): HookError {
+    return new HookError('wrong_state', `The module is ${this.#state} and cannot be ${action}.`)
   }
 }

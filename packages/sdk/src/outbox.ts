@@ -55,11 +55,11 @@ function copyOf(data: unknown): Record<string, unknown> {
     throw new RangeError(`Event data must not exceed ${publishedLimits.dataBytes} bytes of JSON.`)
   }
   const copy = JSON.parse(text)
-  if (!isShallow(copy, maxDepth)) throw new RangeError(`Event data must not exceed ${maxDepth} levels.`)
+  if (!isWithinDepth(copy, maxDepth)) throw new RangeError(`Event data must not exceed ${maxDepth} levels.`)
   return copy
 }
 
-const isShallow = (value: unknown, levels: number): boolean =>
+const isWithinDepth = (value: unknown, levels: number): boolean =>
   typeof value !== 'object' ||
   value === null ||
-  (levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1)))
+  (levels > 0 && Object.values(value).every((member) => isWithinDepth(member, levels - 1)))

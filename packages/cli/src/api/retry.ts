@@ -73,9 +73,9 @@ const isConflict = async (response: Response, code: string): Promise<boolean> =>
   response.status === 409 && (await response.clone().text()).includes(`"error":"${code}"`)
 
 function noticeOf(response: Response | undefined, reason: string | undefined, pauseMs: number): string {
-  const what =
+  const problem =
     response?.status === 429 ? 'Rate limited by the platform' : (reason ?? `The platform returned ${response?.status}`)
-  return `${what}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
+  return `${problem}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
 }
 
 function unreachable({ url }: Request, reason: string | undefined): never {

@@ -8,28 +8,30 @@ type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : 
 export async function unwrap<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result>> {
-  const result = await decided(call)
+  const result = await successfulResult(call)
   if (hasData(result)) return result.data
-  throw notThePlatform(result.response)
+  throw unexpectedResponse(result.response)
 }
 
 /** Like `unwrap`, but undefined for an empty response, which a repeated DELETE returns. */
 export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
-  const result = await decided(call)
+  const result = await successfulResult(call)
   return hasData(result) ? result.data : undefined
 }
 
 /** Like `unwrap`, for responses without a body. */
 export async function expectNoBody(call: Call): Promise<void> {
-  await decided(call)
+  await successfulResult(call)
 }
 
 const hasData = <Result extends object>(result: Result): result is Result & { data: DataOf<Result> } =>
   'data' in result && result.data !== undefined
 
-async function decided<Result extends { error?: unknown; response: Response }>(call: Promise<Result>): Promise<Result> {
+async function successfulResult<Result extends { error?: unknown; response: Response }>(
+  call: Promise<Result>,
+): Promise<Result> {
   const result = await call.catch((error: unknown) => {
     if (error instanceof SyntaxError)
       throw new CliError('unreachable', `The response is not valid JSON (${messageOf(error)}).`, error)
@@ -55,7 +57,7 @@ export const isApiRejection = (error: unknown, code: string): boolean =>
 function toApiRejection(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')
-  if (typeof code !== 'string') return notThePlatform(response)
+  if (typeof code !== 'string') return unexpectedResponse(response)
   const lines = [`${cellOf(body.get('message'))} (${cellOf(code)})`, ...detailsOf(body.get('details'))]
   if (body.has('requiredPermission')) lines.push(`Required permission: ${cellOf(body.get('requiredPermission'))}`)
   lines.push(...adviceOf(code), `Trace id: ${cellOf(body.get('traceId'))}`)
@@ -85,8 +87,11 @@ function detailsOf(details: unknown): string[] {
   })
 }
 
-function notThePlatform({ status, headers }: Response): CliError {
+function unexpectedResponse({ status, headers }: Response): CliError {
   const location = headers.get('location')
-  const where = location === null ? '' : ` and redirects to ${cellOf(location)}, which may be the right address`
-  return new CliError('unreachable', `The server returned ${status}, which is not a response of the platform${where}.`)
+  const redirectHint = location === null ? '' : ` and redirects to ${cellOf(location)}, which may be the right address`
+  return new CliError(
+    'unreachable',
+    `The server returned ${status}, which is not a response of the platform${redirectHint}.`,
+  )
 }

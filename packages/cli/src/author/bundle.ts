@@ -12,13 +12,16 @@ import { memberOf, parseJson } from './json.ts'
 import type { Project } from './project.ts'
 
 // Names are kept, so that the same files produce the same program in any folder.
-const forImages = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
+const imageOptions = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
 // Source maps let stack traces show the author's source lines.
-const forAuthors = ({ folder }: Project) =>
+const debugOptions = ({ folder }: Project) =>
   ({ sourcemap: 'inline', sourceRoot: pathToFileURL(`${folder}/`).href }) as const
 
 /** Bundles a module's program into one file. Throws `CliError` with the bundler's message. */
-export async function bundle(project: Project, how: typeof forImages | ReturnType<typeof forAuthors> = forImages) {
+export async function bundle(
+  project: Project,
+  buildOptions: typeof imageOptions | ReturnType<typeof debugOptions> = imageOptions,
+) {
   const { build } = await import('esbuild').catch((error: unknown) => {
     throw new CliError('usage', `The bundler is not installed. In ${checkout.folder}, run: npm ci`, error)
   })
@@ -38,7 +41,7 @@ export async function bundle(project: Project, how: typeof forImages | ReturnTyp
       nodePaths: [checkout.libraries],
       // CommonJS libraries load built-in modules with `require`, which ES modules lack.
       banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
-      ...how,
+      ...buildOptions,
     })
     return outputFiles[0]?.contents ?? new Uint8Array()
   } catch (error) {
@@ -56,7 +59,7 @@ export async function describeProject(project: Project, timeoutMs = defaultTimeo
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
   const [program, descriptionFile] = [join(folder, 'main.mjs'), join(folder, 'description.json')]
   try {
-    await writeFile(program, await bundle(project, forAuthors(project)))
+    await writeFile(program, await bundle(project, debugOptions(project)))
     await runUpToServe(project, { program, descriptionFile, timeoutMs })
     const description = await readFile(descriptionFile, 'utf8').catch(() => undefined)
     if (description !== undefined) return JSON.parse(description)
@@ -88,7 +91,7 @@ async function runUpToServe(
       const seconds = timeoutMs / 1000
       throw new CliError('usage', `${mainFile} did not reach serve(module) within ${seconds} seconds.`, error)
     }
-    throw new CliError('usage', `${mainFile} failed before serve(module):\n${linesOf(error)}`, error)
+    throw new CliError('usage', `${mainFile} failed before serve(module):\n${errorLines(error)}`, error)
   })
 }
 
@@ -97,16 +100,16 @@ type ExecError = Error & { killed?: boolean; stdout?: string; stderr?: string }
 const shownLines = 20
 
 // The stack of an error log line is one JSON string; print it as separate lines.
-function unfolded(line: string): string[] {
+function withStackLines(line: string): string[] {
   const stack = memberOf(parseJson(line), 'error', 'stack')
   return typeof stack === 'string' ? stack.split('\n') : [line]
 }
 
 // Node.js adds internal stack frames and its version, which do not help the author.
-const linesOf = (error: ExecError): string =>
+const errorLines = (error: ExecError): string =>
   (error.stderr || error.stdout || messageOf(error))
     .split('\n')
-    .flatMap(unfolded)
+    .flatMap(withStackLines)
     .filter((line) => line.trim() !== '' && !/^Node\.js v\d|^\s+at .*node:internal\//.test(line))
     .slice(0, shownLines)
     .join('\n')

@@ -12,12 +12,12 @@ import { ownRegistry } from './runtime.ts'
  * configuration. The environment is used only if the command targets this registry (`isMeant`).
  */
 export async function credentialsFor(registry: string, isMeant: boolean): Promise<Credentials | undefined> {
-  const own = await ownRegistry()
-  if (own?.host === registry) return { username: own.username, password: own.password }
-  return (isMeant ? ofEnvironment() : undefined) ?? ofDocker(registry)
+  const local = await ownRegistry()
+  if (local?.host === registry) return { username: local.username, password: local.password }
+  return (isMeant ? environmentCredentials() : undefined) ?? dockerCredentials(registry)
 }
 
-function ofEnvironment(): Credentials | undefined {
+function environmentCredentials(): Credentials | undefined {
   const { PLAT_REGISTRY_USERNAME: username, PLAT_REGISTRY_PASSWORD: password } = process.env
   if (username && password) return { username, password }
   if (!username && !password) return undefined
@@ -27,14 +27,14 @@ function ofEnvironment(): Credentials | undefined {
 // Docker's configuration names Docker Hub by this URL.
 const dockerName = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
 
-async function ofDocker(registry: string): Promise<Credentials | undefined> {
+async function dockerCredentials(registry: string): Promise<Credentials | undefined> {
   const folder = process.env['DOCKER_CONFIG'] || join(homedir(), '.docker')
   const config = await readJson(join(folder, 'config.json'))
   const name = dockerName(registry)
   const helper = memberOf(config, 'credHelpers', name) ?? memberOf(config, 'credsStore')
   const pair = memberOf(config, 'auths', name, 'auth')
   if (typeof pair === 'string' && pair !== '') return parsePair(pair)
-  return typeof helper === 'string' ? ofHelper(helper, name) : undefined
+  return typeof helper === 'string' ? helperCredentials(helper, name) : undefined
 }
 
 function parsePair(pair: string): Credentials | undefined {
@@ -43,7 +43,7 @@ function parsePair(pair: string): Credentials | undefined {
 }
 
 // A credential helper that is not installed counts as no credentials.
-async function ofHelper(helper: string, name: string): Promise<Credentials | undefined> {
+async function helperCredentials(helper: string, name: string): Promise<Credentials | undefined> {
   const child = spawn(`docker-credential-${helper}`, ['get'], { stdio: ['pipe', 'pipe', 'ignore'] })
   const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))
   child.stdin.on('error', () => {})

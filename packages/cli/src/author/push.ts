@@ -32,7 +32,7 @@ export async function pushProject(project: Project, { to, privateKeyPem }: PushO
   const { version, image } = await builtImage(project)
   const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
   const { client, repository } = remote
-  await send(project, remote, image)
+  await uploadImage(project, remote, image)
   if (privateKeyPem !== undefined) await signImage(client, repository, image.digest, privateKeyPem)
   const tag = tagOf(version)
   for (const each of ['latest', tag]) await client.putManifest(repository, each, image.bytes, image.content.mediaType)
@@ -76,7 +76,7 @@ async function findImage({ imageFolder }: Project): Promise<FoundImage> {
 }
 
 // Registries require layers and configuration before the manifest.
-async function send({ imageFolder }: Project, { client, repository }: Remote, image: FoundImage): Promise<void> {
+async function uploadImage({ imageFolder }: Project, { client, repository }: Remote, image: FoundImage): Promise<void> {
   const { config, layers, mediaType } = image.content
   for (const { digest } of [...layers, config]) {
     await client.putBlob(repository, await readBlob(imageFolder, digest, maxLayerBytes))

@@ -8,14 +8,14 @@ import { checkout } from './checkout.ts'
 import { ownRegistry } from './runtime.ts'
 
 // The default address of the local platform's registry.
-const usualRegistry = '127.0.0.1:8081'
+const defaultRegistry = '127.0.0.1:8081'
 
 /**
  * Writes a new module, which builds and runs unchanged, into a folder with its name. Throws `CliError` for an invalid
  * id or a folder that is not empty.
  */
 export async function scaffold(id: string, image?: string): Promise<string> {
-  const repository = image ?? `${(await ownRegistry())?.host ?? usualRegistry}/modules/${id}`
+  const repository = image ?? `${(await ownRegistry())?.host ?? defaultRegistry}/modules/${id}`
   const manifest = manifestOf(id, repository)
   checkImage(image)
   const parsed = ModuleManifest.safeParse(manifest)

@@ -69,7 +69,7 @@ const nextOf = (link: string | null): number | undefined => {
 
 async function verify(options: Shown): Promise<void> {
   const api = connect()
-  const found = await verified(api)
+  const found = await verifyChain(api)
   await showOne(options, found)
   if (found.valid) return
   say(`The audit trail is broken at entry ${found.firstBroken}.`)
@@ -77,7 +77,7 @@ async function verify(options: Shown): Promise<void> {
 }
 
 // One request verifies a limited number of entries.
-async function verified(api: Api): Promise<Schemas['AuditVerification']> {
+async function verifyChain(api: Api): Promise<Schemas['AuditVerification']> {
   let entries = 0
   for (let after = 0; ;) {
     const part = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } } }))

@@ -30,11 +30,11 @@ const columns: Column<Batch>[] = [
   { title: 'CREATED', of: ({ createdAt }) => createdAt },
 ]
 
-interface Waited extends Shown {
+interface WaitOptions extends Shown {
   wait?: true
 }
 
-interface Submitted extends Waited {
+interface SubmitOptions extends WaitOptions {
   maxConcurrency?: number
   maxErrors?: number
 }
@@ -64,7 +64,7 @@ export function addBatchCommands(program: Command): void {
     .action(retry)
 }
 
-async function submit(file: string, { maxConcurrency, maxErrors, ...options }: Submitted): Promise<void> {
+async function submit(file: string, { maxConcurrency, maxErrors, ...options }: SubmitOptions): Promise<void> {
   const { entries, limits } = readBatchFile(file === '-' ? await readInput() : await readFileOf(file))
   const api = options.wait ? connectToFollow() : connect()
   const clusterNames = entries.map(({ cluster }) => cluster)
@@ -75,7 +75,7 @@ async function submit(file: string, { maxConcurrency, maxErrors, ...options }: S
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),
   }
-  await tellAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
+  await showAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
 }
 
 // If all names are ids, the list of clusters is not read.
@@ -104,16 +104,16 @@ async function cancel(id: string, options: Shown): Promise<void> {
   await showOne(options, await getBatch(api, id))
 }
 
-async function retry(batchId: string, options: Waited): Promise<void> {
+async function retry(batchId: string, options: WaitOptions): Promise<void> {
   const api = options.wait ? connectToFollow() : connect()
   const call = api.POST('/api/v1/jobs/batch/{batchId}/retry', { params: { path: { batchId } } })
-  await tellAccepted(api, await unwrap(call), options)
+  await showAccepted(api, await unwrap(call), options)
 }
 
-async function tellAccepted(
+async function showAccepted(
   api: Api,
   accepted: AcceptedBatch,
-  { wait, ...options }: Waited,
+  { wait, ...options }: WaitOptions,
   nameOf?: (clusterId: string) => string,
 ): Promise<void> {
   const { batchId, submittedCount } = accepted

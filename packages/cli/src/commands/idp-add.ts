@@ -16,7 +16,7 @@ type Settings = Omit<
   'type' | 'clientSecret' | 'bindPassword' | 'enabled' | 'roleMappings' | 'caCertificate' | 'scopes'
 >
 
-interface Addition extends Shown, Settings {
+interface AddOptions extends Shown, Settings {
   map?: { group: string; role: Role }[]
   scope?: string[]
   caFile?: string
@@ -30,17 +30,21 @@ The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a pr
 
 /** Adds one command per provider type to `plat idp add`, with the options of the type. */
 export function addProviderCommands(add: Command): void {
-  const oidc = addition(add, 'oidc', 'OIDC', 'any OpenID Connect provider', [
+  const oidc = addProviderCommand(add, 'oidc', 'OIDC', 'any OpenID Connect provider', [
     'plat idp add oidc --issuer https://id.example.com --client-id platform --map platform-operators=Operator',
   ]).requiredOption('--issuer <url>', 'issuer URL')
   withClaims(withClient(oidc))
-  const source = addition(add, 'open-source-idp', 'OpenSourceIdp', 'a realm of an open-source identity provider', [
-    'plat idp add open-source-idp --base-url https://id.example.com --realm acme --client-id platform',
-  ])
+  const source = addProviderCommand(
+    add,
+    'open-source-idp',
+    'OpenSourceIdp',
+    'a realm of an open-source identity provider',
+    ['plat idp add open-source-idp --base-url https://id.example.com --realm acme --client-id platform'],
+  )
     .requiredOption('--base-url <url>', 'server URL')
     .requiredOption('--realm <name>', 'the realm')
   withClaims(withClient(source))
-  const cloud = addition(add, 'cloud-directory', 'CloudDirectory', 'a tenant of a cloud directory', [
+  const cloud = addProviderCommand(add, 'cloud-directory', 'CloudDirectory', 'a tenant of a cloud directory', [
     'plat idp add cloud-directory --tenant-id 0aa2ef10-6a2f-4be4-8b0b-3ef5f6c6a7d1 --client-id 6731de76-14a6-49ae-97bc-6eba6914391e',
   ])
     .requiredOption('--tenant-id <id>', 'the tenant')
@@ -48,13 +52,13 @@ export function addProviderCommands(add: Command): void {
     .option('--groups-claim <name>', 'claim with the groups')
   withClient(cloud)
   withDirectory(
-    addition(add, 'ldap', 'LDAP', 'an LDAP directory', [
+    addProviderCommand(add, 'ldap', 'LDAP', 'an LDAP directory', [
       'plat idp add ldap --url ldaps://ldap.example.com --bind-dn cn=platform,dc=acme --user-search-base ou=people,dc=acme',
     ]),
   )
 }
 
-const addition = (
+const addProviderCommand = (
   add: Command,
   name: string,
   type: Request['type'],
@@ -63,12 +67,12 @@ const addition = (
 ): Command =>
   addCommand(add, name, description, examples)
     .option('--display-name <name>', 'name on the sign-in page')
-    .option('--map <group=role>', 'role for members of a group; repeatable', mapping)
+    .option('--map <group=role>', 'role for members of a group; repeatable', parseMapping)
     .option('--default-role <role>', 'role for users without a mapped group (default: Viewer)')
     .option('--disabled', 'add the provider disabled; users cannot sign in with it')
     .option('--secret-stdin', 'read the secret from standard input')
     .addHelpText('after', notes)
-    .action((options: Addition) => configure(type, options))
+    .action((options: AddOptions) => configure(type, options))
 
 const withClient = (command: Command): Command =>
   command.requiredOption('--client-id <id>', 'client id at the provider')
@@ -92,7 +96,7 @@ const withDirectory = (command: Command): Command =>
     .option('--group-member-attribute <name>', 'member attribute of groups (default: member)')
 
 // A group name can contain equals signs; a role cannot.
-function mapping(text: string, before: Addition['map'] = []): NonNullable<Addition['map']> {
+function parseMapping(text: string, before: AddOptions['map'] = []): NonNullable<AddOptions['map']> {
   const [, group, role] = /^(.+)=(\w+)$/.exec(text) ?? []
   if (group === undefined || !isRole(role)) throw new InvalidArgumentError('Use group=role, such as ops=Operator.')
   return [...before, { group, role }]
@@ -101,7 +105,7 @@ function mapping(text: string, before: Addition['map'] = []): NonNullable<Additi
 const roles: readonly Role[] = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor']
 const isRole = (text: string | undefined): text is Role => roles.some((role) => role === text)
 
-async function configure(type: Request['type'], options: Addition): Promise<void> {
+async function configure(type: Request['type'], options: AddOptions): Promise<void> {
   const { json, map, scope, caFile, disabled, secretStdin, ...settings } = options
   const secret = await secretOf(secretStdin)
   const body: Request = {

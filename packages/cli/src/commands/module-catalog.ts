@@ -60,7 +60,7 @@ async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
   const api = connect()
   const accepted = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
   if (!wait) return json ? showOne({ json }, accepted) : say('Scan started. See: plat module catalog')
-  const { scannedAt, totalCount, problems } = await newCatalog(api, accepted.scannedAt)
+  const { scannedAt, totalCount, problems } = await waitForScan(api, accepted.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
   say(`The catalog is up to date: ${counted(totalCount, 'module')}.`)
   problems.forEach(say)
@@ -71,7 +71,7 @@ const pauseMs = 300
 const scanTimeoutMs = 180_000
 
 // Waits until the time of the last scan changes.
-async function newCatalog(api: Api, before: string | undefined) {
+async function waitForScan(api: Api, before: string | undefined) {
   const untilMs = performance.now() + scanTimeoutMs
   for (;;) {
     const found = await readCatalog(api)

@@ -9,7 +9,7 @@ import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-interface Awaited extends Shown {
+interface WaitOptions extends Shown {
   wait: boolean
 }
 
@@ -33,10 +33,10 @@ export function addInstallCommands(module: Command): void {
     .action(uninstall)
 }
 
-async function install(what: string, { version, manifest, ...options }: Awaited & InstallOptions): Promise<void> {
-  const accept = what.includes('/')
-    ? installImage(what, { ...(version && { version }), ...(manifest && { manifest }) })
-    : installFromCatalog(what, { ...(version && { version }), ...(manifest && { manifest }) })
+async function install(target: string, { version, manifest, ...options }: WaitOptions & InstallOptions): Promise<void> {
+  const accept = target.includes('/')
+    ? installImage(target, { ...(version && { version }), ...(manifest && { manifest }) })
+    : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
   const api = connectToFollow()
   await follow(api, await accept(api), options)
 }
@@ -55,7 +55,7 @@ function installFromCatalog(id: string, { version, manifest }: InstallOptions) {
   return (api: Api) => unwrap(api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body }))
 }
 
-async function uninstall(id: string, options: Awaited): Promise<void> {
+async function uninstall(id: string, options: WaitOptions): Promise<void> {
   const api = connectToFollow()
   const accepted = await acceptUninstall(api, id)
   if (accepted === undefined) return showOne(options, { moduleId: id, status: 'Uninstalled' })
@@ -83,7 +83,7 @@ function undefinedIfNotFound(error: unknown): undefined {
   if (!isApiRejection(error, 'module_not_found')) throw error
 }
 
-async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: Awaited): Promise<void> {
+async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: WaitOptions): Promise<void> {
   if (!wait) return showOne(options, accepted)
   process.exitCode = await followOperation(api, accepted.jobId, options)
 }

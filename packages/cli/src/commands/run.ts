@@ -9,7 +9,7 @@ import { scriptOf } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
 import { addCommand, several, wholeNumber } from './add-command.ts'
 
-interface Choice extends ClusterFilter {
+interface TargetOptions extends ClusterFilter {
   cluster?: string[]
   all?: true
 }
@@ -36,10 +36,10 @@ export function addRunCommand(program: Command): void {
     .option('--max-concurrency <n>', 'with several clusters: maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'with several clusters: cancel the rest after this many failures', wholeNumber(0, 500))
     .option('--output-dir <folder>', 'with several clusters: write one output file per cluster')
-    .action(async (words: string[], options: RunOptions & Choice & { file?: string }) => {
+    .action(async (words: string[], options: RunOptions & TargetOptions & { file?: string }) => {
       const script = await scriptOf(options.file, words)
       const api = connectToFollow()
-      const clusters = await chosen(api, options)
+      const clusters = await selectClusters(api, options)
       const [only] = clusters
       if (only === undefined) throw new CliError('refused', 'No matching clusters.')
       process.exitCode = await (clusters.length === 1
@@ -48,7 +48,7 @@ export function addRunCommand(program: Command): void {
     })
 }
 
-async function chosen(api: Api, { cluster = [], all, status, type }: Choice): Promise<Cluster[]> {
+async function selectClusters(api: Api, { cluster = [], all, status, type }: TargetOptions): Promise<Cluster[]> {
   if (all && cluster.length > 0) throw new CliError('usage', 'Use either --cluster or --all.')
   if (!all && (status ?? type)) throw new CliError('usage', '--status and --type require --all.')
   if (!all && cluster.length === 0) throw new CliError('usage', 'Specify a target: --cluster NAME, or --all.')

@@ -10,7 +10,7 @@ import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-interface Agreed extends Shown {
+interface UpdateOptions extends Shown {
   yes?: true
   wait: boolean
 }
@@ -44,7 +44,7 @@ async function check({ json }: Shown): Promise<void> {
   else if (updateAvailable) say(`Next: plat update apply ${cellOf(latestVersion)}`)
 }
 
-async function apply(version: string | undefined, options: Agreed & { force?: true }): Promise<void> {
+async function apply(version: string | undefined, options: UpdateOptions & { force?: true }): Promise<void> {
   const api = connectToFollow()
   const found = await readCheck(api)
   const { currentVersion, latestVersion, updateAvailable } = found
@@ -58,23 +58,23 @@ async function apply(version: string | undefined, options: Agreed & { force?: tr
     `Update the platform from ${cellOf(currentVersion)} to ${cellOf(targetVersion)}?`,
     confirmOptions(options),
   )
-  await follow(api, { action: 'apply', targetVersion, ...forced(options) }, options)
+  await follow(api, { action: 'apply', targetVersion, ...forceOption(options) }, options)
 }
 
-async function rollback(options: Agreed & { force?: true }): Promise<void> {
+async function rollback(options: UpdateOptions & { force?: true }): Promise<void> {
   const api = connectToFollow()
   const { currentVersion, previousVersion } = await readCheck(api)
   const target = previousVersion === undefined ? 'the previous version' : cellOf(previousVersion)
   await confirm(`Roll back the platform from ${cellOf(currentVersion)} to ${target}?`, confirmOptions(options))
   // The request names the version, so that a retry cannot roll back further.
   const selection = previousVersion === undefined ? {} : { targetVersion: previousVersion }
-  await follow(api, { action: 'rollback', ...selection, ...forced(options) }, options)
+  await follow(api, { action: 'rollback', ...selection, ...forceOption(options) }, options)
 }
 
-const confirmOptions = ({ yes }: Agreed) => ({ ...(yes && { yes }) })
-const forced = ({ force }: { force?: true }) => ({ ...(force && { force }) })
+const confirmOptions = ({ yes }: UpdateOptions) => ({ ...(yes && { yes }) })
+const forceOption = ({ force }: { force?: true }) => ({ ...(force && { force }) })
 
-async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: Agreed): Promise<void> {
+async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: UpdateOptions): Promise<void> {
   const shown = { ...(json && { json }) }
   const jobId = await accept(api, body)
   if (jobId === undefined) {

@@ -28,8 +28,8 @@ export function addWebhookCommands(program: Command): void {
     .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
       showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
     )
-  addCommand(webhook, 'enable <id>', 'enable a webhook').action(switched(true))
-  addCommand(webhook, 'disable <id>', 'disable a webhook').action(switched(false))
+  addCommand(webhook, 'enable <id>', 'enable a webhook').action(setEnabled(true))
+  addCommand(webhook, 'disable <id>', 'disable a webhook').action(setEnabled(false))
   addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
     showOne(options, await unwrap(connect().POST(`${path}/test`, { params: { path: { id } } }))),
   )
@@ -46,7 +46,7 @@ export function addWebhookCommands(program: Command): void {
   })
 }
 
-const switched = (enabled: boolean) => async (id: string, options: Shown) =>
+const setEnabled = (enabled: boolean) => async (id: string, options: Shown) =>
   showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
 
 async function deliveries(id: string, { limit, all, ...options }: Shown & Extent): Promise<void> {

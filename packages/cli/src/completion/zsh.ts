@@ -18,7 +18,7 @@ _plat() {
 ${places.flatMap(choicesOf).join('\n')}
     (*)
       case "$at" in
-${places.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(described).join(' ')}) ;;`).join('\n')}
+${places.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}) ;;`).join('\n')}
       esac
       ;;
   esac
@@ -30,4 +30,4 @@ compdef _plat plat
 const choicesOf = ({ path, choices }: Place): string[] =>
   choices.map(({ option, values }) => `    (${quoted(`${path} ${option}`)}) next=(${values.map(quoted).join(' ')}) ;;`)
 
-const described = ({ text, meaning }: Word): string => quoted(`${text}:${meaning.replaceAll(':', '\\:')}`)
+const wordWithDescription = ({ text, meaning }: Word): string => quoted(`${text}:${meaning.replaceAll(':', '\\:')}`)

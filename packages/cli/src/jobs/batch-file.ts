@@ -19,24 +19,24 @@ export interface BatchFile {
  * the file is invalid.
  */
 export function readBatchFile(text: string): BatchFile {
-  const fields = fieldsOf(valueOf(text))
+  const fields = fieldsOf(parseBatch(text))
   const { jobs } = fields
   if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs.')
   const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
-  if (unknown !== undefined) throw ofBatch(`has an unknown field ${cellOf(unknown)}`)
+  if (unknown !== undefined) throw batchError(`has an unknown field ${cellOf(unknown)}`)
   return {
     entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
-    limits: { ...numberOf(fields, 'maxConcurrency', ofBatch), ...numberOf(fields, 'maxErrors', ofBatch) },
+    limits: { ...numberOf(fields, 'maxConcurrency', batchError), ...numberOf(fields, 'maxErrors', batchError) },
   }
 }
 
 const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
 
-type Fault = (what: string) => CliError
-const ofBatch: Fault = (what) => new CliError('usage', `The batch ${what}.`)
+type ErrorFactory = (what: string) => CliError
+const batchError: ErrorFactory = (what) => new CliError('usage', `The batch ${what}.`)
 
 // Ignoring an invalid limit would run more jobs, or run them longer, than intended.
-function numberOf<Name extends string>(fields: Fields, name: Name, fault: Fault): { [name in Name]?: number } {
+function numberOf<Name extends string>(fields: Fields, name: Name, fault: ErrorFactory): { [name in Name]?: number } {
   const value = fields[name]
   if (value === undefined) return {}
   if (typeof value !== 'number') throw fault(`has a ${name} that is not a number`)
@@ -55,7 +55,7 @@ function fieldsOf(value: unknown): Fields {
   return 'jobs' in value ? value : { jobs: [value] }
 }
 
-function valueOf(text: string): unknown {
+function parseBatch(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -97,7 +97,7 @@ function entryOf(job: unknown, number: number): Entry {
   return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', fault) } }
 }
 
-function payloadOf(fields: Fields, fault: Fault): Entry['submission']['payload'] | undefined {
+function payloadOf(fields: Fields, fault: ErrorFactory): Entry['submission']['payload'] | undefined {
   const given = isFields(fields['payload']) ? fields['payload'] : {}
   const script = fields['script'] ?? given['script']
   return typeof script === 'string' ? { ...given, ...numberOf(fields, 'timeoutSeconds', fault), script } : undefined

@@ -35,30 +35,30 @@ export async function followBatches(
   batches: readonly AcceptedBatch[],
   listener: BatchListener,
 ): Promise<void> {
-  const slowness = (jobs: number): number => Math.max(1, batches.length / 3, jobs / 200)
-  await Promise.all(batches.map((batch) => followBatch(api, batch, listener, slowness(batch.jobIds.length))))
+  const pauseFactor = (jobs: number): number => Math.max(1, batches.length / 3, jobs / 200)
+  await Promise.all(batches.map((batch) => followBatch(api, batch, listener, pauseFactor(batch.jobIds.length))))
 }
 
 async function followBatch(
   api: Api,
   { batchId, jobIds }: AcceptedBatch,
   listener: BatchListener,
-  slowness: number,
+  pauseFactor: number,
 ): Promise<void> {
-  const open = new Set(jobIds)
+  const openJobIds = new Set(jobIds)
   const close = async (job: JobSummary): Promise<void> => {
-    if (hasEnded(job) && open.delete(job.id)) await listener.onEnded(job)
+    if (hasEnded(job) && openJobIds.delete(job.id)) await listener.onEnded(job)
   }
   for (let count = 0; ; count++) {
     const { counts, status } = await getBatch(api, batchId)
     listener.onCounts(batchId, counts)
-    if (endedOf(counts) > jobIds.length - open.size) {
+    if (endedOf(counts) > jobIds.length - openJobIds.size) {
       for (const job of (await jobsOfBatch(api, batchId)).items.toReversed()) await close(job)
     }
     // Lists may not contain the latest changes; a read by id does.
-    if (status === 'Finished') for (const id of open) await close(await getJob(api, id))
-    if (open.size === 0) return
-    await sleep(pauseMsOf(count) * slowness)
+    if (status === 'Finished') for (const id of openJobIds) await close(await getJob(api, id))
+    if (openJobIds.size === 0) return
+    await sleep(pauseMsOf(count) * pauseFactor)
   }
 }
 
@@ -78,7 +78,7 @@ export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[]
   for (const job of jobs) {
     const size = Buffer.byteLength(JSON.stringify(job)) + 1
     const last = parts.at(-1)
-    if (last && last.length < mostJobs && bytes + size <= mostBytes) {
+    if (last && last.length < maxJobs && bytes + size <= maxBytes) {
       last.push(job)
       bytes += size
     } else {
@@ -89,6 +89,6 @@ export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[]
   return parts
 }
 
-const mostJobs = 500
+const maxJobs = 500
 // The maximum body size is 4 MiB; the rest is for the fields around the jobs.
-const mostBytes = 4 * 1024 * 1024 - 4096
+const maxBytes = 4 * 1024 * 1024 - 4096

@@ -20,7 +20,7 @@ export class Interrupt implements Disposable {
   /** Sets the function that cancels the jobs. If cancellation was requested before, calls it and waits for it. */
   async cancelWith(cancel: () => Promise<void>): Promise<void> {
     this.#cancel = cancel
-    if (this.isRequested) await this.#ask(cancel)
+    if (this.isRequested) await this.#tryCancel(cancel)
   }
 
   [Symbol.dispose](): void {
@@ -36,10 +36,10 @@ export class Interrupt implements Disposable {
     // The terminal has printed ^C on the current line.
     if (process.stderr.isTTY) process.stderr.write('\n')
     say('Cancelling. Press Ctrl-C again to exit without waiting.')
-    if (this.#cancel) void this.#ask(this.#cancel)
+    if (this.#cancel) void this.#tryCancel(this.#cancel)
   }
 
-  async #ask(cancel: () => Promise<void>): Promise<void> {
+  async #tryCancel(cancel: () => Promise<void>): Promise<void> {
     await cancel().catch((error: unknown) =>
       say(`Failed to cancel: ${error instanceof Error ? error.message : String(error)}`),
     )

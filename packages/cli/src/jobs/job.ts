@@ -32,7 +32,7 @@ export async function* outputOf(
 ): AsyncGenerator<Schemas['OutputChunk']> {
   let pauseMs = shortestPauseMs
   for (let from = offset; ;) {
-    const askedAtMs = performance.now()
+    const startedAtMs = performance.now()
     const query = { offset: from, waitSeconds: isOver ? 0 : waitSeconds }
     const { items, nextOffset, finished } = await unwrap(
       api.GET('/api/v1/jobs/{id}/output', { params: { path: { id }, query } }),
@@ -42,7 +42,7 @@ export async function* outputOf(
     if (finished || (isOver && items.length === 0)) return
     // Responses that return immediately without output would cause a tight loop.
     pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
-    await sleep(Math.max(0, askedAtMs + pauseMs - performance.now()))
+    await sleep(Math.max(0, startedAtMs + pauseMs - performance.now()))
   }
 }
 

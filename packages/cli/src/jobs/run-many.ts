@@ -43,10 +43,10 @@ export async function runOnMany(
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
   if (!options.detach) await run.follow()
-  const code = options.detach ? await run.tellBatches() : run.tell()
+  const code = options.detach ? await run.printBatches() : run.printSummary()
   // A detached run does not wait, so it cannot know whether all jobs were cancelled.
-  const isWhole = code === exitCodes.ok && run.untriedCount === 0 && !options.detach
-  return interrupt.isRequested && !isWhole ? exitCodes.interrupted : code
+  const isComplete = code === exitCodes.ok && run.notStartedCount === 0 && !options.detach
+  return interrupt.isRequested && !isComplete ? exitCodes.interrupted : code
 }
 
 class Run {
@@ -80,7 +80,7 @@ class Run {
     return this.#options.maxErrors !== undefined && this.failedCount > this.#options.maxErrors
   }
 
-  get untriedCount(): number {
+  get notStartedCount(): number {
     return this.#names.size - this.#clusterOf.size
   }
 
@@ -97,7 +97,7 @@ class Run {
         this.#counts.set(batchId, counts)
         this.#showProgress()
       },
-      onEnded: async ({ id }) => this.#tellJob(await getJob(this.#api, id)),
+      onEnded: async ({ id }) => this.#printJob(await getJob(this.#api, id)),
     })
     this.#progress.clear()
   }
@@ -109,7 +109,7 @@ class Run {
     this.#progress.update({ total: this.#names.size, ended: sum(endedOf), note })
   }
 
-  async #tellJob(job: Job): Promise<void> {
+  async #printJob(job: Job): Promise<void> {
     this.#codes.set(job.id, exitCodeOf(job))
     this.#progress.clear()
     if (this.#options.json) return writeJsonLine(job)
@@ -124,20 +124,20 @@ class Run {
   }
 
   /** Prints the summary and returns the first non-zero exit code. */
-  tell(): number {
+  printSummary(): number {
     const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
     const failed = codes.filter((code) => code !== exitCodes.ok)
     const ended = `${codes.length - failed.length} completed, ${failed.length} not completed`
-    say(`${counted(codes.length, 'cluster')}: ${ended}${this.#untried()}.`)
+    say(`${counted(codes.length, 'cluster')}: ${ended}${this.#notStartedText()}.`)
     return failed[0] ?? exitCodes.ok
   }
 
-  #untried(): string {
-    return this.untriedCount > 0 ? `, ${this.untriedCount} not started` : ''
+  #notStartedText(): string {
+    return this.notStartedCount > 0 ? `, ${this.notStartedCount} not started` : ''
   }
 
-  async tellBatches(): Promise<number> {
-    if (this.untriedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#untried()}.`)
+  async printBatches(): Promise<number> {
+    if (this.notStartedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#notStartedText()}.`)
     for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
     return exitCodes.ok
   }

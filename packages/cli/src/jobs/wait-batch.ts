@@ -8,7 +8,7 @@ import { endedOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
 // Maximum number of failed jobs to list by id.
-const mostNamed = 20
+const maxListed = 20
 
 /** Waits until a batch has finished. Returns 0, or the exit code of the first submitted job that did not complete. */
 export async function waitForBatch(
@@ -23,29 +23,30 @@ export async function waitForBatch(
     const { counts, submittedCount: total } = batch
     if (batch.status === 'Finished') {
       progress.clear()
-      await tell(options, batch)
-      return counts.completed === total ? exitCodes.ok : firstCode(api, batchId, nameOf)
+      await printBatch(options, batch)
+      return counts.completed === total ? exitCodes.ok : firstExitCode(api, batchId, nameOf)
     }
     progress.update({ total, ended: endedOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
     await sleep(pauseMsOf(count))
   }
 }
 
-const tell = ({ json }: Shown, batch: Schemas['Batch']): Promise<void> => {
+const printBatch = ({ json }: Shown, batch: Schemas['Batch']): Promise<void> => {
   const { completed, failed, cancelled } = batch.counts
   const counts = `${completed} completed, ${failed} failed, ${cancelled} cancelled`
   return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${counts}\n`)
 }
 
 // Ids sort by time of submission.
-async function firstCode(api: Api, batchId: string, nameOf: (clusterId: string) => string): Promise<number> {
+async function firstExitCode(api: Api, batchId: string, nameOf: (clusterId: string) => string): Promise<number> {
   const [failed, cancelled] = await Promise.all([
     jobsOfBatch(api, batchId, 'Failed'),
     jobsOfBatch(api, batchId, 'Cancelled'),
   ])
   const jobs = [...failed.items, ...cancelled.items].toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const named = await Promise.all(jobs.slice(0, mostNamed).map(({ id }) => getJob(api, id)))
-  for (const job of named) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${endOf(job)}`)
-  if (jobs.length > named.length) say(`… and ${jobs.length - named.length} more. See: plat job list --batch ${batchId}`)
-  return named[0] === undefined ? exitCodes.noExitCode : exitCodeOf(named[0])
+  const listed = await Promise.all(jobs.slice(0, maxListed).map(({ id }) => getJob(api, id)))
+  for (const job of listed) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${endOf(job)}`)
+  if (jobs.length > listed.length)
+    say(`… and ${jobs.length - listed.length} more. See: plat job list --batch ${batchId}`)
+  return listed[0] === undefined ? exitCodes.noExitCode : exitCodeOf(listed[0])
 }

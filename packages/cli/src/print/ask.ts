@@ -11,23 +11,23 @@ export const ask = (question: string): Promise<string> => readAnswer(question, p
 /** Prompts for a secret without echo. */
 export async function askSecret(question: string): Promise<string> {
   process.stderr.write(question)
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const discarded = new Writable({ write: (_chunk, _encoding, done) => done() })
   try {
-    return await readAnswer('', nowhere)
+    return await readAnswer('', discarded)
   } finally {
     process.stderr.write('\n')
   }
 }
 
 async function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
-  const left = new AbortController()
+  const cancelled = new AbortController()
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  const leave = () => left.abort(new CliError('interrupted', 'Cancelled.'))
-  lines.on('SIGINT', leave).on('close', leave)
+  const cancel = () => cancelled.abort(new CliError('interrupted', 'Cancelled.'))
+  lines.on('SIGINT', cancel).on('close', cancel)
   try {
-    return await lines.question(question, { signal: left.signal })
+    return await lines.question(question, { signal: cancelled.signal })
   } catch (error) {
-    throw left.signal.aborted ? left.signal.reason : error
+    throw cancelled.signal.aborted ? cancelled.signal.reason : error
   } finally {
     lines.close()
   }

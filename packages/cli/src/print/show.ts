@@ -25,13 +25,14 @@ export async function showOne({ json }: Shown, value: object): Promise<void> {
   await (json ? writeJson(value) : write(fieldsOf(value)))
 }
 
-const isPlain = (value: unknown): value is object =>
+const isPlainObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const isRows = (value: unknown): value is object[] => Array.isArray(value) && value.length > 0 && value.every(isPlain)
+const isRows = (value: unknown): value is object[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isPlainObject)
 
-function flat(value: object, prefix = ''): [name: string, value: unknown][] {
+function flatten(value: object, prefix = ''): [name: string, value: unknown][] {
   return Object.entries(value).flatMap(([name, field]): [string, unknown][] =>
-    isPlain(field) ? flat(field, `${prefix}${name}.`) : [[`${prefix}${name}`, field]],
+    isPlainObject(field) ? flatten(field, `${prefix}${name}.`) : [[`${prefix}${name}`, field]],
   )
 }
 
@@ -39,7 +40,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 // Multi-line texts and nested lists do not fit in a line, so they follow below the other fields.
 function fieldsOf(value: object): string {
-  const fields = flat(value)
+  const fields = flatten(value)
   const single = fields.filter(([, field]) => !isRows(field) && !isText(field))
   const width = Math.max(0, ...single.map(([name]) => widthOf(name)))
   const lines = single.map(([name, field]) => `${padded(name, width)}  ${cellOf(field)}\n`)
@@ -51,7 +52,7 @@ function fieldsOf(value: object): string {
 }
 
 function anyTable(rows: readonly object[]): string {
-  const flatRows = rows.map((row) => new Map(flat(row)))
+  const flatRows = rows.map((row) => new Map(flatten(row)))
   const titles = [...new Set(flatRows.flatMap((row) => [...row.keys()]))]
   const columns = titles.map((title): Column<Map<string, unknown>> => ({
     title,

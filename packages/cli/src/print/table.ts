@@ -8,7 +8,7 @@ export interface Column<Row> {
 }
 
 const gap = '  '
-const narrowest = 8
+const minFlexibleWidth = 8
 
 /**
  * Formats a value for a table cell: control characters are visible, times have no milliseconds, and an empty value is
@@ -24,22 +24,24 @@ export function cellOf(value: unknown): string {
 /** Formats rows as aligned columns with titles. No line is wider than `width`. */
 export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
   const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => cellOf(of(row))))]
-  const natural = columns.map((_, index) => cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0))
-  const widths = fitted(columns, natural, width)
+  const contentWidths = columns.map((_, index) =>
+    cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0),
+  )
+  const widths = fitted(columns, contentWidths, width)
   const lineOf = (line: readonly string[]): string =>
     line.map((cell, index) => padded(cut(cell, widths[index] ?? 0), widths[index] ?? 0)).join(gap)
   return cells.map((line) => `${cut(lineOf(line).trimEnd(), width)}\n`).join('')
 }
 
 // Shrinks the widest flexible column until the row fits.
-function fitted<Row>(columns: readonly Column<Row>[], natural: readonly number[], width: number): number[] {
-  const widths = [...natural]
+function fitted<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
+  const widths = [...contentWidths]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
   while (excess > 0) {
-    const flexible = widths.map((one, index) => (columns[index]?.isFlexible && one > narrowest ? one : 0))
+    const flexible = widths.map((one, index) => (columns[index]?.isFlexible && one > minFlexibleWidth ? one : 0))
     const widest = Math.max(0, ...flexible)
     if (widest === 0) break
-    const next = Math.max(narrowest, ...flexible.filter((one) => one < widest))
+    const next = Math.max(minFlexibleWidth, ...flexible.filter((one) => one < widest))
     const reduction = Math.min(excess, widest - next || 1)
     widths[flexible.indexOf(widest)] = widest - reduction
     excess -= reduction

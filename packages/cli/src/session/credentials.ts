@@ -29,20 +29,20 @@ export function credentials(environment = process.env): Credentials {
   if (server && serverOf(server) !== session.server) {
     throw notSignedIn(`Signed in to ${session.server} as ${session.username}, but PLAT_SERVER is ${server}.`)
   }
-  return stored(session)
+  return sessionCredentials(session)
 }
 
 const notSignedIn = (what: string): CliError =>
   new CliError('notSignedIn', `${what} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
 
-function stored(session: Session): Credentials {
+function sessionCredentials(session: Session): Credentials {
   let current = session
-  let renewing: Promise<Session> | undefined
+  let renewal: Promise<Session> | undefined
   const bearer = async (policy: RetryPolicy, refused?: string): Promise<string> => {
     const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
     if (isDue) {
-      renewing ??= renewed(current, policy).finally(() => (renewing = undefined))
-      current = await renewing
+      renewal ??= renew(current, policy).finally(() => (renewal = undefined))
+      current = await renewal
     }
     return current.accessToken
   }
@@ -50,32 +50,32 @@ function stored(session: Session): Credentials {
 }
 
 // An attempt without a response may have succeeded. Each retry reads the stored session first.
-async function renewed(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
+async function renew(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
   const deadlineMs = performance.now() + 1000 * seconds
   for (;;) {
     try {
-      return await withLock(() => renewedOnce(expired))
+      return await withLock(() => renewOnce(expired))
     } catch (error) {
-      const isAway = error instanceof CliError && error.exitCode === exitCodes.unreachable
-      if (!isAway || performance.now() > deadlineMs) throw error
+      const isUnreachable = error instanceof CliError && error.exitCode === exitCodes.unreachable
+      if (!isUnreachable || performance.now() > deadlineMs) throw error
       await sleep(pauseMs)
     }
   }
 }
 
 // Processes of one user must not renew at the same time, because using a refresh token twice ends the session.
-async function renewedOnce(expired: Session): Promise<Session> {
+async function renewOnce(expired: Session): Promise<Session> {
   const session = readSession()
   // Another process may have signed in as another user. The command must not continue as that user.
   const isSame = session?.server === expired.server && session.username === expired.username
   if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
-  const next = { ...session, ...(await refreshed(session)) }
+  const next = { ...session, ...(await refresh(session)) }
   writeSession(next)
   return next
 }
 
-async function refreshed({ server, refreshToken }: Session) {
+async function refresh({ server, refreshToken }: Session) {
   const client = anonymous(server, { seconds: 0, responseTimeoutSeconds: 15 })
   try {
     return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))

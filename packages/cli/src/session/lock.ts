@@ -29,10 +29,10 @@ export async function withLock<Result>(work: () => Promise<Result>): Promise<Res
 
 async function acquire(path: string, owner: string): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
-  const own = `${path}.${process.pid}.${randomUUID()}`
-  writeFileSync(own, owner, { mode: 0o600 })
+  const ownPath = `${path}.${process.pid}.${randomUUID()}`
+  writeFileSync(ownPath, owner, { mode: 0o600 })
   try {
-    while (!claimed(own, path)) {
+    while (!tryLock(ownPath, path)) {
       clearStale(path)
       if (performance.now() > deadlineMs) {
         throw new CliError('refused', `Another plat process has locked ${path}. If none is running, remove the file.`)
@@ -40,17 +40,17 @@ async function acquire(path: string, owner: string): Promise<void> {
       await sleep(pollMs)
     }
   } finally {
-    rmSync(own, { force: true })
+    rmSync(ownPath, { force: true })
   }
 }
 
-function claimed(own: string, path: string): boolean {
+function tryLock(ownPath: string, path: string): boolean {
   // The age of the lock counts from its acquisition, not from the start of the wait.
   const now = new Date()
-  utimesSync(own, now, now)
+  utimesSync(ownPath, now, now)
   try {
     // Creating a link is atomic, so no process reads a partly written lock.
-    linkSync(own, path)
+    linkSync(ownPath, path)
     return true
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return false
@@ -61,12 +61,12 @@ function claimed(own: string, path: string): boolean {
 function clearStale(path: string): void {
   const holder = contentOf(path)
   if (holder === undefined || !isStale(holder, path)) return
-  const moved = `${path}.${process.pid}.stale`
+  const stalePath = `${path}.${process.pid}.stale`
   try {
-    renameSync(path, moved)
+    renameSync(path, stalePath)
     // If two processes find the same stale lock, the second one may move the new lock and must restore it.
-    if (contentOf(moved) === holder) rmSync(moved)
-    else renameSync(moved, path)
+    if (contentOf(stalePath) === holder) rmSync(stalePath)
+    else renameSync(stalePath, path)
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error
   }

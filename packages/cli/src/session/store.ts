@@ -27,11 +27,13 @@ export function readSession(): Session | undefined {
   }
 }
 
-const texts = ['server', 'username', 'accessToken', 'refreshToken'] as const
+const textFields = ['server', 'username', 'accessToken', 'refreshToken'] as const
 const isSession = (value: unknown): value is Session => {
   if (typeof value !== 'object' || value === null) return false
   const fields = new Map(Object.entries(value))
-  return texts.every((name) => typeof fields.get(name) === 'string') && typeof fields.get('expiresAtMs') === 'number'
+  return (
+    textFields.every((name) => typeof fields.get(name) === 'string') && typeof fields.get('expiresAtMs') === 'number'
+  )
 }
 
 /** Writes the session atomically, because other processes may read it at the same time. */

@@ -1,41 +1,39 @@
 import { type ApiDocument, type Entry, jsonSchemaOf, parametersOf, resolved, type Schema, typeOf } from './document.ts'
 
-const texts: Record<string, string> = {
+const exampleTexts: Record<string, string> = {
   'date-time': '2026-11-21T09:30:00.000Z',
   email: 'admin@example.com',
   uri: 'https://platform.example.com',
 }
 
 function exampleText({ format, minLength = 0 }: Schema): string {
-  return texts[format ?? ''] ?? '…'.padEnd(minLength, '…')
+  return exampleTexts[format ?? ''] ?? '…'.padEnd(minLength, '…')
 }
 
 // Optional fields without an example in the contract would clutter the sample.
-const isWorthShowing = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
+const isShown = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
   required || resolved(document, schema).example !== undefined
 
 function exampleObject(document: ApiDocument, { properties = {}, required = [] }: Schema): Record<string, unknown> {
   const shown = Object.entries(properties).flatMap(([name, property]) =>
-    property && isWorthShowing(document, property, required.includes(name))
-      ? [[name, exampleOf(document, property)]]
-      : [],
+    property && isShown(document, property, required.includes(name)) ? [[name, exampleOf(document, property)]] : [],
   )
   return Object.fromEntries(shown)
 }
 
 /** Builds an example value from the examples, defaults and enums of a schema and its members. */
 export function exampleOf(document: ApiDocument, schema: Schema): unknown {
-  const whole = resolved(document, schema)
-  const { example, default: fallback, enum: named, anyOf, items } = whole
+  const resolvedSchema = resolved(document, schema)
+  const { example, default: fallback, enum: named, anyOf, items } = resolvedSchema
   const given = example ?? fallback ?? named?.[0]
   if (given !== undefined) return given
   const [first] = anyOf ?? []
   if (first) return exampleOf(document, first)
-  const type = typeOf(whole)
+  const type = typeOf(resolvedSchema)
   if (type === 'array') return items ? [exampleOf(document, items)] : []
-  if (type === 'object') return exampleObject(document, whole)
+  if (type === 'object') return exampleObject(document, resolvedSchema)
   if (type === 'boolean') return true
-  return type === 'string' ? exampleText(whole) : Math.max(0, whole.minimum ?? 0)
+  return type === 'string' ? exampleText(resolvedSchema) : Math.max(0, resolvedSchema.minimum ?? 0)
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`

@@ -2,15 +2,15 @@ import { type ApiDocument, nameOf, resolved, type Schema, typeOf, typesOf } from
 import { type Html, html } from './html.ts'
 import { line } from './prose.ts'
 
-const count = (value: number): string => value.toLocaleString('en')
+const formatCount = (value: number): string => value.toLocaleString('en')
 
 function range(low: number | undefined, high: number | undefined, unit: string): string | undefined {
   // The bounds of the integer types are not limits of the field.
-  const least = low === undefined || low <= -(2 ** 31) ? undefined : count(low)
-  const most = high === undefined || high >= 2 ** 31 - 1 ? undefined : count(high)
-  if (least !== undefined && most !== undefined) return `${least} to ${most}${unit}`
-  if (most !== undefined) return `at most ${most}${unit}`
-  return least === undefined ? undefined : `at least ${least}${unit}`
+  const minText = low === undefined || low <= -(2 ** 31) ? undefined : formatCount(low)
+  const maxText = high === undefined || high >= 2 ** 31 - 1 ? undefined : formatCount(high)
+  if (minText !== undefined && maxText !== undefined) return `${minText} to ${maxText}${unit}`
+  if (maxText !== undefined) return `at most ${maxText}${unit}`
+  return minText === undefined ? undefined : `at least ${minText}${unit}`
 }
 
 function limits(schema: Schema): string | undefined {
@@ -26,32 +26,32 @@ const withoutNull = (schema: Schema): Schema => ({
   ...schema,
 })
 
-function kind(schema: Schema): string {
+function typeLabel(schema: Schema): string {
   if (schema.$ref !== undefined) return nameOf(schema.$ref)
-  if (schema.anyOf) return schema.anyOf.map((choice) => kind(choice)).join(' or ')
+  if (schema.anyOf) return schema.anyOf.map((choice) => typeLabel(choice)).join(' or ')
   const type = typeOf(schema)
-  if (type === 'array' && schema.items) return `list of ${kind(schema.items)}`
+  if (type === 'array' && schema.items) return `list of ${typeLabel(schema.items)}`
   const hasFormat = schema.format !== undefined && !/^(int|double)/.test(schema.format)
   const name = hasFormat ? `${type ?? ''} (${schema.format})` : (type ?? 'anything')
   return typesOf(schema).includes('null') ? `${name} or null` : name
 }
 
-function values(schema: Schema): Html | undefined {
+function allowedValues(schema: Schema): Html | undefined {
   const named = schema.enum ?? schema.items?.enum
   if (!named) return undefined
   const codes = named.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
   return html`<p>${named.length > 1 ? 'One of ' : 'Always '}${codes}</p>`
 }
 
-const fallback = ({ default: value }: Schema): Html | undefined =>
+const defaultValue = ({ default: value }: Schema): Html | undefined =>
   value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
 
 /** The fields of a schema, or of the items of a list. A recursive schema is not expanded again. */
 export function fields(document: ApiDocument, schema: Schema, ancestorRefs: readonly string[] = []): Html | undefined {
-  const plain = withoutNull(schema)
-  const seen = plain.$ref === undefined ? ancestorRefs : [...ancestorRefs, plain.$ref]
-  if (plain.$ref !== undefined && ancestorRefs.includes(plain.$ref)) return undefined
-  const { items, properties, required = [] } = resolved(document, plain)
+  const nonNull = withoutNull(schema)
+  const seen = nonNull.$ref === undefined ? ancestorRefs : [...ancestorRefs, nonNull.$ref]
+  if (nonNull.$ref !== undefined && ancestorRefs.includes(nonNull.$ref)) return undefined
+  const { items, properties, required = [] } = resolved(document, nonNull)
   if (items) return fields(document, items, seen)
   if (!properties) return undefined
   const rows = Object.entries(properties).map(
@@ -62,7 +62,7 @@ export function fields(document: ApiDocument, schema: Schema, ancestorRefs: read
   </ul>`
 }
 
-function nested(
+function nestedFields(
   document: ApiDocument,
   name: string,
   schema: Schema,
@@ -86,7 +86,7 @@ export function row(
   required: boolean,
   ancestorRefs: readonly string[] = [],
 ): Html {
-  const shown = [kind(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
+  const shown = [typeLabel(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
   const { description } = schema.$ref === undefined ? schema : resolved(document, schema)
   return html`<li>
     <p>
@@ -94,6 +94,6 @@ export function row(
       <span class="kind">${shown}</span> ${!required && html`<span class="optional">optional</span>`}
     </p>
     ${description !== undefined && html`<p>${line(description)}</p>`}
-    ${values(schema)}${fallback(schema)}${nested(document, name, schema, ancestorRefs)}
+    ${allowedValues(schema)}${defaultValue(schema)}${nestedFields(document, name, schema, ancestorRefs)}
   </li>`
 }

@@ -15,7 +15,7 @@ function correctInteger(schema: Schema): Schema {
 }
 
 // The generator does not add `additionalProperties: false`, because it does not distinguish responses from requests.
-const close = (schema: Schema): Schema =>
+const closeObject = (schema: Schema): Schema =>
   schema['properties'] === undefined ? schema : { additionalProperties: false, ...schema }
 
 const literals = new Set(['example', 'default', 'enum'])
@@ -37,7 +37,7 @@ function corrected(value: unknown, position: Position): unknown {
   const members = Object.entries(value).map(([name, member]) => [name, correctedMember(name, member, position)])
   const schema = Object.fromEntries(members)
   if (isMap) return schema
-  return isResponse ? close(correctInteger(schema)) : correctInteger(schema)
+  return isResponse ? closeObject(correctInteger(schema)) : correctInteger(schema)
 }
 
 function correctedMember(name: string, member: unknown, { shared, isResponse, isMap = false }: Position): unknown {
@@ -73,7 +73,7 @@ export function correct({ paths = {}, components = {}, ...document }: ReturnType
     operations.map((operation) => operation?.responses),
     schemas,
   )
-  const shared = requested.intersection(returned)
+  const shared = new Set([...requested].filter((name) => returned.has(name)))
   const correctedSchemas = Object.entries(schemas).flatMap(([name, schema]) => [
     [name, corrected(schema, { shared, isResponse: !requested.has(name) })],
     ...(shared.has(name) ? [[`${name}Output`, corrected(schema, { shared, isResponse: true })]] : []),

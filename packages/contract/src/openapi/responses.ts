@@ -9,14 +9,14 @@ const integer = (minimum: number, maximum: number, example: number) => ({
   maximum,
   example,
 })
-const count = (example: number) => integer(0, 2 ** 31 - 1, example)
+const countSchema = (example: number) => integer(0, 2 ** 31 - 1, example)
 const traceId = { type: 'string' as const, pattern: '^[0-9a-f]{32}$', maxLength: 32 }
 
 export const headers = {
   'X-Trace-Id': { description: 'Identifies the request in the logs of the platform', required: true, schema: traceId },
-  'RateLimit-Limit': { description: 'Requests allowed per window', schema: count(600) },
-  'RateLimit-Remaining': { description: 'Requests remaining in the window', schema: count(599) },
-  'RateLimit-Reset': { description: 'Seconds until the limit is fully restored', schema: count(1) },
+  'RateLimit-Limit': { description: 'Requests allowed per window', schema: countSchema(600) },
+  'RateLimit-Remaining': { description: 'Requests remaining in the window', schema: countSchema(599) },
+  'RateLimit-Reset': { description: 'Seconds until the limit is fully restored', schema: countSchema(1) },
   'Retry-After': {
     description: 'Seconds to wait before the next attempt',
     required: true,
@@ -38,7 +38,7 @@ const errorResponse = (codes: readonly [ErrorCode, ...ErrorCode[]]) => ({
 })
 
 // Error responses that many operations share; the keys are their component names.
-const shared = {
+const sharedErrors = {
   BadPath: ['invalid_path'],
   BadParameters: ['invalid_path', 'validation_failed'],
   BadBody: ['invalid_path', 'validation_failed', 'invalid_json', 'unsupported_media_type'],
@@ -53,9 +53,9 @@ const shared = {
   Unavailable: ['starting', 'database_unavailable'],
 } as const satisfies Record<string, readonly [ErrorCode, ...ErrorCode[]]>
 
-export const errorResponses = Object.entries(shared).map(([name, codes]) => [name, errorResponse(codes)] as const)
+export const errorResponses = Object.entries(sharedErrors).map(([name, codes]) => [name, errorResponse(codes)] as const)
 
-const sharedNames = new Map(Object.entries(shared).map(([name, codes]) => [codes.join(), name] as const))
+const sharedNames = new Map(Object.entries(sharedErrors).map(([name, codes]) => [codes.join(), name] as const))
 
 function errorResponseOf([first, ...others]: readonly ErrorCode[]) {
   if (first === undefined) throw new Error('An error response needs a code.')

@@ -26,20 +26,20 @@ interface CachedRoutes {
   atMs: number
 }
 
-let last: CachedRoutes | undefined
+let cachedRoutes: CachedRoutes | undefined
 
 // Concurrent requests share one read.
 function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
   // The absolute value protects against a clock that is set back.
-  const isFresh = last !== undefined && Math.abs(now() - last.atMs) < ageMs
-  if (last === undefined || !isFresh) {
+  const isFresh = cachedRoutes !== undefined && Math.abs(now() - cachedRoutes.atMs) < ageMs
+  if (cachedRoutes === undefined || !isFresh) {
     const read = { routes: readRoutes({ stale }), atMs: now() }
-    last = read
+    cachedRoutes = read
     read.routes.catch(() => {
-      if (last === read) last = undefined
+      if (cachedRoutes === read) cachedRoutes = undefined
     })
   }
-  return last.routes
+  return cachedRoutes.routes
 }
 
 /** The owner of a path, or undefined. Known paths cause at most one read of the store per second. */
