@@ -39,7 +39,7 @@ export async function startSignIn(provider: ProviderRecord, returnTo?: string) {
   const { state = '', nonce = '' } = Object.fromEntries(address.searchParams)
   return { address, state, nonce, browser }
 }
-export type StartedSignIn = Awaited<ReturnType<typeof startSignIn>>
+type StartedSignIn = Awaited<ReturnType<typeof startSignIn>>
 
 export async function completeSignIn(
   providerId: string,
