@@ -69,7 +69,10 @@ export const errors = {
   active_jobs: [409, 'Jobs are running. Wait for them to end, or update with force: true.'],
   update_in_progress: [409, 'The platform is being updated. Wait for that job to end.'],
   no_previous_version: [409, 'There is no previous version to roll back to.'],
-  infrastructure_update_required: [409, 'The release requires infrastructure changes. Deploy it instead of applying it.'],
+  infrastructure_update_required: [
+    409,
+    'The release requires infrastructure changes. Deploy it instead of applying it.',
+  ],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
   conflict: [409, 'Another request changed the same resource at the same time. Try again.'],
@@ -104,7 +107,10 @@ export const errors = {
   consent_not_applicable: [422, 'Identity providers of this type require no consent.'],
 
   idempotency_key_reused: [422, 'This Idempotency-Key was used with another request. Use a new key.'],
-  role_not_grantable: [422, 'The organisation cannot have users with this role, or the role has permissions that the caller does not have.'],
+  role_not_grantable: [
+    422,
+    'The organisation cannot have users with this role, or the role has permissions that the caller does not have.',
+  ],
   filter_not_applicable: [422, 'The saved filter contains parameters that clusters cannot be filtered by.'],
   url_not_allowed: [422, 'The platform is not allowed to call this address.'],
 
@@ -117,7 +123,10 @@ export const errors = {
   module_timeout: [504, 'The module did not respond in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
   starting: [503, 'The platform is starting. Try again shortly.'],
-  release_source_unreachable: [503, 'The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.'],
+  release_source_unreachable: [
+    503,
+    'The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.',
+  ],
   directory_unreachable: [503, 'The directory is unreachable. Try again shortly.'],
   database_unavailable: [503, 'The database is unreachable. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>

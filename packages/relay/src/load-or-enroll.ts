@@ -15,7 +15,10 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
   const stored = loadIdentity(stateFolder)
   if (stored && (!token || token.id === stored.tokenId)) return resume(stored, options)
   if (!token)
-    throw new FatalError('usage', `${stateFolder} does not contain an enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`)
+    throw new FatalError(
+      'usage',
+      `${stateFolder} does not contain an enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`,
+    )
   if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the platform.')
   warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()

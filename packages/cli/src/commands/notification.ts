@@ -9,7 +9,9 @@ import { addCommand, addListCommand } from './add-command.ts'
 
 export function addNotificationCommands(program: Command): void {
   const notification = program.command('notification').description('your notifications')
-  addListCommand(notification, 'list', 'list notifications').option('--unread', 'only unread notifications').action(list)
+  addListCommand(notification, 'list', 'list notifications')
+    .option('--unread', 'only unread notifications')
+    .action(list)
   addCommand(notification, 'read [ids...]', 'mark notifications as read')
     .option('--all', 'mark all notifications')
     .action(read)

@@ -1,8 +1,8 @@
 /** At most five round tick values, from 0 to at least `highest`. */
 export function countTicks(highest: number): number[] {
-  const rough = Math.max(1, highest / 4)
-  const size = 10 ** Math.floor(Math.log10(rough))
-  const step = [1, 2, 5, 10].map((factor) => factor * size).find((each) => each >= rough) ?? rough
+  const minStep = Math.max(1, highest / 4)
+  const size = 10 ** Math.floor(Math.log10(minStep))
+  const step = [1, 2, 5, 10].map((factor) => factor * size).find((each) => each >= minStep) ?? minStep
   const count = Math.max(1, Math.ceil(highest / step))
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }

@@ -13,10 +13,10 @@ const current = (): Theme => {
 /** Applies a theme and stores it in this browser. */
 export function chooseTheme(theme: Theme): void {
   setPreference('theme', theme === 'system' ? undefined : theme)
-  show(theme)
+  showTheme(theme)
 }
 
-function show(theme: Theme): void {
+function showTheme(theme: Theme): void {
   if (theme === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = theme
   for (const listener of listeners) listener()
@@ -24,7 +24,7 @@ function show(theme: Theme): void {
 
 export function applyStoredTheme(): void {
   const theme = getPreference('theme')
-  show(isExplicit(theme) ? theme : 'system')
+  showTheme(isExplicit(theme) ? theme : 'system')
 }
 
 const darkScheme = matchMedia('(prefers-color-scheme: dark)')

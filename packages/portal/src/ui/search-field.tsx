@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useRef, useState } from 'react'
+import { useEffect, useEffectEvent, useState } from 'react'
 import { type InputProps, TextField } from './field.tsx'
 
 const pauseMs = 300
@@ -9,34 +9,27 @@ interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'm
   onChange: (search: string | undefined) => void
 }
 
-/**
- * A search field that follows the address. Applies after a pause in typing or when it loses the focus: applied later, the search would undo
- * the navigation of a clicked link.
- */
+/** A search field that follows the address. The text is applied after a pause in typing. */
 export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
   const [applied, setApplied] = useState<string>()
   const [known, setKnown] = useState(search)
-  const timer = useRef(0)
+  const [pathname] = useState(() => location.pathname)
   if (search !== known) {
     setKnown(search)
     // An address update must not overwrite newer input.
     if (search !== applied) setDraft(undefined)
   }
-  const apply = () => {
-    clearTimeout(timer.current)
-    if (draft === undefined) return
-    const text = draft.trim() || undefined
+  const apply = useEffectEvent((text: string | undefined) => {
+    // The page stays mounted while a clicked link loads another one. The search must not undo that navigation.
+    if (location.pathname !== pathname) return
     setApplied(text)
     if ((text ?? '') !== (search ?? '')) onChange(text)
-  }
-  const onPause = useEffectEvent(apply)
+  })
   useEffect(() => {
     if (draft === undefined) return undefined
-    timer.current = window.setTimeout(onPause, pauseMs)
-    return () => clearTimeout(timer.current)
+    const timer = setTimeout(() => apply(draft.trim() || undefined), pauseMs)
+    return () => clearTimeout(timer)
   }, [draft])
-  return (
-    <TextField {...rest} type="search" name="search" value={draft ?? search ?? ''} onChange={setDraft} onBlur={apply} />
-  )
+  return <TextField {...rest} type="search" name="search" value={draft ?? search ?? ''} onChange={setDraft} />
 }

@@ -41,14 +41,14 @@ interface NameRequest {
   names: Promise<Map<string, string>>
 }
 
-let pending: NameRequest | undefined
+let pendingRequest: NameRequest | undefined
 
 // All ids that are added before the timer fires are loaded by one request.
 function startRequest(): NameRequest {
   const ids = new Set<string>()
   const load = async () => {
     await new Promise((resolve) => setTimeout(resolve))
-    if (pending?.ids === ids) pending = undefined
+    if (pendingRequest?.ids === ids) pendingRequest = undefined
     const query = { ids: [...ids].join(','), pageSize: maxIds }
     const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
     return new Map(items.map(({ id, name }) => [id, name]))
@@ -57,9 +57,9 @@ function startRequest(): NameRequest {
 }
 
 async function nameOf(id: string): Promise<string | null> {
-  if (pending === undefined || pending.ids.size >= maxIds) pending = startRequest()
-  pending.ids.add(id)
-  return (await pending.names).get(id) ?? null
+  if (pendingRequest === undefined || pendingRequest.ids.size >= maxIds) pendingRequest = startRequest()
+  pendingRequest.ids.add(id)
+  return (await pendingRequest.names).get(id) ?? null
 }
 
 /** Key prefix of all cluster names. */

@@ -51,11 +51,11 @@ interface FiltersProps {
 }
 
 export function ClusterFilters({ filter, onChange }: FiltersProps) {
-  const narrow = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
+  const changeFilter = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
     onChange(defined({ ...filter, ...change }))
   return (
     <div role="search" aria-label="Clusters" className={styles['filters']}>
-      <StatusField filter={filter} onChange={(status) => narrow({ status })} />
+      <StatusField filter={filter} onChange={(status) => changeFilter({ status })} />
       <SelectField
         name="type"
         label="Type"
@@ -64,14 +64,14 @@ export function ClusterFilters({ filter, onChange }: FiltersProps) {
           { value: '', label: 'All' },
           ...clusterTypes.map((type) => ({ value: type, label: typeNames[type] })),
         ]}
-        onChange={(value) => narrow({ type: oneOfIn({ value }, 'value', clusterTypes) })}
+        onChange={(value) => changeFilter({ type: oneOfIn({ value }, 'value', clusterTypes) })}
       />
       <SearchField
         label="Name"
         placeholder="Name contains"
         maxLength={maxSearchLength}
         search={filter.search}
-        onChange={(search) => narrow({ search })}
+        onChange={(search) => changeFilter({ search })}
       />
       <SavedFilters filter={filter} onChange={onChange} />
     </div>

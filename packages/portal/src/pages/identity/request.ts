@@ -60,15 +60,16 @@ function addressOf(settings: ProviderSettings): string {
   const text = (name: SettingName): string => valueText(settings, name)
   if (settings.type === 'LDAP') return directory(text('url'))
   if (settings.type === 'OIDC') return address(text('issuer'))
-  if (settings.type === 'OpenSourceIdp') return address(`${trimmed(text('baseUrl'))}/realms/${text('realm')}`)
+  if (settings.type === 'OpenSourceIdp')
+    return address(`${withoutTrailingSlash(text('baseUrl'))}/realms/${text('realm')}`)
   const host =
     text('authorityHost') ||
     providerTypeSpecs.CloudDirectory.identifying.find(({ name }) => name === 'authorityHost')?.defaultValue
-  return address(`${trimmed(host ?? '')}/${text('tenantId')}`)
+  return address(`${withoutTrailingSlash(host ?? '')}/${text('tenantId')}`)
 }
 
-const trimmed = (text: string): string => text.replace(/\/+$/, '')
-const address = (text: string): string => trimmed(URL.parse(text)?.href ?? text)
+const withoutTrailingSlash = (text: string): string => text.replace(/\/+$/, '')
+const address = (text: string): string => withoutTrailingSlash(URL.parse(text)?.href ?? text)
 
 function directory(url: string): string {
   const [, scheme = '', host = '', port] = /^(ldaps?):\/\/(.*?)(?::(\d+))?\/?$/i.exec(url) ?? []

@@ -49,7 +49,7 @@ export const withoutSecrets = (form: SetupForm): Record<(typeof storedFields)[nu
 }
 
 /** The initial values: stored values, or else values of the browser. */
-export function initialForm(getPreference: Record<string, unknown>): SetupForm {
+export function initialForm(storedValues: Record<string, unknown>): SetupForm {
   const { origin, protocol } = location
   const blank: SetupForm = {
     platformName: '',
@@ -60,12 +60,12 @@ export function initialForm(getPreference: Record<string, unknown>): SetupForm {
     adminPassword: '',
     initialAdminToken: '',
   }
-  return mergeValues(blank, Object.fromEntries(storedFields.map((name) => [name, getPreference[name]])))
+  return mergeValues(blank, Object.fromEntries(storedFields.map((name) => [name, storedValues[name]])))
 }
 
 export function mergeValues(form: SetupForm, values: Record<string, unknown>): SetupForm {
-  const isAnswer = ([name, value]: [string, unknown]) => Object.hasOwn(form, name) && typeof value === 'string'
-  return { ...form, ...Object.fromEntries(Object.entries(values).filter(isAnswer)) }
+  const isFormValue = ([name, value]: [string, unknown]) => Object.hasOwn(form, name) && typeof value === 'string'
+  return { ...form, ...Object.fromEntries(Object.entries(values).filter(isFormValue)) }
 }
 
 /** Trims all values except the password, which may contain spaces. */

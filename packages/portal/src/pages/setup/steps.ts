@@ -25,7 +25,7 @@ export const stepFrom = (name: StepName, by: number): StepName => {
 }
 
 /** The requested step, or an earlier one that is incomplete. */
-export function reachable(requested: string | undefined, form: SetupForm): StepName {
+export function reachableStep(requested: string | undefined, form: SetupForm): StepName {
   const place = indexOfStep(requested)
   const isOpen = (fields: readonly (keyof SetupForm)[]) =>
     fields.some((name) => errorOf[name](form[name]) !== undefined)

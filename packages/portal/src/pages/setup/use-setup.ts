@@ -9,7 +9,7 @@ import { setPreference, getPreference } from '../../lib/preferences.ts'
 import type { FormValues } from '../../ui/form.tsx'
 import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './setup-form.ts'
 import { checkToken, complete, howToRetrieve } from './completion.ts'
-import { reachable, stepFrom, rejectedStep, type StepName } from './steps.ts'
+import { reachableStep, stepFrom, rejectedStep, type StepName } from './steps.ts'
 
 const draftName = 'setup'
 const draftSeconds = 7 * 24 * 3600
@@ -53,18 +53,18 @@ export function useSetup(): Setup {
   const navigate = useNavigate()
   const { step: requestedStep } = useSearch({ from: '/setup' })
   const requested = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
-  const step = reachable(requested, form)
+  const step = reachableStep(requested, form)
   useDraft(form, step)
 
   const show = (name: StepName) => navigate({ to: '/setup', search: { step: name } })
-  const leave = async () => {
+  const goToSignIn = async () => {
     forgetSetup()
     await navigate({ to: '/sign-in', search: { notice: 'setup-complete' }, replace: true })
   }
   const isHinted = step === 'welcome' || step === 'token'
   const hint = useQuery({ queryKey: ['setup', 'hint'], queryFn: howToRetrieve, staleTime: Infinity, enabled: isHinted })
   const isComplete = isApiError(hint.error, 'setup_already_complete')
-  const onComplete = useEffectEvent(() => void leave())
+  const onComplete = useEffectEvent(() => void goToSignIn())
   useEffect(() => {
     if (isComplete) onComplete()
   }, [isComplete])
@@ -75,7 +75,7 @@ export function useSetup(): Setup {
       await signIn({ refreshToken })
     } catch {
       // Setup is complete, so the user can sign in with the password.
-      return leave()
+      return goToSignIn()
     }
     return navigate({ to: '/dashboard', replace: true })
   }
@@ -87,7 +87,7 @@ export function useSetup(): Setup {
       if (step === 'token') await checkToken(all)
       await (step === 'review' ? finish(all) : show(stepFrom(step, 1)))
     } catch (error) {
-      if (isApiError(error, 'setup_already_complete')) return leave()
+      if (isApiError(error, 'setup_already_complete')) return goToSignIn()
       const rejected = error instanceof ApiError ? rejectedStep(error) : undefined
       if (rejected === undefined || rejected === step) throw error
       setRejection({ step: rejected, error })

@@ -1,8 +1,8 @@
 import { portalPath } from '@platform/contract/portal-paths'
 
 // These pages redirect signed-in users.
-const beforeSignIn = /^\/(sign-in|setup)([/?#]|$)/
+const signInPages = /^\/(sign-in|setup)([/?#]|$)/
 
 /** Validates the return path of an address, which may be forged. Returns undefined if it could lead to another site. */
 export const safeReturnPath = (text: string | undefined): string | undefined =>
-  text !== undefined && portalPath.test(text) && !beforeSignIn.test(text) ? text : undefined
+  text !== undefined && portalPath.test(text) && !signInPages.test(text) ? text : undefined

@@ -22,7 +22,7 @@ export const checkQuery = queryOptions({
 const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobSummary[]> =>
   (await unwrap(api.GET('/api/v1/jobs', { params: { query: { type, pageSize: shownJobs } } }))).items
 
-const runs = ({ completedAt }: JobSummary): boolean => completedAt === undefined
+const isRunning = ({ completedAt }: JobSummary): boolean => completedAt === undefined
 
 // Other administrators may start an update, so the history is polled.
 const historyQuery = queryOptions({
@@ -36,6 +36,6 @@ const historyQuery = queryOptions({
 
 export function useHistory() {
   const query = useQuery(historyQuery)
-  const running = query.data?.find(runs)
+  const running = query.data?.find(isRunning)
   return { query, running }
 }
