@@ -217,7 +217,7 @@ test('only invalid messages of a batch fail', async () => {
 })
 
 describe('the lease', () => {
-  function workplace(organisationId = newId('org')) {
+  function sharedWork(organisationId = newId('org')) {
     const state = { pending: 0, workers: 0, maxWorkers: 0 }
     const work = async () => {
       state.maxWorkers = Math.max(state.maxWorkers, ++state.workers)
@@ -231,14 +231,14 @@ describe('the lease', () => {
   }
 
   async function expectFree(organisationId: string): Promise<void> {
-    const { state, run } = workplace(organisationId)
+    const { state, run } = sharedWork(organisationId)
     state.pending = 1
     await run()
     expect(state.pending).toBe(0)
   }
 
   test('allows one worker at a time, which processes the work of all', async () => {
-    const { state, run } = workplace()
+    const { state, run } = sharedWork()
     for (let round = 0; round < rounds(3, 10); round++) {
       await Promise.all(
         upTo(8).map(async () => {
@@ -265,7 +265,7 @@ describe('the lease', () => {
         return new Promise<boolean>(() => undefined)
       })
     })
-    const { state, run } = workplace(organisationId)
+    const { state, run } = sharedWork(organisationId)
     state.pending = 1
     await run()
     expect(state.pending).toBe(1)

@@ -40,7 +40,7 @@ import { callerOfTokens, removeAllProviders, storeProvider } from '../../support
 /** The platform's identity provider is a directory with one user, Ada; tests change its responses. */
 
 /** The reason for skipping tests; empty if they run. */
-const lack = missingPrograms('openssl')
+const skipReason = missingPrograms('openssl')
 
 /** Set before the tests run. The platform trusts the `own` certificates only. */
 interface Fixtures {
@@ -54,7 +54,7 @@ const fixtures = {} as Fixtures
 beforeAll(async () => {
   fixtures.platform = await setUpPlatform()
   fixtures.caller = fixtures.platform.caller
-  if (lack === '') Object.assign(fixtures, { own: await ownCertificates(), others: await ownCertificates() })
+  if (skipReason === '') Object.assign(fixtures, { own: await ownCertificates(), others: await ownCertificates() })
 })
 beforeEach(() => advanceToNextMinute())
 afterEach(() => removeAllProviders())
@@ -205,7 +205,7 @@ const refusing: [string, () => Answer][] = [
 
 const credentials = { username: 'ada', password: 'a password' }
 
-describe.skipIf(lack !== '')(`hostile LDAP directories${lack}`, () => {
+describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () => {
   test('signs in with valid responses, even if they arrive byte by byte', async () => {
     respondWith(() => undefined)
     await directory()
@@ -364,7 +364,7 @@ const withoutTls: [string, (socket: Socket) => void][] = [
   ],
 ]
 
-describe.skipIf(lack !== '')(`hostile StartTLS${lack}`, () => {
+describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
   test.each(withoutTls)('sends no credentials to a directory that %s', async (_, behave) => {
     const received: Buffer[] = []
     hostile.behave = (socket) => {
