@@ -18,6 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => environment[Symbol.asyncDispose]())
 
+const runAtBerlin = (...command: string[]) => ['run', '--cluster', 'berlin-1', '--', ...command]
+
 test('runs a script on a cluster by name with the script’s output and exit code', async () => {
   const { exitCode, out, err } = await plat.run(['run', '--cluster', 'BERLIN-1', '--', 'echo Ω; echo oops >&2; exit 7'])
   expect([exitCode, out]).toEqual([7, 'Ω\n'])
@@ -25,8 +27,7 @@ test('runs a script on a cluster by name with the script’s output and exit cod
 })
 
 test.runIf(isLong)('passes several arguments after -- unchanged', async () => {
-  const args = ['printf', '<%s>', `it's`, '$HOME', 'a  b']
-  expect(await plat.prints(['run', '--cluster', 'berlin-1', '--', ...args])).toBe(`<it's><$HOME><a  b>`)
+  expect(await plat.prints(runAtBerlin('printf', '<%s>', `it's`, '$HOME', 'a  b'))).toBe(`<it's><$HOME><a  b>`)
 })
 
 test('reads a script from a file or standard input and runs it on a node by name', async () => {
@@ -40,13 +41,7 @@ test('reads a script from a file or standard input and runs it on a node by name
 
 test('prints output while the script runs', async () => {
   const gate = join(folder, 'gate')
-  const running = plat.start([
-    'run',
-    '--cluster',
-    'berlin-1',
-    '--',
-    `echo started >&2; ${waitForFileScript(gate)}; echo done`,
-  ])
+  const running = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done`))
   await running.says(/started/)
   await writeFile(gate, '')
   expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
@@ -54,13 +49,7 @@ test('prints output while the script runs', async () => {
 
 test.runIf(isLong)('continues a run after a restart of the platform', async () => {
   const gate = join(folder, 'gate after the kill')
-  const running = plat.start([
-    'run',
-    '--cluster',
-    'berlin-1',
-    '--',
-    `echo started >&2; ${waitForFileScript(gate)}; echo done; exit 6`,
-  ])
+  const running = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done; exit 6`))
   await running.says(/started/)
   await environment.platform.kill()
   await running.says(/retrying|ECONNREFUSED/)
@@ -70,7 +59,7 @@ test.runIf(isLong)('continues a run after a restart of the platform', async () =
 })
 
 test('Ctrl-C cancels the job and exits with 130, even if npm repeats the signal', async () => {
-  const running = plat.start(['run', '--cluster', 'berlin-1', '--', 'echo started >&2; sleep 600'])
+  const running = plat.start(runAtBerlin('echo started >&2; sleep 600'))
   await running.says(/started/)
   running.interrupt()
   running.interrupt()
@@ -90,20 +79,12 @@ test('follows, waits for and lists a detached job', async () => {
 })
 
 test('prints the output of several clusters under their names and exits with the first non-zero code', async () => {
-  const args = [
-    'run',
-    '--cluster',
-    'munich-1',
-    '--cluster',
-    'berlin-1',
-    '--',
-    'case $PWD in *berlin*) exit 4;; esac; echo hi',
-  ]
-  const { exitCode, out, err } = await plat.run(args)
+  const script = 'case $PWD in *berlin*) exit 4;; esac; echo hi'
+  const { exitCode, out, err } = await plat.run(['run', '--cluster', 'munich-1', '--cluster', 'berlin-1', '--', script])
   expect(exitCode).toBe(4)
   expect(out).toMatch(/^== munich-1 \(job_\w+\): Completed, exit code 0\nhi$/m)
   expect(out).toMatch(/^== berlin-1 \(job_\w+\): Failed, exit code 4$/m)
-  expect(err).toContain('2 clusters: 1 completed, 1 did not.')
+  expect(err).toContain('2 clusters: 1 completed, 1 not completed.')
 })
 
 test.runIf(isLong)('labels each line with its node if a cluster has several', async () => {
@@ -124,8 +105,8 @@ test.runIf(isLong)('labels each line with its node if a cluster has several', as
 test.runIf(isLong)('--output-dir writes the exact output to one file per cluster', async () => {
   const results = join(folder, 'results')
   await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
-  expect(await readFile(join(results, 'berlin-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
-  expect(await readFile(join(results, 'munich-1.txt'), 'utf8')).toBe('a\u001b[31m\r\n')
+  for (const name of ['berlin-1', 'munich-1'])
+    expect(await readFile(join(results, `${name}.txt`), 'utf8')).toBe('a\u001b[31m\r\n')
 })
 
 test('Ctrl-C cancels all jobs of a run on several clusters', async () => {
@@ -156,38 +137,35 @@ test('exits with 1 for a rejected request and prints code, advice and trace id',
   expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
 })
 
-test.for(
-  sampled(
-    [
-      'cluster',
-      'module build --with-node --from example.com/node',
-      'update apply 1.0.0 2.0.0',
-      'clusters list',
-      'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
-      'module install example.com/modules/hello --version 1.0.0',
-      'update rollback 1.0.0',
-      'idp add saml',
-      'idp add oidc --client-id platform',
-      'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
-      'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
-      'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
-      'idp remove',
-      'module install',
-      'module install hello --manifest https://example.com/module.json',
-      'module uninstall',
-      'module verify example.com/modules/hello',
-      'cluster list --limit 0',
-      'cluster delete munich-1',
-      'run -- true',
-      'run --cluster berlin-1',
-      'run --cluster berlin-1 --all -- true',
-      'run --cluster berlin-1 -f missing.sh',
-      'run --cluster berlin-1 --node nowhere -- true',
-      'batch submit -',
-    ],
-    6,
-  ),
-)('%s is invalid usage: exit code 2, no output', async (line) => {
+const invalidUsages = [
+  'cluster',
+  'module build --with-node --from example.com/node',
+  'update apply 1.0.0 2.0.0',
+  'clusters list',
+  'idp add oidc --issuer https://id.example.com --client-id platform --map ops=King',
+  'module install example.com/modules/hello --version 1.0.0',
+  'update rollback 1.0.0',
+  'idp add saml',
+  'idp add oidc --client-id platform',
+  'idp add oidc --issuer https://id.example.com --client-id platform --bind-dn cn=x',
+  'idp add oidc --issuer https://id.example.com --client-id platform --secret s3cret',
+  'idp add ldap --url ldaps://a.example --bind-dn cn=a --user-search-base dc=a --ca-file missing.pem',
+  'idp remove',
+  'module install',
+  'module install hello --manifest https://example.com/module.json',
+  'module uninstall',
+  'module verify example.com/modules/hello',
+  'cluster list --limit 0',
+  'cluster delete munich-1',
+  'run -- true',
+  'run --cluster berlin-1',
+  'run --cluster berlin-1 --all -- true',
+  'run --cluster berlin-1 -f missing.sh',
+  'run --cluster berlin-1 --node nowhere -- true',
+  'batch submit -',
+]
+
+test.for(sampled(invalidUsages, 6))('%s is invalid usage: exit code 2, no output', async (line) => {
   const { exitCode, out, err } = await plat.run(line.split(' '))
   expect([exitCode, out]).toEqual([2, ''])
   expect(err).not.toMatch(/^$|Unexpected error/)

@@ -37,18 +37,15 @@ test.for([
   expect((await run(shell, [...args, file])).stderr).toBe('')
 })
 
-test('bash completes commands, options and option values', async () => {
-  expect(await completionsOf('plat', 'clu')).toEqual(['cluster'])
-  expect(await completionsOf('plat', 'cluster', 'l')).toEqual(['list'])
-  expect(await completionsOf('plat', 'cluster', 'list', '--sta')).toEqual(['--status'])
-  expect(await completionsOf('plat', 'cluster', 'list', '--status', '')).toEqual([
-    'Healthy',
-    'Degraded',
-    'Pending',
-    'Offline',
-  ])
-  expect(await completionsOf('plat', 'cluster', 'list', '--status', 'Healthy', '--j')).toEqual(['--json'])
-  expect(await completionsOf('plat', 'completion', 'z')).toEqual(['zsh'])
+test.for([
+  ['clu', ['cluster']],
+  ['cluster l', ['list']],
+  ['cluster list --sta', ['--status']],
+  ['cluster list --status ', ['Healthy', 'Degraded', 'Pending', 'Offline']],
+  ['cluster list --status Healthy --j', ['--json']],
+  ['completion z', ['zsh']],
+] as const)('bash completes: plat %s', async ([line, completions]) => {
+  expect(await completionsOf('plat', ...line.split(' '))).toEqual(completions)
 })
 
 test('each shell’s completion contains every command', () => {

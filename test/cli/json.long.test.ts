@@ -34,7 +34,7 @@ test('every command with structured output prints JSON with --json', async () =>
   const grace = await here.json(['user', 'create', ...newUser], 'another long password')
   await here.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
   const queued = (await here.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
-  const queuedBatch = await here.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
+  const { batchId: waitingId } = await here.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
   const delivery = await here.json(['webhook', 'test', webhook.id])
   const client = '--client-id platform --secret-stdin'
   const cloudDirectory = `idp add cloud-directory --tenant-id acme ${client}`
@@ -45,13 +45,7 @@ test('every command with structured output prints JSON with --json', async () =>
     whoami: [''],
     cluster: ['list', 'get berlin-1', 'timeline berlin-1', 'enrollment-token hamburg-1', 'rename hamburg-1 hamburg-2'],
     job: ['list', `get ${jobId}`, `wait ${jobId}`, `output ${jobId}`, `cancel ${queued}`],
-    batch: [
-      'list',
-      `get ${batchId}`,
-      `cancel ${queuedBatch.batchId}`,
-      `wait ${queuedBatch.batchId}`,
-      `retry ${batchId}`,
-    ],
+    batch: ['list', `get ${batchId}`, `cancel ${waitingId}`, `wait ${waitingId}`, `retry ${batchId}`],
     'cluster delete': ['hamburg-2 --yes'],
     site: ['list', `delete ${site.id}`],
     token: ['list', `delete ${token.id}`],

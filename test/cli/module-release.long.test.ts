@@ -16,13 +16,8 @@ let digest: string
 const resources = new AsyncDisposableStack()
 const image = (tag: string) => `${registry.host}/modules/greeting:${tag}`
 const verify = async (tag: string, ...keys: string[]) => {
-  const { exitCode, out } = await plat.run([
-    'module',
-    'verify',
-    image(tag),
-    ...keys.flatMap((key) => ['--key', `${key}.pub`]),
-    '--json',
-  ])
+  const options = keys.flatMap((key) => ['--key', `${key}.pub`])
+  const { exitCode, out } = await plat.run(['module', 'verify', image(tag), ...options, '--json'])
   return { exitCode, ...JSON.parse(out) }
 }
 
@@ -54,16 +49,11 @@ test('a module that is pushed without a key is not verified', async () => {
 })
 
 test('a module that is pushed with a key is verified with that key only', async () => {
-  expect(await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])).toMatchObject({
-    isSigned: true,
-  })
+  const pushed = await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])
+  expect(pushed).toMatchObject({ isSigned: true })
   expect(await verify('latest', 'eve')).toMatchObject({ exitCode: 1, problem: 'unknown_key' })
-  expect(await verify('latest', 'eve', 'ada')).toMatchObject({
-    exitCode: 0,
-    by: 'ada.pub',
-    digest,
-    layout: 'referrer',
-  })
+  const verified = { exitCode: 0, by: 'ada.pub', digest, layout: 'referrer' }
+  expect(await verify('latest', 'eve', 'ada')).toMatchObject(verified)
 })
 
 test('a module can be signed in the legacy layout', async () => {
@@ -73,7 +63,7 @@ test('a module can be signed in the legacy layout', async () => {
 })
 
 test('a module is not verified after its tag was moved to another image', async () => {
-  await author.change('src/main.ts', 'Here I am', 'Here I was')
+  await author.change('src/main.ts', 'The module is running', 'Here I was')
   await plat.prints(['module', 'build', '--dir', 'greeting'])
   await plat.prints(['module', 'push', '--dir', 'greeting'])
   expect(await verify('0.1.0', 'ada', 'eve')).toMatchObject({ exitCode: 1, problem: 'unsigned' })
@@ -84,10 +74,8 @@ test('a module that changed after its build is not pushed', async () => {
   for (const make of [async () => {}, () => author.change('src/main.ts', `'Hello'`, `'Hi'`)]) {
     await make()
     const { exitCode, err } = await plat.run(['module', 'push', '--dir', 'greeting'])
-    expect([exitCode, err]).toEqual([
-      2,
-      expect.stringMatching(/does not match the current code.* plat module build\n$/),
-    ])
+    expect(exitCode).toBe(2)
+    expect(err).toMatch(/does not match the current code.* plat module build\n$/)
   }
   expect(await tagsIn('modules/greeting')).not.toContain('0.2.0')
 })

@@ -5,7 +5,7 @@ import type { Plat } from '../support/plat.ts'
 import { type Author, startAuthor } from './support/author.ts'
 import { startEnvironment, type Environment } from './support/environment.ts'
 
-/** The tests depend on each other's order. */
+/** The tests run in order, on one platform. */
 
 let environment: Environment
 let author: Author

@@ -59,18 +59,14 @@ test('keeps the order of a batch of lines and names an invalid line', () => {
   expect(() => readBatchFile(`${line('one')}\n{"cluster": "two"}\n`)).toThrow(/^Job 2 /)
 })
 
-test.for([
-  '',
-  '[]',
-  '{}',
-  '7',
-  '{"jobs": 7}',
-  '[{"script": "s"}]',
-  '[{"cluster": "c", "script": 7}]',
-  '[{"cluster": "c", "script": "s", "scirpt": 1}]',
-])('rejects the batch %s', (text) => {
-  expect(() => readBatchFile(text)).toThrow(CliError)
-})
+const invalidJobs = ['{"script": "s"}', '{"cluster": "c", "script": 7}', '{"cluster": "c", "script": "s", "scirpt": 1}']
+
+test.for(['', '[]', '{}', '7', '{"jobs": 7}', ...invalidJobs.map((job) => `[${job}]`)])(
+  'rejects the batch %s',
+  (text) => {
+    expect(() => readBatchFile(text)).toThrow(CliError)
+  },
+)
 
 test('splits a run on many clusters into batches of at most 500 jobs and 4 MiB', () => {
   const small = Array.from({ length: 1201 }, (_, index) => ({ index }))
@@ -100,32 +96,21 @@ const readBatch = (batch: object) => readBatchFile(JSON.stringify(batch))
 
 test('passes on the limits of the batch and of each job', () => {
   const limited = { ...batchJob, timeoutSeconds: 60, deliverWithinSeconds: 5 }
+  const payload = { script: 'true', timeoutSeconds: 60 }
+  const submission = { type: 'InvokeScript', payload, deliverWithinSeconds: 5 }
   expect(readBatch({ jobs: [limited], maxConcurrency: 1, maxErrors: 0 })).toEqual({
-    entries: [
-      {
-        cluster: 'edge',
-        submission: { type: 'InvokeScript', payload: { script: 'true', timeoutSeconds: 60 }, deliverWithinSeconds: 5 },
-      },
-    ],
+    entries: [{ cluster: 'edge', submission }],
     limits: { maxConcurrency: 1, maxErrors: 0 },
   })
   expect(readBatch([batchJob]).limits).toEqual({})
 })
 
 test.each([
-  ['maxConcurrency', { jobs: [batchJob], maxConcurrency: '1' }, 'The batch has a maxConcurrency that is not a number.'],
-  ['maxErrors', { jobs: [batchJob], maxErrors: null }, 'The batch has a maxErrors that is not a number.'],
-  ['an unknown field', { jobs: [batchJob], maxconcurrency: 1 }, 'The batch has an unknown field maxconcurrency.'],
-  [
-    'timeoutSeconds',
-    [batchJob, { ...batchJob, timeoutSeconds: '60' }],
-    'Job 2 of the batch has a timeoutSeconds that is not a number.',
-  ],
-  [
-    'deliverWithinSeconds',
-    [{ ...batchJob, deliverWithinSeconds: '5' }],
-    'Job 1 of the batch has a deliverWithinSeconds that is not a number.',
-  ],
-])('rejects an invalid limit instead of ignoring it: %s', (_, batch, message) => {
+  [{ jobs: [batchJob], maxConcurrency: '1' }, 'The batch has a maxConcurrency that is not a number.'],
+  [{ jobs: [batchJob], maxErrors: null }, 'The batch has a maxErrors that is not a number.'],
+  [{ jobs: [batchJob], maxconcurrency: 1 }, 'The batch has an unknown field maxconcurrency.'],
+  [[batchJob, { ...batchJob, timeoutSeconds: '60' }], 'Job 2 of the batch has a timeoutSeconds that is not a number.'],
+  [[{ ...batchJob, deliverWithinSeconds: '5' }], 'Job 1 of the batch has a deliverWithinSeconds that is not a number.'],
+])('rejects the batch %j', (batch, message) => {
   expect(() => readBatch(batch)).toThrow(message)
 })

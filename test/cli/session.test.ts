@@ -28,9 +28,7 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 beforeEach(async () => {
-  if (!existsSync(file('session.json'))) {
-    await logIn(plat)
-  }
+  if (!existsSync(file('session.json'))) await logIn(plat)
   proxy.requests.length = 0
 })
 
@@ -50,7 +48,7 @@ test('stores a session readable only by its owner, without the password', async 
 
 test('exits with 1 for a wrong password and stores nothing', async () => {
   const other = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
-  const { exitCode, err } = await other.run(['login', '--username', 'nobody'])
+  const { exitCode, err } = await other.run(['login', '--username', 'unknown'])
   expect([exitCode, err.includes('invalid_credentials')]).toEqual([1, true])
   expect((await other.run(['whoami'])).exitCode).toBe(3)
 })
@@ -158,14 +156,15 @@ test.runIf(isLong)('does not report the removal of a resource that never existed
   expect([exitCode, err.includes('site_not_found')]).toEqual([1, true])
 })
 
-test('exits with 4 and the response if the server is not a platform', async () => {
-  proxy.inject('GET /api/v1/auth/me', { status: 404, headers: { 'content-type': 'text/html' }, body: '<h1>No</h1>' })
-  expect(await plat.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('404') })
-  proxy.inject('GET /api/v1/auth/me', { status: 301, headers: { location: 'https://platform.example.com/' } })
-  const redirected = await plat.run(['whoami'])
-  expect(redirected).toMatchObject({ exitCode: 4, err: expect.stringContaining('https://platform.example.com/') })
-  proxy.inject('GET /api/v1/auth/me', { status: 200, headers: { 'content-type': 'text/html' }, body: '<h1>Hi</h1>' })
-  expect((await plat.run(['whoami'])).exitCode).toBe(4)
+const html = { headers: { 'content-type': 'text/html' }, body: '<h1>No</h1>' }
+
+test.for([
+  ['404', { status: 404, ...html }],
+  ['https://platform.example.com/', { status: 301, headers: { location: 'https://platform.example.com/' } }],
+  ['', { status: 200, ...html }],
+] as const)('exits with 4 and "%s" if the server is not a platform', async ([shown, response]) => {
+  proxy.inject('GET /api/v1/auth/me', response)
+  expect(await plat.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining(shown) })
 })
 
 // Retries take several seconds.

@@ -81,17 +81,6 @@ test('returns the output of a script while it runs, and its exit code', async ()
   expect(await read(6)).toMatchObject({ items: [{ data: 'second\n' }], status: 'Failed', finished: true })
 })
 
-test('cancels a running script, and ends one that exceeds its timeout', async () => {
-  const submit = (more: object) => api.submit(cluster.id, { script: 'echo started; sleep 600', ...more })
-  const [cancelled, timedOut] = [await submit({}), await submit({ timeoutSeconds: 1 })]
-  await waitFor('the running script', async () => (await api.job(cancelled)).status === 'Running')
-  expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 409, 'cluster_has_active_jobs')
-  expectStatus(await admin.post(`/api/v1/jobs/${cancelled}/cancel`), 202)
-  expect(await finishedJob(cancelled)).toMatchObject({ status: 'Cancelled', statusReason: 'cancelled_by_user' })
-  const result = { exitCode: null, output: 'started\n' }
-  expect(await finishedJob(timedOut)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout', result })
-})
-
 test('a removed cluster no longer accepts its relay', async () => {
   expectStatus(await admin.delete(`/api/v1/clusters/${cluster.id}`), 204)
   expectStatus(await admin.get(`/api/v1/clusters/${cluster.id}`), 404, 'cluster_not_found')

@@ -21,14 +21,13 @@ export async function startAuthor(environment: Record<string, string> = {}, imag
     plat,
     folder,
     module,
-    change: (file, before, after) => change(join(module, file), before, after),
+    async change(file, before, after) {
+      const path = join(module, file)
+      const text = await readFile(path, 'utf8')
+      const changed = text.replaceAll(typeof before === 'string' ? before : new RegExp(before, 'g'), () => after)
+      if (changed === text) throw new Error(`${path} does not contain ${String(before)}.`)
+      await writeFile(path, changed)
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }
-}
-
-async function change(path: string, before: string | RegExp, after: string): Promise<void> {
-  const text = await readFile(path, 'utf8')
-  const changed = text.replaceAll(typeof before === 'string' ? before : new RegExp(before, 'g'), () => after)
-  if (changed === text) throw new Error(`${path} does not hold ${String(before)}.`)
-  await writeFile(path, changed)
 }

@@ -30,16 +30,12 @@ export async function startProxy(target: string): Promise<Proxy> {
       redirect: 'manual',
     })
     // fetch has decoded the content.
-    const {
-      'content-encoding': _e,
-      'content-length': _l,
-      'transfer-encoding': _t,
-      ...responseHeaders
-    } = Object.fromEntries(response.headers)
+    const decoded = new Headers(response.headers)
+    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) decoded.delete(name)
     const content = Buffer.from(await response.arrayBuffer())
     if (typeof fault === 'object') await fault.holdUntil
     if (fault === 'drop response') outgoing.destroy()
-    else return { status: response.status, headers: responseHeaders, body: content }
+    else return { status: response.status, headers: Object.fromEntries(decoded), body: content }
     return undefined
   })
   return {
