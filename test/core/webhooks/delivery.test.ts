@@ -15,7 +15,7 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
-import { maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
+import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import {
   deliveriesOf,
@@ -86,27 +86,38 @@ test('delivers events as CloudEvents that the reference implementation verifies'
   }
 })
 
-test('repeated projections and messages deliver each event once, also after some are stored', async () => {
+test('repeated projections and messages deliver each event once', async () => {
   const { caller, receiver, reference, id } = await subscription()
-  const { organisationId } = caller
-  const commitEvents = async (count: number) => {
-    await commit(caller, { writes: [], events: newEvents(count) })
-    const records = (await pendingRecords(organisationId)).filter(({ events }) => events.length > 0)
-    return async () => webhookProjection.beforeCommit?.(organisationId, records)
-  }
-  const projectFirst = await commitEvents(20)
-  await Promise.all([projectFirst(), projectFirst(), projectFirst()])
+  for (const event of newEvents(3)) await commit(caller, { writes: [], events: [event] })
+  const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
+  await Promise.all([project(), project(), project()])
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
-  expect(receiver.requests).toHaveLength(20)
-  const projectAll = await commitEvents(25)
-  await projectAll()
   // As after a crash before the projection commits.
-  await projectAll()
-  const eventIds = (await pendingRecords(organisationId)).flatMap(({ events }) => events.map((event) => event.id))
-  await Promise.all(Array.from({ length: 4 }, () => runProjections(organisationId, [webhookProjection])))
+  await project()
+  await Promise.all(Array.from({ length: 4 }, () => runProjections(caller.organisationId, [webhookProjection])))
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
-  expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual(eventIds)
-  expect(await stateOf(caller, id)).toEqual(eventIds.map(() => ['Delivered', 1]))
+  expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual(
+    records.flatMap(({ events }) => events.map((event) => event.id)),
+  )
+  expect(await stateOf(caller, id)).toEqual(records.map(() => ['Delivered', 1]))
+})
+
+test('a projection stores only missing deliveries, in four calls', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  const commitEvents = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
+  await commitEvents(20)
+  await webhookProjection.beforeCommit?.(caller.organisationId, await pendingRecords(caller.organisationId))
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(20)
+  await commitEvents(25)
+  const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
+  expect(await countStoreCalls(project)).toBe(4)
+  expect(await countStoreCalls(project)).toBe(3)
+  await drainDeliveries(reference)
+  expect(receiver.requests).toHaveLength(45)
+  expect(await stateOf(caller, id)).toEqual(Array.from({ length: 45 }, () => ['Delivered', 1]))
 })
 
 test('a projection stores deliveries of three webhooks concurrently', async () => {
