@@ -1,5 +1,3 @@
-import formats from 'ajv-formats'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { expectStatus } from './support/answer.ts'
@@ -104,17 +102,4 @@ test('returns 404 for paths of no module', async ({ platform }) => {
       expectStatus(await client.get(path), 404, 'route_not_found')
     }
   }
-})
-
-test('publishes a JSON Schema of module.json that rejects unknown fields', async ({ anonymous }) => {
-  const schema = expectStatus(await anonymous.get('/schemas/module/v1.json'), 200)
-  expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema')
-  const ajv = new Ajv2020({ strict: false })
-  formats.default(ajv)
-  const isValid = ajv.compile(schema)
-  const metadata = { id: 'x', name: 'X', version: '1.0.0', description: 'X.', author: 'X' }
-  const spec = { sdkVersion: '*', image: 'r.example.com/x:1', apiBasePath: '/api/x', healthEndpoint: '/health' }
-  expect(isValid({ metadata, spec }), JSON.stringify(isValid.errors)).toBe(true)
-  const invalid = [{ metadata }, { metadata, spec, more: 1 }, { metadata, spec: { ...spec, apiBasePath: '/api/v1' } }]
-  for (const manifest of invalid) expect(isValid(manifest), JSON.stringify(manifest)).toBe(false)
 })

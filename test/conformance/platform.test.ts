@@ -18,30 +18,12 @@ test('records the completion of setup', async ({ admin }) => {
   await waitForEntries(admin, 'action=setup.complete', 1)
 })
 
-test('liveness returns ok without a token', async ({ anonymous }) => {
-  expect(expectStatus(await anonymous.get('/health/live'), 200)).toEqual({ status: 'ok' })
-})
-
 test('readiness returns ok and an aggregate of the critical and degradable checks', async ({ anonymous }) => {
   const { status, aggregate, checks } = expectStatus(await anonymous.get('/health/ready'), 200)
   expect(status).toBe('ok')
   const counting = checks.filter(({ tags }: { tags: string[] }) => !tags.includes('informational'))
   const isSound = counting.every((check: { status: string }) => check.status === 'Healthy')
   expect(aggregate).toBe(isSound ? 'Healthy' : 'Degraded')
-})
-
-test('startup returns ok once initialisation is complete', async ({ anonymous }) => {
-  expect(expectStatus(await anonymous.get('/health/startup'), 200)).toEqual({ status: 'ok' })
-})
-
-test('publishes an OpenAPI 3.1 document with unique operation ids', async ({ anonymous, platform }) => {
-  const {
-    contract: { operations },
-  } = platform
-  const { openapi } = expectStatus(await anonymous.get('/api/v1/openapi.json'), 200)
-  expect(openapi).toMatch(/^3\.1\./)
-  const names = operations.map(({ operationId }) => operationId)
-  expect(new Set(names).size).toBe(names.length)
 })
 
 test('serves a reference page that loads no external resource', async ({ anonymous }) => {
@@ -68,9 +50,6 @@ test('returns 304 for If-None-Match for static documents', async ({ anonymous })
     expect((await anonymous.get(path, { 'if-none-match': '"other"' })).status, path).toBe(200)
   }
 })
-
-const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
-const parent = '00f067aa0ba902b7'
 
 test('returns 404 as JSON for unknown paths and methods', async ({ platform }) => {
   const unknownPaths = [
@@ -112,15 +91,4 @@ test('serves the portal to browsers on any path and to API clients at the root o
   for (const path of ['/dashboard', '/assets/none-00000000.js']) {
     expectStatus(await anonymous.get(path), 404, 'route_not_found')
   }
-})
-
-test('keeps the trace id of the caller', async ({ platform, admin }) => {
-  const headers = { traceparent: `00-${trace}-${parent}-01` }
-  const responses = [
-    await platform.anonymous.get('/health/live', headers),
-    await platform.anonymous.get('/api/v1/auth/me', headers),
-    await platform.anonymous.get('/no/such/path', headers),
-    await admin.get('/api/v1/clusters/nothing', headers),
-  ]
-  for (const response of responses) expect(response.headers.get('x-trace-id'), response.path).toBe(trace)
 })

@@ -30,11 +30,6 @@ test('no two operations share a method and a path', () => {
   expect(new Set(addresses).size).toBe(addresses.length)
 })
 
-test('no two operations share a name', () => {
-  const names = routes.map(({ operationId }) => operationId)
-  expect(new Set(names).size).toBe(names.length)
-})
-
 test('the table lists literal segments before parameters', () => {
   expect(hidden(routes.map(({ endpoint }) => endpoint))).toEqual([])
 })

@@ -5,7 +5,6 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { Plugin } from 'esbuild'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { functions } from '@platform/contract/index'
 import { functionNames } from '@platform/core/updates/function-names'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import type { GatewayHandler } from '@platform/http/response'
@@ -44,10 +43,6 @@ const textsOf = (name: string): string[] =>
 
 const sourcesOf = (name: string): string[] =>
   [...bundleOf(name).sources].filter(([, bytes]) => bytes > 0).map(([path]) => path)
-
-test('every function of the route table has a file', () => {
-  expect(names).toEqual(expect.arrayContaining(Object.keys(functions)))
-})
 
 test.each(names)('the initial bundle of %s is within its size limits', (name) => {
   const { files, initial } = bundleOf(name)

@@ -115,12 +115,12 @@ test('operations for users reject every wrong token', async () => {
     ...misspelledHeaders(valid, 'Bearer'),
   }
   seen.variants += Object.keys(variants).length
-  const forUsers = operations.filter((row) => isProtected(row) && row.endpoint.access !== 'relay')
-  for (const row of forUsers.filter((_, index) => index % amount(1, 11) === 0)) {
-    await tryVariants(row, requestTo(row), variants)
-    const { status } = await send(row.handler, requestTo(row, { ...user.headers, ...publicPortalHeaders }))
+  const forUsers = operations.filter((operation) => isProtected(operation) && operation.endpoint.access !== 'relay')
+  for (const operation of forUsers.filter((_, index) => index % amount(1, 11) === 0)) {
+    await tryVariants(operation, requestTo(operation), variants)
+    const { status } = await send(operation.handler, requestTo(operation, { ...user.headers, ...publicPortalHeaders }))
     // After a sign-out the access token stays valid until it expires.
-    if (status === 401) closed.push(row.name)
+    if (status === 401) closed.push(operation.name)
   }
 })
 
@@ -128,8 +128,8 @@ test('operations for relays reject every wrong token', async () => {
   const user = await newUser('PlatformAdmin')
   const [own, other] = [await enrolledRelay(), await enrolledRelay()]
   const others = await tokensOfOtherKinds(user)
-  for (const [index, row] of operations.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
-    const request = requestTo(row)
+  for (const [index, operation] of operations.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
+    const request = requestTo(operation)
     const valid = tokenOf(await relayToken(own.relayId, own.key, decodedPath(request.target)))
     const forgeries: Forgeries = {
       ...wrongSignatures(valid, createPublicKey(own.key)),
@@ -141,9 +141,9 @@ test('operations for relays reject every wrong token', async () => {
     const inHeader = mapForgeries(forgeries, '', (token) => ({ authorization: `Relay ${token}` }))
     const variants = { ...inHeader, ...misspelledHeaders(valid, 'Relay') }
     if (index === 0) seen.variants += Object.keys(variants).length
-    await tryVariants(row, request, variants)
-    const { status } = await send(row.handler, { ...request, headers: { authorization: `Relay ${valid}` } })
-    if (status === 401) closed.push(row.name)
+    await tryVariants(operation, request, variants)
+    const { status } = await send(operation.handler, { ...request, headers: { authorization: `Relay ${valid}` } })
+    if (status === 401) closed.push(operation.name)
   }
 })
 

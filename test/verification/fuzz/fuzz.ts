@@ -66,16 +66,16 @@ const withoutWaiting = (wire: Wire): Wire => ({
 })
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
-  const row = operationNamed(operation.name)
+  const tested = operationNamed(operation.name)
   const mutation = mutationOf(document, operation)
-  let sender = await newSender(row)
+  let sender = await newSender(tested)
   const sent = { requests: 0, malformed: 0 }
   const { response } = await sendWire(operation, sender, toWire(operation, sender.valid))
   if (response.status >= 400 && !withoutSuccess.has(operation.name))
     throw new Error(`The valid request fails: ${response.status} ${response.text}`)
   const mutations = fc.array(mutation, { minLength: 1, maxLength: 2 })
   const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
-    if (++sent.requests % requestsPerSender === 0) sender = await newSender(row)
+    if (++sent.requests % requestsPerSender === 0) sender = await newSender(tested)
     const { valid } = sender
     const changed = changes.reduce((wire, change) => change(wire, valid), toWire(operation, valid))
     const wire = withoutWaiting(changed)

@@ -37,9 +37,9 @@ const toValid = (
 
 const platformPermissions = new Set(['platform:admin', 'modules:install'])
 
-async function userSender(row: Operation): Promise<Sender> {
-  const user = await newUser(platformPermissions.has(row.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
-  return { valid: toValid(await validRequest(row, user)), authenticate: () => user.headers }
+async function userSender(operation: Operation): Promise<Sender> {
+  const user = await newUser(platformPermissions.has(operation.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
+  return { valid: toValid(await validRequest(operation, user)), authenticate: () => user.headers }
 }
 
 /** A relay with a job that it has claimed, except for the claim itself. */
@@ -83,8 +83,8 @@ async function reopenSetup(): Promise<RequestParts> {
 }
 
 async function providerId(): Promise<string> {
-  const row = operationNamed('DELETE /api/v1/platform/identity/providers/{id}')
-  return (await validRequest(row, await newUser('PlatformAdmin'))).params?.['id'] ?? ''
+  const operation = operationNamed('DELETE /api/v1/platform/identity/providers/{id}')
+  return (await validRequest(operation, await newUser('PlatformAdmin'))).params?.['id'] ?? ''
 }
 
 async function enrollment(user: SignedInUser): Promise<RequestParts> {
@@ -133,8 +133,8 @@ async function publicSender({ name, endpoint }: Operation): Promise<Sender> {
   return { valid: toValid(request, { ...publicPortalHeaders, ...cookie }), authenticate: () => ({}) }
 }
 
-export function newSender(row: Operation): Promise<Sender> {
-  const { access } = row.endpoint
-  if (access === 'relay') return relaySender(row)
-  return access === 'public' ? publicSender(row) : userSender(row)
+export function newSender(operation: Operation): Promise<Sender> {
+  const { access } = operation.endpoint
+  if (access === 'relay') return relaySender(operation)
+  return access === 'public' ? publicSender(operation) : userSender(operation)
 }
