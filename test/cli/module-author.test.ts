@@ -121,7 +121,7 @@ describe('a build', () => {
     const compact = JSON.stringify(manifest)
     await writeFile(file, compact)
     const { err } = await author.plat.run(['module', 'manifest', '--dir', 'greeting'])
-    expect(err).toMatch(/valid, and up to date\.$/m)
+    expect(err).toMatch(/is valid and up to date\.$/m)
     expect(await readFile(file, 'utf8')).toBe(compact)
     await author.change('src/main.ts', `version: '0.1.0'`, `version: '0.2.0+build.7'`)
     const { metadata, spec } = await author.plat.json(['module', 'manifest', '--dir', 'greeting'])
