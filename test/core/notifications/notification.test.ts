@@ -132,7 +132,12 @@ test('notifies the creator of a disabled webhook and user administrators, once e
 const jobId = newId('job')
 test.each([
   ['module.installed', { jobId, verified: true }, 'ModuleInstalled', 'Module hello was installed'],
-  ['module.installed', { jobId, previousVersion: '0.9.0' }, 'ModuleInstalled', 'Module hello was upgraded'],
+  [
+    'module.installed',
+    { jobId, verified: true, previousVersion: '0.9.0' },
+    'ModuleInstalled',
+    'Module hello was upgraded',
+  ],
   ['module.failed', { code: 'PLAT-MOD-5008', message: 'It crashed.' }, 'ModuleFailed', 'Module hello has failed'],
   ['module.failed', { jobId, message: 'No.' }, 'ModuleFailed', 'Module hello 1.0.0 could not be installed'],
   ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not respond'],
