@@ -1,9 +1,11 @@
 import { capabilitiesOf } from '../packages/contract/src/endpoint.ts'
-import { routes } from '../packages/contract/src/index.ts'
+import { routePaths, routes } from '../packages/contract/src/index.ts'
 import { fallback, modulePaths } from '../packages/contract/src/passage.ts'
 import { defaultFunctionTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
+
+/** One function and one integration for each group of the route table, a route for each path, and the default route. */
 
 function integrate(name: string, target: ReturnType<typeof platformFunction>) {
   const { id, alias, function: lambda } = target
@@ -45,6 +47,6 @@ const route = (routeKey: string, target: $util.Input<string>) =>
     target,
   })
 
-for (const { function: name, method, endpoint } of routes) route(`${method} ${endpoint.path}`, targetOf(name))
+for (const [path, name] of routePaths) route(`ANY ${path}`, targetOf(name))
 for (const path of modulePaths.paths) route(`ANY ${path}`, moduleTarget.target)
 route('$default', fallbackTarget.target)

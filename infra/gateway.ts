@@ -7,6 +7,7 @@ const accessLogFields = {
   requestId: '$context.requestId',
   address: '$context.identity.sourceIp',
   userAgent: '$context.identity.userAgent',
+  method: '$context.httpMethod',
   route: '$context.routeKey',
   status: '$context.status',
   durationMs: '$context.responseLatency',

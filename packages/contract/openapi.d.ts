@@ -2708,6 +2708,12 @@ export interface components {
         };
         DashboardLayoutUpdate: {
             layout: components["schemas"]["WidgetPlacement"][];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            updatedAt?: string;
         };
         SavedFilter: {
             /**
@@ -4186,8 +4192,8 @@ export interface components {
         /**
          * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
-         *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
-         *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
+         *     - `invalid_json`: The request body must be one JSON object in UTF-8.
+         *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
          */
         BadBody: {
             headers: {
@@ -4377,7 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["HealthStatus"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -4405,7 +4411,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -4447,7 +4453,7 @@ export interface operations {
                     "application/json": components["schemas"]["HealthStatus"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -4489,7 +4495,7 @@ export interface operations {
                     "application/json": components["schemas"]["SetupStatus"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             /** @description - `setup_already_complete`: Setup is complete. Sign in at POST /api/v1/auth/login. */
             403: {
                 headers: {
@@ -4778,7 +4784,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -4822,7 +4828,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserProfile"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -4935,7 +4941,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadBody"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
@@ -4965,7 +4971,7 @@ export interface operations {
                     "application/json": components["schemas"]["BrowserSession"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadBody"];
             /** @description - `invalid_refresh_token`: The refresh token is expired, revoked or was used before. Sign in again. */
             401: {
                 headers: {
@@ -5198,7 +5204,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ClusterNotFound"];
@@ -5320,7 +5326,7 @@ export interface operations {
                     "application/json": components["schemas"]["Enrollment"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ClusterNotFound"];
@@ -5434,7 +5440,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -5533,7 +5539,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `site_not_found`: The site does not exist or is not accessible. */
@@ -5763,9 +5769,9 @@ export interface operations {
             /**
              * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
              *     - `validation_failed`: The request is not valid. See details for each field that must change.
-             *     - `invalid_json`: The request body is not a JSON object. Send valid JSON with Content-Type: application/json.
-             *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
-             *     - `batch_limit_exceeded`: A batch can contain at most 500 jobs. Split it into several batches.
+             *     - `invalid_json`: The request body must be one JSON object in UTF-8.
+             *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
+             *     - `batch_limit_exceeded`: A batch holds at most 500 jobs. Split it and send the parts one after another.
              */
             400: {
                 headers: {
@@ -5910,7 +5916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Batch"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `batch_not_found`: The batch does not exist or is not accessible. */
@@ -5989,7 +5995,7 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedBatch"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             /**
              * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
@@ -6123,7 +6129,7 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["JobNotFound"];
@@ -6236,7 +6242,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6318,7 +6324,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6414,7 +6420,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
@@ -6525,7 +6531,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6557,7 +6563,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             /** @description - `session_not_found`: The session does not exist, has ended or is not accessible. */
@@ -6603,7 +6609,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6702,7 +6708,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `token_not_found`: The API token does not exist or is not accessible. */
@@ -6895,7 +6901,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -6974,7 +6980,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `user_not_found`: The user does not exist or is not accessible. */
@@ -7116,7 +7122,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `user_not_found`: The user does not exist or is not accessible. */
@@ -7174,7 +7180,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `user_not_found`: The user does not exist or is not accessible. */
@@ -7233,7 +7239,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -7332,7 +7338,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
@@ -7446,7 +7452,7 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
@@ -7590,7 +7596,7 @@ export interface operations {
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /**
@@ -7785,7 +7791,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -7889,7 +7895,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
@@ -7952,7 +7958,7 @@ export interface operations {
                     "application/json": components["schemas"]["IdentityProviderTest"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
@@ -8015,7 +8021,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsentRequest"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
@@ -8131,6 +8137,16 @@ export interface operations {
                     error?: string;
                     error_description?: string;
                 };
+                "application/json": {
+                    state?: string;
+                    code?: string;
+                    iss?: string;
+                    tenant?: string;
+                    admin_consent?: string;
+                    scope?: string;
+                    error?: string;
+                    error_description?: string;
+                };
             };
         };
         responses: {
@@ -8145,23 +8161,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /**
-             * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
-             *     - `validation_failed`: The request is not valid. See details for each field that must change.
-             *     - `unsupported_media_type`: Send the request body with Content-Type: application/json.
-             */
-            400: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadBody"];
             /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
             401: {
                 headers: {
@@ -8205,7 +8205,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -8376,7 +8376,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpdateCheck"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -8561,7 +8561,7 @@ export interface operations {
                     "application/json": components["schemas"]["CatalogScan"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -8607,7 +8607,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
@@ -8688,7 +8688,7 @@ export interface operations {
                     "application/json": components["schemas"]["UninstallAccepted"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
@@ -8739,7 +8739,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["CatalogInstallation"];
             };
@@ -8925,7 +8925,7 @@ export interface operations {
                     "application/json": components["schemas"]["UninstallAccepted"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
@@ -8985,7 +8985,7 @@ export interface operations {
                     "application/json": components["schemas"]["PortalConfiguration"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -9014,7 +9014,7 @@ export interface operations {
                     "application/json": components["schemas"]["PortalSummary"];
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -9081,7 +9081,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];
@@ -9730,7 +9730,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -9845,7 +9845,7 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["BadPath"];
+            400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
             413: components["responses"]["PayloadTooLarge"];

@@ -51,23 +51,49 @@ test('returns 304 for If-None-Match for static documents', async ({ anonymous })
   }
 })
 
-test('returns 404 as JSON for unknown paths and methods', async ({ platform }) => {
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
+const parent = '00f067aa0ba902b7'
+
+test('requires a token before it checks anything else', async ({ anonymous, platform }) => {
+  const { contract } = platform
+  const guarded = contract.operations.filter(({ security = [] }) => security.length > 0)
+  expect(guarded.length).toBeGreaterThan(0)
+  for (const { method, template } of guarded) {
+    const path = template.replaceAll(/\{\w+\}/g, 'nothing')
+    expectStatus(await anonymous.send(method, path, method === 'GET' ? {} : { body: '{' }), 401, 'unauthenticated')
+  }
+})
+
+test('returns 404 as JSON for unknown paths', async ({ platform }) => {
   const unknownPaths = [
-    ['POST', '/'],
     ['GET', '/api'],
     ['GET', '/api/v1'],
     ['GET', '/api/v2/clusters'],
     ['GET', '/api/v1/clusters/'],
     ['GET', '/API/V1/CLUSTERS'],
-    ['PUT', '/api/v1/clusters'],
-    ['OPTIONS', '/api/v1/clusters'],
-    ['POST', '/health/live'],
-    ['DELETE', '/api/v1/auth/me'],
     ['PATCH', '/no/such/path'],
   ] as const
   for (const client of [platform.anonymous, await platform.admin]) {
     for (const [method, path] of unknownPaths) expectStatus(await client.send(method, path), 404, 'route_not_found')
   }
+})
+
+test('supports HEAD and OPTIONS, and returns 405 with Allow for other methods of a path', async ({ platform }) => {
+  const { baseUrl } = platform.options
+  for (const [path, allow, method] of [
+    ['/api/v1/clusters', 'GET, POST, HEAD, OPTIONS', 'PUT'],
+    ['/health/live', 'GET, HEAD, OPTIONS', 'POST'],
+    ['/api/v1/auth/me', 'GET, HEAD, OPTIONS', 'DELETE'],
+    ['/', 'GET, HEAD, OPTIONS', 'POST'],
+  ] as const) {
+    const responses = await Promise.all(['OPTIONS', method].map((each) => fetch(`${baseUrl}${path}`, { method: each })))
+    expect(responses.map(({ status, headers }) => [status, headers.get('allow')])).toEqual([
+      [204, allow],
+      [405, allow],
+    ])
+  }
+  const head = await fetch(`${baseUrl}/health/live`, { method: 'HEAD' })
+  expect([head.status, await head.text()]).toEqual([200, ''])
 })
 
 test('serves the portal to browsers on any path and to API clients at the root only', async ({

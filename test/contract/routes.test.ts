@@ -1,8 +1,9 @@
 import { errors } from '@platform/contract/errors'
-import { routes } from '@platform/contract/index'
-import { capabilitiesOf } from '@platform/contract/endpoint'
+import { routePaths, routes } from '@platform/contract/index'
+import { allowsUnknownInput, bodySchemaOf, capabilitiesOf } from '@platform/contract/endpoint'
 import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import { addressOf, hidden, parametersOf } from './support/paths.ts'
 
 /** Paths that need no token. Add every new public operation here. */
@@ -28,6 +29,25 @@ const publicPaths = [
 test('no two operations share a method and a path', () => {
   const addresses = routes.map(({ endpoint }) => addressOf(endpoint))
   expect(new Set(addresses).size).toBe(addresses.length)
+})
+
+test('one function serves all methods of a path', () => {
+  for (const [path, name] of routePaths) {
+    const owners = routes.filter(({ endpoint }) => endpoint.path === path).map((route) => route.function)
+    expect([path, new Set(owners)]).toEqual([path, new Set([name])])
+  }
+})
+
+test('request bodies and queries reject unknown names, except callbacks and relays', () => {
+  const isLoose = (schema?: z.ZodObject) => schema !== undefined && !(schema.def.catchall instanceof z.ZodNever)
+  const loose = routes.filter(({ endpoint }) => isLoose(bodySchemaOf(endpoint)) || isLoose(endpoint.request?.query))
+  const strict = loose.filter(({ endpoint }) => !allowsUnknownInput(endpoint)).map(({ operationId }) => operationId)
+  expect(strict).toEqual(['consentReturned', 'consentPosted', 'callback'])
+})
+
+test('no two operations share a name', () => {
+  const names = routes.map(({ operationId }) => operationId)
+  expect(new Set(names).size).toBe(names.length)
 })
 
 test('the table lists literal segments before parameters', () => {

@@ -46,7 +46,14 @@ const post = (body: string, headers: Headers = {}, search = '') =>
 const byForm = (parameters: Parameters, headers: Headers = {}) => post(encode(parameters), headers)
 const byPostedQuery = (parameters: Parameters, headers: Headers = {}) =>
   send(handler, { method: 'POST', target: `${callback}?${encode(parameters)}`, headers })
-const methods = { GET: byGet, 'POST with a form': byForm, 'POST with a query': byPostedQuery }
+const byJson = (parameters: Parameters, headers: Headers = {}) =>
+  post(JSON.stringify(parameters), { 'content-type': 'application/json', ...headers })
+const methods = {
+  GET: byGet,
+  'POST with a form': byForm,
+  'POST with JSON': byJson,
+  'POST with a query': byPostedQuery,
+}
 
 function redirectParameters({ status, headers, text }: TestResponse): Parameters {
   expect([status, text]).toEqual([302, ''])
@@ -286,7 +293,7 @@ test('rejects repeated parameters and keeps the state valid', async () => {
   expect(redirectParameters(await post(form))).toEqual({ provider: id, consent: 'granted' })
 })
 
-test.each(['application/json', 'text/plain', 'application/x-www-form-urlencoded; charset=utf-16'])(
+test.each(['application/jsonp', 'text/plain', 'application/x-www-form-urlencoded; charset=utf-16'])(
   'rejects a body of the type %s',
   async (type) => {
     const { status, json } = await post('state=x', { 'content-type': type })

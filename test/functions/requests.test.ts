@@ -1,4 +1,4 @@
-import { bodySchemaOf } from '@platform/contract/endpoint'
+import { allowsUnknownInput, bodySchemaOf, mayOmitBody } from '@platform/contract/endpoint'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { enroll } from '@platform/core/relays/enrollment'
 import * as fc from 'fast-check'
@@ -30,6 +30,33 @@ async function sendPermitted(operation: Operation, parts: Partial<TestRequest>):
 const asJson = { 'content-type': 'application/json' }
 const withBody = operations.filter(takesBody)
 
+const invalidBodies: [title: string, parts: Partial<TestRequest>, error: string][] = [
+  ['no body', {}, 'invalid_json'],
+  ['half an object', { headers: asJson, body: '{"name"' }, 'invalid_json'],
+  ['an array', { headers: asJson, body: '[{}]' }, 'invalid_json'],
+  ['ten thousand brackets', { headers: asJson, body: '['.repeat(10_000) }, 'invalid_json'],
+  ['text', { headers: { 'content-type': 'text/plain' }, body: '{}' }, 'unsupported_media_type'],
+  ['JSON without a type', { body: '{}' }, 'unsupported_media_type'],
+  ['ten thousand levels', { headers: asJson, body: nested(10_000) }, 'validation_failed'],
+  ['an unsafe integer', { headers: asJson, body: '{"x": 9007199254740993}' }, 'validation_failed'],
+  ['a lone surrogate', { headers: asJson, body: String.raw`{"x": "\ud800"}` }, 'validation_failed'],
+  ['__proto__', { headers: asJson, body: '{"__proto__": {"x": 1}}' }, 'validation_failed'],
+]
+
+test.each(
+  withBody.flatMap((operation) =>
+    invalidBodies
+      .filter(([title]) => title !== 'no body' || !mayOmitBody(operation.endpoint))
+      .map(([title, parts, error]) => ({ name: operation.name, operation, title, parts, error })),
+  ),
+)('$name rejects $title', async ({ operation, parts, error }) => {
+  const { status, json } = await sendPermitted(operation, parts)
+  // Setup checks its token before the body.
+  const setupError = error === 'validation_failed' ? [422, 'initial_admin_token_invalid'] : [400, 'invalid_json']
+  expect([status, json.error]).toEqual(operation.endpoint.validatesBody ? setupError : [400, error])
+})
+
+/** Valid and invalid values. */
 const fieldValue = fc.oneof(
   fc.constantFrom('a\0b', '\uffff', '', ' ', '\u202e', 'x'.repeat(5000), '__proto__', 'InvokeScript', 'Hypervisor'),
   fc.constantFrom(0, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 5e-324, true, false, null),
@@ -65,6 +92,50 @@ const invalidIds = ['x', ' ', 'ü', '\uffff', '🎉', '__proto__', 'constructor'
 test.each(withId)('$name finds nothing for an invalid id', async (operation) => {
   for (const id of [...invalidIds, 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa'.toUpperCase()]) {
     const target = withParameters(operation.endpoint.path, () => id)
-    expect((await sendPermitted(operation, { target })).status).toBe(takesBody(operation) ? 400 : 404)
+    expect((await sendPermitted(operation, { target })).status).toBe(
+      takesBody(operation) && !mayOmitBody(operation.endpoint) ? 400 : 404,
+    )
   }
+})
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']
+
+test.each(sampled(operations))('$name rejects other methods and longer paths', async ({ handler, method, ...rest }) => {
+  const { target } = requestTo({ handler, method, ...rest })
+  const served = operations.filter(({ endpoint: { path } }) => path === rest.endpoint.path).map((each) => each.method)
+  const allow = [...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+  for (const each of methods.filter((name) => !allow.split(', ').includes(name))) {
+    const { status, json, headers } = await send(handler, { method: each, target })
+    const error = each === 'HEAD' ? undefined : 'method_not_allowed'
+    expect([each, status, json?.error, headers['allow']]).toEqual([each, 405, error, allow])
+  }
+  expect(await send(handler, { method: 'OPTIONS', target })).toMatchObject({ status: 204, headers: { allow } })
+  for (const path of [`${target}/a/b/c`, `${target}/`]) {
+    const { status, json } = await send(handler, { method, target: path })
+    expect([path, status, json.error]).toEqual([path, 404, 'route_not_found'])
+  }
+})
+
+const strict = operations.filter(
+  ({ endpoint }) => !allowsUnknownInput(endpoint) && endpoint.responses[302] === undefined,
+)
+
+test.each(strict)('$name rejects an unknown parameter', async (operation) => {
+  const target = `${requestTo(operation).target}?labell=env%3Dprod`
+  const { status, json } = await sendPermitted(operation, {
+    target,
+    ...(takesBody(operation) && { headers: asJson, body: '{}' }),
+  })
+  expect([status, json.details[0]]).toMatchObject([400, { in: 'query', path: '/labell', code: 'unknown_parameter' }])
+})
+
+const changes = strict.filter(({ method, endpoint }) => method !== 'GET' && !endpoint.validatesBody)
+
+test.each(changes)('$name rejects an unknown member of the body', async (operation) => {
+  const body = JSON.stringify({ organisationID: 'org_2' })
+  const { status, json } = await sendPermitted(operation, { headers: asJson, body })
+  expect(status).toBe(400)
+  expect(json.details).toContainEqual(
+    expect.objectContaining({ in: 'body', path: '/organisationID', code: 'unknown_field' }),
+  )
 })

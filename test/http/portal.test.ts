@@ -111,9 +111,7 @@ test.each([
   ['an API client', { target: '/dashboard', headers: { accept: 'application/json' } }],
   ['a client without Accept', { target: '/dashboard' }],
   ['a client that accepts anything', { target: '/dashboard', headers: { accept: '*/*' } }],
-  ['another method', { method: 'POST', target: '/', headers: browser }],
-  ['another method for a file', { method: 'DELETE', target: main, headers: browser }],
-  ['OPTIONS', { method: 'OPTIONS', target: '/dashboard', headers: browser }],
+  ['another method of an unknown path', { method: 'POST', target: '/nowhere', headers: browser }],
   ['a file of another version', { target: '/assets/main-00000000.js', headers: browser }],
   ['a file by another spelling', { target: '/Assets/main-1a2b3c4d.js' }],
   ['an inherited property name', { target: '/assets/constructor', headers: browser }],
@@ -122,6 +120,15 @@ test.each([
   const { status, json, headers } = await request(sent)
   expect([status, json]).toEqual([404, notFound])
   expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+})
+
+test.each([
+  ['POST', '/'],
+  ['DELETE', main],
+  ['PUT', '/dashboard'],
+])('rejects %s of %s', async (method, target) => {
+  const { status, json, headers } = await request({ method, target, headers: browser })
+  expect([status, json.error, headers['allow']]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS'])
 })
 
 test.each(['/assets/../icon.svg', '/assets/%2e%2e/icon.svg', '/..%5Cicon.svg', '/%252e%252e/etc/passwd', '/assets//x'])(

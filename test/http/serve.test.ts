@@ -24,12 +24,6 @@ test.each([
   ['a path below a route', { target: '/things/a/b' }],
   ['a path with a slash at its end', { target: '/things/' }],
   ['the root', { target: '/' }],
-  ['another method', { method: 'DELETE', target: '/things' }],
-  ['HEAD', { method: 'HEAD', target: '/things' }],
-  ['OPTIONS', { method: 'OPTIONS', target: '/things' }],
-  ['TRACE', { method: 'TRACE', target: '/things' }],
-  ['a method in lower case', { method: 'get', target: '/things' }],
-  ['a method that does not exist', { method: 'BREW', target: '/things' }],
 ])('returns 404 for %s', async (_, sent) => {
   const { status, json, headers } = await request(sent)
   expect(status).toBe(404)
@@ -38,6 +32,19 @@ test.each([
     message: messageOf('route_not_found'),
     traceId: headers['x-trace-id'],
   })
+})
+
+test.each(['DELETE', 'TRACE', 'get', 'BREW'])('returns 405 for the method %s', async (method) => {
+  const { status, json, headers } = await request({ method, target: '/things' })
+  expect([status, json.error, headers['allow']]).toEqual([405, 'method_not_allowed', 'GET, POST, HEAD, OPTIONS'])
+})
+
+test('HEAD returns the headers of GET without a body', async () => {
+  const get = await request('/page')
+  const head = await request({ method: 'HEAD', target: '/page' })
+  const { 'x-trace-id': _, ...headers } = get.headers
+  expect(head).toMatchObject({ status: 200, text: '', headers })
+  expect(await request({ method: 'HEAD', target: '/nothing' })).toMatchObject({ status: 404, text: '' })
 })
 
 test.each([
@@ -184,7 +191,6 @@ test.each([
   ['out of range', '/things?page=0', 'invalid_format'],
   ['not a number', '/things?page=NaN', 'invalid_format'],
   ['a lone percent sign', '/things?page=%', 'invalid_format'],
-  ['invalid UTF-8', '/things?page=%FF%FE', 'invalid_format'],
   ['given twice', '/things?page=1&page=2', 'repeated'],
 ])('rejects a query parameter that is %s', async (_, target, code) => {
   const { status, json } = await request(target)
@@ -192,7 +198,15 @@ test.each([
   expect(json.details).toEqual([{ in: 'query', path: '/page', code, message: expect.any(String) }])
 })
 
-test('ignores unknown query parameters', async () => {
+test.each(['/things?page=%FF%FE', '/things?page=1&x=%C3', '/things?%80=1'])(
+  'rejects invalid UTF-8 in %s',
+  async (target) => {
+    const { status, json } = await request(target)
+    expect([status, json.details[0].code]).toEqual([400, 'invalid_encoding'])
+  },
+)
+
+test('allows unknown query parameters of files', async () => {
   expect((await request('/things?page=2&other=x&__proto__=y&constructor=z')).json.query).toEqual({ page: '2' })
 })
 

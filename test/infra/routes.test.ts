@@ -1,4 +1,4 @@
-import { routes } from '@platform/contract/index'
+import { routePaths } from '@platform/contract/index'
 import { modulePaths } from '@platform/contract/passage'
 import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
@@ -8,7 +8,7 @@ import { byText, deployed, deployedBy, production } from './stages.ts'
 
 test('the gateway has exactly the routes of the contract, the module routes and a default', () => {
   const expected = [
-    ...routes.map((route) => [`${route.method} ${route.endpoint.path}`, route.function]),
+    ...routePaths.map(([path, name]) => [`ANY ${path}`, name]),
     ...modulePaths.paths.map((path) => [`ANY ${path}`, modulePaths.function]),
     ['$default', 'portal'],
   ]

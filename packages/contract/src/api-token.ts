@@ -33,7 +33,7 @@ export const CreatedApiToken = ApiToken.extend({
 }).meta({ id: 'CreatedApiToken' })
 
 export const ApiTokenCreation = z
-  .object({
+  .strictObject({
     name: line(1, 100).meta({ example: 'nightly backup' }),
     expiresAt: z.iso.datetime({ offset: true }).max(40).optional().meta({
       description: 'Expiry time in the future. Without it the token never expires',

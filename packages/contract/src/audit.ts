@@ -47,7 +47,7 @@ const text = z
   .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 
 export const AuditEntryRequest = z
-  .object({
+  .strictObject({
     action: line(1, 100).meta({ example: 'change.approved' }),
     resource: line(1, 200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     detail: text.meta({ example: 'Approved by the change board' }),
@@ -89,8 +89,8 @@ export const listAuditEntries = createRoute({
   access: 'audit:read',
   tags: ['Audit'],
   summary: 'The audit trail of the organisation, newest first',
-  description: 'Entries are found by actor, action and resource within a second after they are added to the chain.',
-  request: { query: z.object({ ...filters, ...paging }) },
+  description: 'Entries are found by actor, action and resource within a second of joining the chain.',
+  request: { query: z.strictObject({ ...filters, ...paging }) },
   responses: { 200: { description: 'A page of entries', content: json(pageOf(AuditEntry)) } },
   capabilities: ['table:read'],
 })
@@ -119,8 +119,8 @@ export const exportAudit = createRoute({
   tags: ['Audit'],
   summary: 'The audit trail as a file, oldest first, in parts',
   description:
-    'A part contains up to 1 MB. If more parts follow, the `Link` header refers to the next one (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.',
-  request: { query: z.object({ format: z.enum(auditFormats).default('ndjson'), after }) },
+    'A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.',
+  request: { query: z.strictObject({ format: z.enum(auditFormats).default('ndjson'), after }) },
   responses: {
     200: {
       description: 'A part of the trail',
@@ -153,8 +153,8 @@ export const verifyAudit = createRoute({
   tags: ['Audit'],
   summary: 'Verify the chain of the audit trail',
   description:
-    'Recomputes every hash. One request checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next request; the chain is intact if every part is valid.',
-  request: { query: z.object({ after }) },
+    'Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.',
+  request: { query: z.strictObject({ after }) },
   responses: { 200: { description: 'The result of the verification', content: json(AuditVerification) } },
   capabilities: ['table:read'],
 })

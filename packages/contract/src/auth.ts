@@ -17,18 +17,18 @@ export const TokenSet = z
   .meta({ id: 'TokenSet' })
 
 export const Credentials = z
-  .object({
+  .strictObject({
     username: z.string().min(1).max(254).meta({ example: 'ada' }),
     password: z.string().min(1).max(1024).meta({ format: 'password', example: 'correct horse battery' }),
   })
   .meta({ id: 'Credentials' })
 
-export const RefreshRequest = z.object({ refreshToken: z.string().min(1).max(500) }).meta({ id: 'RefreshRequest' })
+export const RefreshRequest = z
+  .strictObject({ refreshToken: z.string().min(1).max(500) })
+  .meta({ id: 'RefreshRequest' })
 
-/**
- * Single-use code of a sign-in with an identity provider. It is exchanged for tokens, so that no URL contains tokens.
- */
-export const SignInCode = z.object({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
+/** The last step of a sign-in with an identity provider: exchanges a code, so that no URL contains tokens. */
+export const SignInCode = z.strictObject({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
 /** A user with the permissions of all its roles. */
 export const UserProfile = z

@@ -8,7 +8,7 @@ export const batchLimit = 500
 
 /** `jobs` is validated by the use case, which reports `batch_limit_exceeded` before it validates the single jobs. */
 export const BatchSubmission = z
-  .object({
+  .strictObject({
     jobs: z
       .array(z.unknown())
       .min(1)
@@ -90,7 +90,7 @@ export const listBatches = createRoute({
   access: 'jobs:read',
   tags: ['Batches'],
   summary: 'The batches of the organisation, newest first',
-  request: { query: z.object(paging) },
+  request: { query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of batches', content: json(pageOf(Batch)) } },
   capabilities: ['table:read'],
 })

@@ -9,7 +9,7 @@ const signInFields = [['username', 'password'], ['code'], ['refreshToken']] as c
 
 /** The credentials of exactly one sign-in method: name and password, a sign-in code, or a refresh token. */
 export const BrowserSignIn = z
-  .object({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
+  .strictObject({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
   .refine(
     (given) => signInFields.filter((way) => way.some((name) => given[name] !== undefined)).length === 1,

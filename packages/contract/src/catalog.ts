@@ -44,7 +44,7 @@ export const listCatalog = createRoute({
   summary: 'Modules that can be installed',
   description: 'The result of the last scan of the sources. This request reads no registry.',
   request: {
-    query: z.object({
+    query: z.strictObject({
       installed: flag('true: only installed ones; false: only others'),
       verified: flag('true: only verified ones; false: only others'),
       search: z

@@ -48,7 +48,7 @@ export const ClusterDetail = ClusterSummary.extend({
 }).meta({ id: 'ClusterDetail' })
 
 export const ClusterRegistration = z
-  .object({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
+  .strictObject({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
   .meta({ id: 'ClusterRegistration' })
 
 /** Enrollment token of a relay and the command that uses it. The token is returned only once. */
@@ -72,7 +72,7 @@ export const RegisteredCluster = Enrollment.extend({
 }).meta({ id: 'RegisteredCluster' })
 
 export const ClusterUpdate = z
-  .object({
+  .strictObject({
     name: ClusterName.optional(),
     siteId: z.string().max(200).nullable().optional().meta({ description: 'null removes the cluster from its site' }),
   })
@@ -96,7 +96,7 @@ export const listClusters = createRoute({
   tags: ['Clusters'],
   summary: 'The clusters of the organisation, newest first',
   request: {
-    query: z.object({
+    query: z.strictObject({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
       search: z.string().max(64).optional().meta({

@@ -87,14 +87,26 @@ export const createRoute = <const Given extends EndpointDefinition>(route: Given
 
 export const json = <Schema extends z.ZodType>(schema: Schema) => ({ 'application/json': { schema } })
 
+/** A JSON body of a request. */
 export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
   ({ required: true, content: json(schema) }) as const
 
-/** The schema of the JSON request body, or `undefined` if the endpoint takes none. */
-export const bodySchemaOf = ({ request }: EndpointDefinition): z.ZodObject | undefined =>
-  request?.body?.content['application/json']?.schema
+/** The schema of a JSON request body. */
+export const bodySchemaOf = (endpoint: EndpointDefinition): z.ZodObject | undefined =>
+  takesForm(endpoint) ? undefined : endpoint.request?.body?.content['application/json']?.schema
 
-/** Whether the parameters can be sent as a form body instead of a query. Identity providers use it. */
+/** Whether a request may omit its JSON body, which then counts as `{}`. */
+export const mayOmitBody = (endpoint: EndpointDefinition): boolean =>
+  endpoint.method === 'post' && bodySchemaOf(endpoint)?.safeParse({}).success === true
+
+/**
+ * Whether requests may have unknown parameters and members: those of relays, whose version may differ, and those for
+ * files, which caches extend.
+ */
+export const allowsUnknownInput = ({ path }: EndpointDefinition): boolean =>
+  path.startsWith('/api/v1/relay/') || !/^\/(api|health)\//.test(path)
+
+/** Whether parameters may be sent in the body, as a form or JSON, instead of in the query, as identity providers do. */
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
 /** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints define their own repetition rules. */

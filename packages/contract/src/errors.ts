@@ -3,11 +3,14 @@
  * only; the statuses are defined here.
  */
 export const errors = {
-  invalid_json: [400, 'The request body is not a JSON object. Send valid JSON with Content-Type: application/json.'],
+  invalid_json: [400, 'The request body must be one JSON object in UTF-8.'],
   validation_failed: [400, 'The request is not valid. See details for each field that must change.'],
-  unsupported_media_type: [400, 'Send the request body with Content-Type: application/json.'],
-  invalid_path: [400, 'The request path contains characters that no route uses. Send only plain path segments.'],
-  batch_limit_exceeded: [400, 'A batch can contain at most 500 jobs. Split it into several batches.'],
+  unsupported_media_type: [
+    400,
+    'Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.',
+  ],
+  invalid_path: [400, 'The request path holds characters that no route uses. Send plain path segments.'],
+  batch_limit_exceeded: [400, 'A batch holds at most 500 jobs. Split it and send the parts one after another.'],
 
   unauthenticated: [401, 'A valid bearer token is required. Sign in at POST /api/v1/auth/login.'],
   token_expired: [401, 'The access token has expired. Renew it at POST /api/v1/auth/refresh.'],
@@ -27,7 +30,7 @@ export const errors = {
   setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
   cluster_forbidden: [403, 'At least one job is for a cluster outside of the organisation. No job was created.'],
 
-  route_not_found: [404, 'There is no such path or method. See GET /api/v1/openapi.json.'],
+  route_not_found: [404, 'There is no such path. See GET /api/v1/openapi.json.'],
   cluster_not_found: [404, 'The cluster does not exist or is not accessible.'],
   site_not_found: [404, 'The site does not exist or is not accessible.'],
   job_not_found: [404, 'The job does not exist or is not accessible.'],
@@ -41,6 +44,8 @@ export const errors = {
   webhook_not_found: [404, 'The webhook does not exist or is not accessible.'],
   module_not_found: [404, 'There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog.'],
   delivery_not_found: [404, 'The delivery does not exist, is too old or is not accessible.'],
+
+  method_not_allowed: [405, 'The path does not support this method. See the Allow header.'],
 
   cluster_name_taken: [409, 'Another cluster of the organisation has this name. Choose another one.'],
   cluster_has_active_jobs: [409, 'The cluster has queued or running jobs. Cancel them or wait until they end.'],

@@ -1,13 +1,21 @@
-import { bodySchemaOf, capabilitiesOf, type EndpointDefinition, isIdempotent, takesForm } from './endpoint.ts'
+import {
+  allowsUnknownInput,
+  bodySchemaOf,
+  capabilitiesOf,
+  type EndpointDefinition,
+  isIdempotent,
+  takesForm,
+} from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 
 function requestErrors(endpoint: EndpointDefinition): ErrorCode[] {
   // Size and path are checked for every request, even if the endpoint takes no body.
   const codes: ErrorCode[] = ['invalid_path', 'payload_too_large']
-  if (endpoint.request || isIdempotent(endpoint)) codes.push('validation_failed')
+  const isStrict = !allowsUnknownInput(endpoint)
+  if (endpoint.request || isStrict) codes.push('validation_failed')
   if (isIdempotent(endpoint)) codes.push('idempotency_key_reused')
-  if (bodySchemaOf(endpoint)) codes.push('invalid_json', 'unsupported_media_type')
-  if (takesForm(endpoint)) codes.push('unsupported_media_type')
+  if (bodySchemaOf(endpoint) || takesForm(endpoint) || (isStrict && endpoint.method !== 'get'))
+    codes.push('invalid_json', 'unsupported_media_type')
   return codes
 }
 

@@ -47,7 +47,7 @@ export const getHistory = createRoute({
   summary: 'Clusters by status and jobs that ended, over time',
   description:
     'Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.',
-  request: { query: z.object({ hours: digits(historyHours, 24, 'Number of hours before now') }) },
+  request: { query: z.strictObject({ hours: digits(historyHours, 24, 'How far to look back') }) },
   responses: { 200: { description: 'The points', content: json(History) } },
   capabilities: ['table:read'],
 })

@@ -28,7 +28,7 @@ const distinguishedName = untrimmedText(500)
 const secret = (max: number) => untrimmedText(max).meta({ format: 'password', writeOnly: true })
 
 const RoleMapping = z
-  .object({ group: line(1, 500), role: z.enum(roleNames) })
+  .strictObject({ group: line(1, 500), role: z.enum(roleNames) })
   .meta({ id: 'RoleMapping', example: { group: 'platform-operators', role: 'Operator' } })
 
 const commonFields = {
@@ -92,7 +92,7 @@ const settingFields = {
 
 /** Adds an identity provider, or changes the existing one of the same directory or issuer. */
 export const ProviderRequest = z
-  .object({
+  .strictObject({
     type: z.enum(providerTypes),
     ...settingFields,
     clientSecret: secret(2000).optional(),
@@ -246,6 +246,6 @@ export const consentPosted = createRoute({
   method: 'post',
   request: {
     ...consentCallback.request,
-    body: { content: { 'application/x-www-form-urlencoded': { schema: ConsentCallback } } },
+    body: { content: { 'application/x-www-form-urlencoded': { schema: ConsentCallback }, ...json(ConsentCallback) } },
   },
 })

@@ -202,3 +202,8 @@ export const routes: readonly Route[] = Object.keys(functions)
       endpoint,
     })),
   )
+
+/** Each path with the function that serves all its methods. Gateways route by path, and functions by method. */
+export const routePaths: readonly (readonly [path: string, functionName: FunctionName])[] = [
+  ...new Map(routes.map((route) => [route.endpoint.path, route.function])),
+]

@@ -37,7 +37,7 @@ export const getJobOutput = createRoute({
   summary: 'Live output from an offset',
   request: {
     params: z.object({ id: pathId('job') }),
-    query: z.object({
+    query: z.strictObject({
       offset: z
         .string()
         .regex(/^[0-9]{1,15}$/, 'must be a whole number from 0')

@@ -34,7 +34,7 @@ export const defaultDeliverWithinSeconds = 3600
 
 /** Payload of `InvokeScript`. A shebang line selects the interpreter; the default is `sh`. */
 export const InvokeScriptPayload = z
-  .object({
+  .strictObject({
     script: z
       .string()
       .min(1)
@@ -53,7 +53,7 @@ export const InvokeScriptPayload = z
 
 /** The payload is validated after the type, so that an unknown type returns 422 for any payload. */
 export const JobSubmission = z
-  .object({
+  .strictObject({
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     type: z.string().min(1).max(50).meta({ example: 'InvokeScript' }),
     payload: z.record(z.string(), z.unknown()).meta({
@@ -209,7 +209,7 @@ export const listJobs = createRoute({
   tags: ['Jobs'],
   summary: 'The jobs of the organisation, newest first',
   request: {
-    query: z.object({
+    query: z.strictObject({
       clusterId: z.string().max(200).optional().meta({ description: 'Only jobs of this cluster' }),
       status: z.enum(jobStatuses).optional(),
       type: z.enum(jobTypes).optional(),

@@ -86,11 +86,11 @@ export const UninstallAccepted = z
   .meta({ id: 'UninstallAccepted' })
 
 export const CatalogInstallation = z
-  .object({ version: version.optional().meta({ description: 'Default: the newest verified release' }) })
+  .strictObject({ version: version.optional().meta({ description: 'Default: the newest verified release' }) })
   .meta({ id: 'CatalogInstallation' })
 
 export const ImageInstallation = z
-  .object({
+  .strictObject({
     imageRef: z.string().min(1).max(512).meta({ example: 'registry.example.com/modules/hello:1.0.0' }),
     manifestUrl: z
       .url({ protocol: /^https?$/ })

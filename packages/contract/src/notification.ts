@@ -63,7 +63,7 @@ export const listNotifications = createRoute({
   description:
     'Notifications of the last 90 days. `unreadCount` counts all unread notifications, independent of the filter.',
   request: {
-    query: z.object({
+    query: z.strictObject({
       unreadOnly: z
         .enum(['true', 'false'])
         .optional()
@@ -79,7 +79,7 @@ export const listNotifications = createRoute({
 })
 
 export const NotificationUpdate = z
-  .object({
+  .strictObject({
     ids: z
       .array(z.string().max(200).meta({ example: 'notif_01jd8w5k3zr9x2m4c7t6v0b1qa' }))
       .max(1000)

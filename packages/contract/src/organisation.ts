@@ -13,7 +13,7 @@ export const Organisation = z
   .meta({ id: 'Organisation' })
 
 export const OrganisationCreation = z
-  .object({ name: line(1, 100).meta({ description: 'Unique on the platform', example: 'Acme' }) })
+  .strictObject({ name: line(1, 100).meta({ description: 'Unique on the platform', example: 'Acme' }) })
   .meta({ id: 'OrganisationCreation' })
 
 export type Organisation = z.infer<typeof Organisation>
@@ -25,7 +25,7 @@ export const listOrganisations = createRoute({
   access: 'platform:admin',
   tags: ['Organisations'],
   summary: 'The organisations of the platform, newest first',
-  request: { query: z.object(paging) },
+  request: { query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of organisations', content: json(pageOf(Organisation)) } },
   capabilities: ['table:read'],
 })

@@ -6,7 +6,7 @@ const cells = z.int32().min(0).max(10_000).meta({ description: 'Cells of the das
 
 /** Position and size of a widget, in cells of the dashboard grid. */
 export const WidgetPlacement = z
-  .object({ widgetId: line(1, 100).meta({ example: 'cluster-health' }), x: cells, y: cells, w: cells, h: cells })
+  .strictObject({ widgetId: line(1, 100).meta({ example: 'cluster-health' }), x: cells, y: cells, w: cells, h: cells })
   .meta({ id: 'WidgetPlacement' })
 
 const layout = z.array(WidgetPlacement).max(200)
@@ -14,7 +14,9 @@ const layout = z.array(WidgetPlacement).max(200)
 export const DashboardLayout = z.object({ layout, updatedAt: timestamp }).meta({ id: 'DashboardLayout' })
 
 /** `updatedAt` is accepted and ignored, so that clients can send back the response of GET. */
-export const DashboardLayoutUpdate = z.object({ layout }).meta({ id: 'DashboardLayoutUpdate' })
+export const DashboardLayoutUpdate = z
+  .strictObject({ layout, updatedAt: timestamp.optional() })
+  .meta({ id: 'DashboardLayoutUpdate' })
 
 /** Maximum number of saved filters of a user. */
 export const savedFilterLimit = 100
@@ -49,7 +51,7 @@ export const SavedFilter = z
   .meta({ id: 'SavedFilter' })
 
 export const SavedFilterCreation = z
-  .object({ name: FilterName, context: FilterContext, filter: FilterBody })
+  .strictObject({ name: FilterName, context: FilterContext, filter: FilterBody })
   .meta({ id: 'SavedFilterCreation' })
 
 export type DashboardLayout = z.infer<typeof DashboardLayout>

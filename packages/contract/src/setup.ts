@@ -34,7 +34,7 @@ export const username = z
   .meta({ example: 'admin' })
 
 export const SetupCompletion = z
-  .object({
+  .strictObject({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
     publicUrl: z
       .url({ protocol: /^https$/ })

@@ -53,7 +53,7 @@ export const authorize = createRoute({
   description: 'For browsers: redirects to the provider and binds the result to this browser with a cookie.',
   request: {
     params,
-    query: z.object({
+    query: z.strictObject({
       returnTo: z
         .string()
         .max(500)

@@ -9,7 +9,9 @@ export const siteLimit = 1000
 export const Site = z
   .object({ id: id('site'), name: z.string().max(64).meta({ example: 'Berlin' }), createdAt: timestamp })
   .meta({ id: 'Site' })
-export const SiteCreation = z.object({ name: line(1, 64).meta({ example: 'Berlin' }) }).meta({ id: 'SiteCreation' })
+export const SiteCreation = z
+  .strictObject({ name: line(1, 64).meta({ example: 'Berlin' }) })
+  .meta({ id: 'SiteCreation' })
 
 export type Site = z.infer<typeof Site>
 

@@ -37,7 +37,7 @@ export const getClusterTimeline = createRoute({
   tags: ['Clusters'],
   summary: 'Timeline of a cluster, newest first',
   description: 'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.',
-  request: { params: z.object({ id: pathId('clus') }), query: z.object(paging) },
+  request: { params: z.object({ id: pathId('clus') }), query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of the timeline', content: json(pageOf(TimelineEntry)) } },
   errors: ['cluster_not_found'],
   capabilities: ['table:read'],

@@ -25,7 +25,7 @@ export const UpdateCheck = z
   .meta({ id: 'UpdateCheck' })
 
 export const UpdateRequest = z
-  .object({
+  .strictObject({
     action: z.enum(updateActions),
     targetVersion: z.string().max(128).optional().meta({
       description: 'Version to update to; optional for a rollback, which accepts only the previous version',

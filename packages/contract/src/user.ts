@@ -14,7 +14,7 @@ const roles = z
 
 /** Request to create a user. `organisationId` creates the first OrgAdmin of another organisation. */
 export const UserCreation = z
-  .object({
+  .strictObject({
     username: username.meta({ example: 'ada' }),
     email,
     password,
@@ -28,7 +28,7 @@ export const UserCreation = z
   .meta({ id: 'UserCreation' })
 
 export const UserUpdate = z
-  .object({
+  .strictObject({
     email: email.optional(),
     roles: roles.optional(),
     password: password.optional().meta({
@@ -39,7 +39,7 @@ export const UserUpdate = z
   .meta({ id: 'UserUpdate' })
 
 export const PasswordChange = z
-  .object({
+  .strictObject({
     currentPassword: z.string().min(1).max(1024).meta({ format: 'password', example: 'correct horse battery' }),
     newPassword: password.meta({ example: 'a longer sentence than before' }),
   })
@@ -81,7 +81,7 @@ export const listUsers = createRoute({
   method: 'get',
   path: '/api/v1/users',
   summary: 'The users of the organisation, newest first',
-  request: { query: z.object(paging) },
+  request: { query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of users', content: json(pageOf(UserProfile)) } },
   capabilities: ['table:read'],
 })

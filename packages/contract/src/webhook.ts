@@ -38,10 +38,10 @@ const events = z
 const enabled = z.boolean().meta({ example: true })
 
 export const WebhookCreation = z
-  .object({ url, events, enabled: enabled.optional().meta({ description: 'Default true' }) })
+  .strictObject({ url, events, enabled: enabled.optional().meta({ description: 'Default true' }) })
   .meta({ id: 'WebhookCreation' })
 export const WebhookChange = z
-  .object({
+  .strictObject({
     url: url.optional(),
     events: events.optional(),
     enabled: enabled.optional().meta({ description: 'true resets the failure count' }),
@@ -195,7 +195,7 @@ export const listDeliveries = createRoute({
   access,
   tags,
   summary: 'Deliveries of a webhook in the last 30 days, newest first, at most 1,000',
-  request: { params, query: z.object(paging) },
+  request: { params, query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of deliveries', content: json(pageOf(Delivery)) } },
   errors: ['webhook_not_found'],
   capabilities: ['table:read'],

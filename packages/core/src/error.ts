@@ -6,7 +6,8 @@ export type ErrorExtra = Partial<
 > & {
   /** Sent as the `Retry-After` header. */
   retryAfterSeconds?: number
-  /** Sent as `Set-Cookie` headers. */
+  headers?: Readonly<Record<string, string>>
+  /** Become `Set-Cookie` headers. */
   cookies?: readonly string[]
 }
 

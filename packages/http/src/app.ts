@@ -34,17 +34,13 @@ export function createApp(route: (app: Hono<HttpEnv>) => void): App {
   return (event) =>
     withRequestLog(event, async (headers) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
-      const [request, toResponse] = [requestOf(event) as Request, (web: Response) => web as unknown as HttpResponse]
+      const [request, toResponse] = [routedRequest as Request, (web: Response) => web as unknown as HttpResponse]
       return toResponse(await app.fetch(request, { event, headers }))
     })
 }
 
-const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
-
-// Hono routes by method and path only. It serves HEAD as GET, so HEAD is mapped to a method without routes.
-const requestOf = ({ requestContext: { http } }: GatewayEvent) => ({
-  method: methods.has(http.method) ? http.method : 'OPTIONS',
-})
+/** Hono only matches paths: `serve` selects the method, because Hono would answer HEAD with a response of its own. */
+const routedRequest = { method: 'GET' }
 
 // Headers of every response. A handler can override `cache-control`.
 const commonHeaders = {
@@ -69,7 +65,8 @@ function withRequestLog(
     const { status } = response
     log('info', 'request', { method, status, durationMs })
     recordRequestMetrics(status, durationMs)
-    return { ...response, headers: { ...headers, ...retryHeaders(response), ...response.headers } }
+    const body = method === 'HEAD' ? null : response.body
+    return { ...response, body, headers: { ...headers, ...retryHeaders(response), ...response.headers } }
   }
   return withTrace({ traceId }, () => withMetrics(request))
 }

@@ -19,7 +19,7 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
     log(status >= 500 ? 'error' : 'debug', platformFailure.code, { cause: platformFailure.cause })
   if (platformFailure.code === 'internal_error') await countError()
 
-  const { retryAfterSeconds: delaySeconds, cookies, ...details } = platformFailure.extra
+  const { retryAfterSeconds: delaySeconds, headers: ownHeaders, cookies, ...details } = platformFailure.extra
   const body = {
     error: wireCodeOf(platformFailure.code),
     message: platformFailure.message,
@@ -27,6 +27,7 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
     ...details,
   }
   const headers = {
+    ...ownHeaders,
     'content-type': 'application/json',
     ...(delaySeconds !== undefined && { 'retry-after': String(delaySeconds) }),
     ...(status === 401 && { 'www-authenticate': schemeOf(context.get('access') ?? 'user') }),

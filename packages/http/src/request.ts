@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer'
 import type { ErrorDetail } from '@platform/contract/common'
-import { bodySchemaOf, type EndpointDefinition, takesForm } from '@platform/contract/endpoint'
+import { type EndpointDefinition, mayOmitBody, takesForm } from '@platform/contract/endpoint'
 import { platformError, PlatformError, validationFailed } from '@platform/core/error'
 import { jsonPointer } from '@platform/core/lib/validate'
 import type { Next } from 'hono'
@@ -55,10 +56,10 @@ const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 /** Returns the JSON object of a request, which is parsed at the first call. */
 export type LazyJson = () => object
 
-/** Parses the body at most once and checks the JSON limits. */
-export function lazyJson(event: GatewayEvent): LazyJson {
+/** Parses the body once, within the JSON limits. */
+export function lazyJson(endpoint: EndpointDefinition, event: GatewayEvent): LazyJson {
   let body: object | undefined
-  return () => (body ??= readJson(event))
+  return () => (body ??= !event.body && mayOmitBody(endpoint) ? {} : readJson(event))
 }
 
 function readJson(event: GatewayEvent): object {
@@ -81,13 +82,16 @@ function parse(event: GatewayEvent): unknown {
 
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
-// Throws `unsupported_media_type` or `payload_too_large`.
-function readForm(event: GatewayEvent): string {
-  if (!event.body) return ''
-  if (!formType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
+/** The parameters in the body of a callback, which identity providers send as a form or as JSON. */
+function readBodyParameters(event: GatewayEvent, json: LazyJson): (readonly [string, unknown])[] {
+  if (!event.body) return []
+  const type = event.headers['content-type'] ?? ''
   const bytes = bytesOf(event)
   if (bytes.length > maximumFormBytes) throw platformError('payload_too_large')
-  return Buffer.from(bytes).toString()
+  if (jsonType.test(type)) return Object.entries(json())
+  if (formType.test(type) && isUtf8(bytes)) return parameters(Buffer.from(bytes).toString(), 'body')
+  const message = 'Send the parameters as a query, or as a form or JSON object in UTF-8 with its Content-Type.'
+  throw new PlatformError('unsupported_media_type', message)
 }
 
 /**
@@ -95,7 +99,6 @@ function readForm(event: GatewayEvent): string {
  * object.
  */
 export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
-  if (!bodySchemaOf(endpoint)) return undefined
   if (!endpoint.validatesBody) return json()
   try {
     return json()
@@ -106,12 +109,12 @@ export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: Ga
 }
 
 /**
- * Query parameters by name, including form fields if the endpoint accepts a form. Repeated names are rejected, because
- * parsers differ in which value they use.
+ * Query parameters by name, including those in the body of a callback. Repeated names are rejected, because
+ * parsers differ on which one counts.
  */
-export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Record<string, string> {
-  const form = takesForm(endpoint) ? readForm(event) : ''
-  const pairs = [...new URLSearchParams(event.rawQueryString), ...new URLSearchParams(form)]
+export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent, json: LazyJson): Record<string, unknown> {
+  const sent = takesForm(endpoint) ? readBodyParameters(event, json) : []
+  const pairs = [...parameters(event.rawQueryString, 'query'), ...sent]
   const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, values]) => values.length > 1)
   if (repeated.length === 0) return Object.fromEntries(pairs)
   throw validationFailed(
@@ -124,7 +127,19 @@ export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent): Re
   )
 }
 
-// Free-form JSON may have 16 levels and starts at most four levels below the body.
+/** The decoded pairs. Rejects invalid UTF-8, which `URLSearchParams` would replace. */
+function parameters(text: string, part: ErrorDetail['in']): [string, string][] {
+  try {
+    decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'))
+  } catch {
+    throw validationFailed([
+      { in: part, path: '', code: 'invalid_encoding', message: 'must be UTF-8, percent-encoded' },
+    ])
+  }
+  return [...new URLSearchParams(text)]
+}
+
+/** Free-form JSON may be 16 deep, and starts at most four levels below the body. */
 const maximumDepth = 20
 const maximumDetails = 50
 

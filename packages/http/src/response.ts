@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import { config } from '@platform/core/config'
+import { platformError } from '@platform/core/error'
 import type * as z from 'zod'
 import type { HttpContext } from './context.ts'
 import type { GatewayEvent } from './request.ts'
@@ -32,6 +33,13 @@ export function httpResponse(
   if (invalid !== undefined) throw new Error(`The header ${invalid[0]} cannot be sent.`)
   if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} has no body.`)
   return { status, headers, cookies, body }
+}
+
+/** The response to a method that a path does not serve: OPTIONS, or `method_not_allowed`. */
+export function otherMethod(method: string, served: readonly string[]): HttpResponse {
+  const allow = [...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+  if (method === 'OPTIONS') return httpResponse(204, null, { allow })
+  throw platformError('method_not_allowed', { headers: { allow } })
 }
 
 /** The response format of API Gateway. */

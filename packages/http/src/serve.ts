@@ -1,34 +1,60 @@
-import { bodySchemaOf, type EndpointDefinition, isIdempotent } from '@platform/contract/endpoint'
+import {
+  allowsUnknownInput,
+  bodySchemaOf,
+  type EndpointDefinition,
+  isIdempotent,
+  takesForm,
+} from '@platform/contract/endpoint'
 import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
+import * as z from 'zod'
 import { createApp, toHonoHandler } from './app.ts'
 import { authenticate, identityOf, requirePermission } from './authorize.ts'
-import { lazyJson, readBody, type GatewayEvent, headersOf, rejectLargeBody, readQuery } from './request.ts'
+import {
+  lazyJson,
+  type LazyJson,
+  readBody,
+  type GatewayEvent,
+  headersOf,
+  rejectLargeBody,
+  readQuery,
+} from './request.ts'
 import type { HttpContext } from './context.ts'
 import { limit } from './rate-limit.ts'
 import { withIdempotency } from './idempotency.ts'
 import { type WithVersionProbe, withVersionProbe } from './version-probe.ts'
-import { type HttpResponse, type GatewayResult, toResult, toHttpResponse } from './response.ts'
+import { type HttpResponse, type GatewayResult, otherMethod, toResult, toHttpResponse } from './response.ts'
 import type { Route } from './route.ts'
 import { rejectCrossOrigin } from './same-origin.ts'
 
-/** Creates the Lambda function for some endpoints. Other paths return `route_not_found`. */
+/**
+ * One Lambda function for some endpoints. Other paths return `route_not_found`, other methods of a known path
+ * `method_not_allowed`.
+ */
 export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
+  const byPath = Map.groupBy(routes, ({ endpoint }) => endpoint.path)
   const app = createApp((hono) => {
-    for (const route of routes.toSorted(literalFirst)) {
-      const { method, path } = route.endpoint
-      hono.on(
-        method,
+    // Hono takes the first matching route; `{` sorts after letters, so literal segments come first.
+    for (const [path, ofPath] of [...byPath].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+      hono.get(
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        toHonoHandler((context) => perform(context, route)),
+        toHonoHandler((context) => selectMethod(context, ofPath)),
       )
     }
   })
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-// Hono uses the first matching route. `{` sorts after letters, so literal segments come first.
-const literalFirst = (a: Route, b: Route): number => (a.endpoint.path < b.endpoint.path ? -1 : 1)
+function selectMethod(context: HttpContext, routes: readonly Route[]): HttpResponse | Promise<HttpResponse> {
+  const { method } = context.env.event.requestContext.http
+  const served = method === 'HEAD' ? 'GET' : method
+  const route = routes.find(({ endpoint }) => endpoint.method.toUpperCase() === served)
+  if (route !== undefined) return perform(context, route)
+  return otherMethod(
+    method,
+    routes.map(({ endpoint }) => endpoint.method.toUpperCase()),
+  )
+}
 
 // The order of the checks decides which error a caller receives if several apply.
 async function perform(context: HttpContext, route: Route): Promise<HttpResponse> {
@@ -44,21 +70,31 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
   requirePermission(access, caller)
-  const json = lazyJson(event)
+  const json = lazyJson(endpoint, event)
   limit(context, endpoint, { caller, address, json })
-  const parts = validateParts(context, endpoint, readBody(endpoint, json, event))
+  const parts = validateParts(context, endpoint, json)
   const handle = (current: typeof caller) =>
     route.handle({ ...parts, caller: current, origin: { address }, headers: headersOf(event) })
   const result = await (isIdempotent(endpoint) ? withIdempotency(endpoint, event, caller, handle) : handle(caller))
   return toHttpResponse(context, endpoint, result)
 }
 
-function validateParts(context: HttpContext, endpoint: EndpointDefinition, body: unknown) {
-  const { params, query } = endpoint.request ?? {}
-  const schema = bodySchemaOf(endpoint)
+const nothing = z.strictObject({})
+
+/** Bodies that an endpoint does not define are read only to reject their members. */
+const isBodyUnexpected = (endpoint: EndpointDefinition, { body }: GatewayEvent): boolean =>
+  Boolean(body) && endpoint.method !== 'get' && !takesForm(endpoint) && !allowsUnknownInput(endpoint)
+
+function validateParts(context: HttpContext, endpoint: EndpointDefinition, json: LazyJson) {
+  const { event } = context.env
+  const { params, query = allowsUnknownInput(endpoint) ? undefined : nothing } = endpoint.request ?? {}
+  const schema = bodySchemaOf(endpoint) ?? (isBodyUnexpected(endpoint, event) ? nothing : undefined)
   return {
     params: params && parsePart('path', params, context.req.param()),
-    query: query && parsePart('query', query, readQuery(endpoint, context.env.event)),
-    body: schema && !endpoint.validatesBody ? parseBody(schema, body) : body,
+    query: query && parsePart('query', query, readQuery(endpoint, event, json)),
+    body: schema && checkedBody(endpoint, schema, readBody(endpoint, json, event)),
   }
 }
+
+const checkedBody = ({ validatesBody }: EndpointDefinition, schema: z.ZodType, body: unknown): unknown =>
+  validatesBody ? body : parseBody(schema, body)

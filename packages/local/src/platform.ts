@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { routes } from '@platform/contract/index'
+import { routePaths } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { buildAssets, pinAssets } from './assets.ts'
 import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
@@ -54,7 +54,7 @@ const moduleGraceMs = 5000
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 
 const gatewayRoutes: GatewayRoute[] = [
-  ...routes.map(({ function: functionName, method, endpoint: { path } }) => ({ functionName, method, path })),
+  ...routePaths.map(([path, functionName]) => ({ functionName, method: 'ANY', path })),
   ...modulePaths.paths.map((path) => ({ functionName: modulePaths.function, method: 'ANY', path })),
 ]
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { routes } from '@platform/contract/index'
+import { routePaths, routes } from '@platform/contract/index'
 import { createRouter } from '@platform/local/gateway/routes'
 import { expect, test } from 'vitest'
 import { sampleRoutes, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
@@ -146,17 +146,16 @@ test('passes the trace of the caller in the header of API Gateway', async () => 
   })
 })
 
-const platformRoutes = routes.map((route) => ({
-  functionName: route.function,
-  method: route.method,
-  path: route.endpoint.path,
-}))
+const platformRoutes = routePaths.map(([path, functionName]) => ({ functionName, method: 'ANY', path }))
 
-test.for(platformRoutes)('routes $method $path to its function', ({ functionName, method, path }) => {
-  const route = createRouter(platformRoutes, 'portal')
-  const examplePath = path.replaceAll(/{\w+}/g, 'some-id')
-  expect(route(method, examplePath)).toMatchObject({ functionName, routeKey: `${method} ${path}` })
-})
+test.for(routes)(
+  'routes $method $endpoint.path to its function',
+  ({ function: functionName, method, endpoint: { path } }) => {
+    const route = createRouter(platformRoutes, 'portal')
+    const examplePath = path.replaceAll(/{\w+}/g, 'some-id')
+    expect(route(method, examplePath)).toMatchObject({ functionName, routeKey: `ANY ${path}` })
+  },
+)
 
 const partRoute = 'GET /things/{thingId}/parts/{partId}'
 

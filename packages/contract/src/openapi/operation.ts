@@ -1,5 +1,5 @@
 import type { RouteConfig } from '@hono/zod-openapi'
-import { type Access, isIdempotent } from '../endpoint.ts'
+import { type Access, isIdempotent, mayOmitBody } from '../endpoint.ts'
 import type { Route } from '../index.ts'
 import { isPermission } from '../permission.ts'
 import { responsesOf } from './responses.ts'
@@ -33,6 +33,8 @@ export const idempotencyKey = {
  */
 export function operationOf({ operationId, endpoint }: Route): RouteConfig {
   const { method, path, tags, summary, description, access, request } = endpoint
+  const body = request?.body
+  const isOptional = mayOmitBody(endpoint)
   return {
     method,
     path,
@@ -43,7 +45,7 @@ export function operationOf({ operationId, endpoint }: Route): RouteConfig {
     security: securityOf(access),
     ...(isPermission(access) && { 'x-permission': access }),
     ...(isIdempotent(endpoint) && { parameters: [{ $ref: `#/components/parameters/${idempotencyKey.name}` }] }),
-    ...(request && { request }),
+    ...(request && { request: isOptional ? { ...request, body: { content: {}, ...body, required: false } } : request }),
     responses: responsesOf(endpoint),
   }
 }

@@ -12,16 +12,75 @@ export function parsePart<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
   throw validationFailed(
-    parsed.error.issues.map((issue) => ({
-      in: part,
-      path: jsonPointer([...under, ...issue.path]),
-      code: issue.code,
-      message: issue.message.slice(0, 500),
-    })),
+    parsed.error.issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? unknownNames(part, schema, issue, under)
+        : [
+            {
+              in: part,
+              path: jsonPointer([...under, ...issue.path]),
+              code: issue.code,
+              message: issue.message.slice(0, 500),
+            },
+          ],
+    ),
   )
 }
 
-/** `under` is the path of the value in the request body. */
+const maximumDetails = 50
+
+function unknownNames(
+  part: ErrorDetail['in'],
+  schema: z.ZodType,
+  { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
+  under: readonly PropertyKey[],
+): ErrorDetail[] {
+  const [code, noun] = part === 'query' ? ['unknown_parameter', 'parameter'] : ['unknown_field', 'field']
+  const knownNames = memberNames(schema, path)
+  return keys.slice(0, maximumDetails).map((key) => {
+    const nearest = nearestName(key, knownNames)
+    const message = `is not a known ${noun}${nearest === undefined ? '' : `; the nearest one is ${nearest}`}`
+    return { in: part, path: jsonPointer([...under, ...path, key]).toWellFormed(), code, message }
+  })
+}
+
+/** The member names of the object at a path of the schema. */
+function memberNames(schema: z.core.$ZodType, [head, ...rest]: readonly PropertyKey[]): string[] {
+  if (schema instanceof z.ZodObject) {
+    const shape: Record<string, z.core.$ZodType> = schema.shape
+    const member = shape[String(head)]
+    if (head === undefined) return Object.keys(shape)
+    return member === undefined ? [] : memberNames(member, rest)
+  }
+  if (schema instanceof z.ZodArray) return memberNames(schema.element, rest)
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return memberNames(
+      schema.unwrap(),
+      [head, ...rest].filter((segment) => segment !== undefined),
+    )
+  return []
+}
+
+function nearestName(name: string, knownNames: readonly string[]): string | undefined {
+  const distances = knownNames.map((known) => [editDistance(name.slice(0, 100), known), known] as const)
+  return distances.toSorted(([a], [b]) => a - b)[0]?.[1]
+}
+
+/** The Levenshtein distance. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (const [row, letter] of [...a].entries()) {
+    const current = [row + 1]
+    for (let column = 1; column <= b.length; column++) {
+      const replaced = (previous[column - 1] ?? 0) + (letter === b[column - 1] ? 0 : 1)
+      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1))
+    }
+    previous = current
+  }
+  return previous.at(-1) ?? 0
+}
+
+/** Parses a request body, or its part at the path `under`. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

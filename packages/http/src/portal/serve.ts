@@ -3,7 +3,7 @@ import { platformError } from '@platform/core/error'
 import { createApp, toHonoHandler } from '../app.ts'
 import type { HttpContext } from '../context.ts'
 import type { GatewayEvent } from '../request.ts'
-import { type HttpResponse, httpResponse, type GatewayResult, toResult, matchesEtag } from '../response.ts'
+import { type HttpResponse, httpResponse, otherMethod, type GatewayResult, toResult, matchesEtag } from '../response.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
 import { type Encoding, type PortalFile, type PortalFiles, unpackFiles, encodings } from './pack.ts'
 import { shellHeaders } from './policy.ts'
@@ -27,9 +27,13 @@ export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<G
 async function perform(context: HttpContext, load: () => Promise<PortalFiles>): Promise<HttpResponse> {
   const { event } = context.env
   const { rawPath } = event
-  if (!isRead(event)) throw platformError('route_not_found')
   const { shell, files } = await load()
   const file = files.get(rawPath)
+  const { method } = event.requestContext.http
+  if (method !== 'GET' && method !== 'HEAD') {
+    if (file !== undefined || isPortalPath(rawPath)) return otherMethod(method, ['GET'])
+    throw platformError('route_not_found')
+  }
   if (file !== undefined) return respond(context, file, fileHeaders(file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
@@ -39,9 +43,7 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
     : content(context, 404, shell, headers)
 }
 
-const isRead = ({ requestContext: { http } }: GatewayEvent): boolean => http.method === 'GET' || http.method === 'HEAD'
-
-// A missing file with a hashed name belongs to another version, so the page is not a valid response for it.
+/** Whether the browser navigates. A missing hashed file belongs to another version and never gets the page. */
 const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
@@ -72,8 +74,7 @@ function content(
   headers: Record<string, string>,
 ): HttpResponse {
   const encoding = encodingOf(context, file)
-  const body = context.env.event.requestContext.http.method === 'HEAD' ? null : (file.bodies[encoding] ?? null)
-  return httpResponse(status, body, {
+  return httpResponse(status, file.bodies[encoding] ?? null, {
     'content-type': file.contentType,
     ...(encoding !== 'identity' && { 'content-encoding': encoding }),
     ...headers,

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
 
@@ -30,11 +31,11 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
 /** Media types that API Gateway treats as text. Forms and bodies without a type are not text. */
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
-/** Passes text unchanged and any other body in Base64. */
+/** UTF-8 text is passed unchanged in an event, anything else in Base64, so that functions can reject invalid text. */
 export function eventBody(bytes: Buffer, contentType: string | undefined): EventBody {
   if (bytes.length === 0) return { isBase64Encoded: false }
   const mediaType = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return textType.test(mediaType)
+  return textType.test(mediaType) && isUtf8(bytes)
     ? { body: bytes.toString('utf8'), isBase64Encoded: false }
     : { body: bytes.toString('base64'), isBase64Encoded: true }
 }

@@ -85,7 +85,7 @@ async function runFunction(
   const scraped = await metrics.scrape(request, target.path)
   if (scraped !== undefined) return scraped
   const match = route(request.method ?? '', target.path)
-  recorder.routed(match)
+  recorder.routed({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
   const event = httpEvent({ request, target, match, bytes: await readBody(request), ...ids })
   const cursor = longPolls.cursor()
   const result = toHttpResponse(await invoke(match.functionName, event, ids.requestId))
@@ -98,7 +98,11 @@ async function runFunction(
   return result
 }
 
-/** Proxies and servers may interpret a request with two hosts or an unknown version differently. */
+/** The methods of the API in metrics; others share one label, so that callers cannot create series. */
+const methodLabel = (method = ''): string =>
+  /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : 'ANY'
+
+/** Two parsers could interpret a request with two hosts or without a version differently. */
 function requireValidHead({ headersDistinct, httpVersion }: IncomingMessage): void {
   const hosts = headersDistinct['host']?.length ?? 0
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new PlatformError('validation_failed', 'Use HTTP/1.1.')
