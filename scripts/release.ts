@@ -23,8 +23,7 @@ async function build({ version, releaseNotesUrl, minFrom }: Options, workFolder:
   const zips = await packFunctions(version, workFolder)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
   print(`Built ${zips.size} functions after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
-  const notes = { ...(releaseNotesUrl !== undefined && { releaseNotesUrl }), ...(minFrom !== undefined && { minFrom }) }
-  return artifactOf({ version, createdAt, ...notes }, zips)
+  return artifactOf({ version, createdAt, releaseNotesUrl, ...(minFrom !== undefined && { minFrom }) }, zips)
 }
 
 async function release(options: Options, workFolder: string): Promise<void> {

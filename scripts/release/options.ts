@@ -10,7 +10,7 @@ import * as z from 'zod'
 /** Options of `npm run release`; paths are absolute. */
 export interface Options {
   version: string
-  releaseNotesUrl?: string
+  releaseNotesUrl: string
   minFrom?: string
   /** `registry/repository` to push to; default: the setting, or the registry of the local platform. */
   source?: string
@@ -45,10 +45,7 @@ const isNewerOrSame = (one: string, other: string): boolean =>
 const Options = z
   .object({
     version: version.refine((text) => text.length <= 128, 'must have at most 128 characters'),
-    'notes-url': z
-      .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-      .max(2000)
-      .optional(),
+    'notes-url': z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(2000),
     'min-from': version.optional(),
     source: z
       .string()
@@ -78,7 +75,7 @@ export function parseOptions(args: readonly string[]): Options {
   const { 'notes-url': releaseNotesUrl, 'min-from': minFrom, source, key, output } = parsed.data
   return {
     version: parsed.data.version,
-    ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
+    releaseNotesUrl,
     ...(minFrom !== undefined && { minFrom }),
     ...(source !== undefined && { source }),
     ...(key !== undefined && { key }),

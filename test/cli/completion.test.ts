@@ -85,3 +85,9 @@ test('loads the module tools only for module commands', async () => {
     )
   }
 })
+
+test('plat runs with a Node that cannot run TypeScript', async () => {
+  const launcher = fileURLToPath(new URL('../../packages/cli/bin/plat.mjs', import.meta.url))
+  const { stdout } = await run(process.execPath, ['--no-strip-types', launcher, '--version'])
+  expect(stdout).toBe((await run(process.execPath, [launcher, '--version'])).stdout)
+})

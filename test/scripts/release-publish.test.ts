@@ -18,13 +18,14 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const { privateKeyPem, publicKeyPem } = generateKeyPair()
 const createdAt = '2026-01-01T00:00:00.000Z'
+const releaseNotesUrl = 'https://example.com/notes'
 
 function releaseOf(version: string, text = 'export const handler = () => {}') {
   const zips = new Map([
     ['meta', zipOf({ 'index.mjs': Buffer.from(text), 'dist/docs.html': Buffer.from(version) })],
     ['queue/jobs', zipOf({ 'index.mjs': Buffer.from(`${text}//${version}`) })],
   ])
-  return { zips, artifact: artifactOf({ version, createdAt, minFrom: '0.0.1' }, zips) }
+  return { zips, artifact: artifactOf({ version, createdAt, releaseNotesUrl, minFrom: '0.0.1' }, zips) }
 }
 
 const name = 'platform/releases'

@@ -49,6 +49,10 @@ test.each([
   expect(() => parseOptions(words(line))).toThrow(message)
 })
 
+test('a release needs the address of its notes', () => {
+  expect(() => parseOptions(words('--version 1.0.0'))).toThrow(/--notes-url: must be an http/)
+})
+
 test('option paths are relative to the folder in which npm was called', () => {
   vi.stubEnv('INIT_CWD', '/somewhere')
   const line = '--version 1.1.0-rc.1+2 --notes-url https://example.com/1 --min-from 1.0.0 --key a.key --output out'
@@ -85,7 +89,11 @@ test.each([
 })
 
 const longVersion = '99.0.0'
-const facts = { version: longVersion, createdAt: '2026-01-01T00:00:00.000Z' }
+const facts = {
+  version: longVersion,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  releaseNotesUrl: 'https://example.com/notes',
+}
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let zips: Map<string, Uint8Array>
 

@@ -54,6 +54,7 @@ export async function pushRelease(
     layers.push({ mediaType: functionMediaType, ...blob, annotations: { [functionAnnotation]: name } })
   }
   const document: ReleaseDocument = {
+    releaseNotesUrl: 'https://example.com/notes',
     version,
     createdAt: '2026-01-01T00:00:00Z',
     infrastructure: infrastructureRevision(),

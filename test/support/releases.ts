@@ -93,9 +93,10 @@ const releasesOf = async (platform: PlatformProcess): Promise<Repository> => ({
   name: releaseRepository,
 })
 
-type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'releaseNotesUrl'>
+type Facts = Pick<ReleaseFacts, 'version' | 'minFrom'> & Partial<Pick<ReleaseFacts, 'releaseNotesUrl'>>
 
-const artifactFor = (facts: Facts, zips: Zips) => artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', ...facts }, zips)
+const artifactFor = (facts: Facts, zips: Zips) =>
+  artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', releaseNotesUrl: 'https://example.com/notes', ...facts }, zips)
 
 export async function pushUnsignedRelease(
   platform: PlatformProcess,

@@ -32,15 +32,19 @@ export const defaultTimeoutSeconds = 3600
 /** Default delivery timeout of a job, in seconds. */
 export const defaultDeliverWithinSeconds = 3600
 
+/** Maximum size of a script, in bytes of UTF-8. */
+export const scriptBytes = 262_144
+
 /** Payload of `InvokeScript`. A shebang line selects the interpreter; the default is `sh`. */
 export const InvokeScriptPayload = z
   .strictObject({
     script: z
       .string()
       .min(1)
-      .max(262_144)
-      .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
-      .meta({ example: 'uname' }),
+      .max(scriptBytes)
+      .refine((text) => new TextEncoder().encode(text).length <= scriptBytes, 'must be at most 256 KiB of UTF-8')
+      .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
+      .meta({ description: 'At most 256 KiB of UTF-8', example: 'uname' }),
     targetNodeIds: z
       .array(z.string().max(200))
       .min(1)

@@ -19,8 +19,19 @@ const isTimezone = (name: string): boolean => {
   }
 }
 
-// Redirect URLs are built from the public URL, so user, query and fragment are rejected.
-const isPlainUrl = (text: string): boolean => URL.canParse(text) && !/[@?#]/.test(text)
+/** The public address of the portal. Redirect URIs are built from it, and browsers accept its cookies only over TLS. */
+const publicUrl = z
+  .string()
+  .max(500)
+  .refine((text) => URL.canParse(text), { error: 'must be a URL, such as https://platform.example.com', abort: true })
+  .refine((text) => URL.parse(text)?.protocol === 'https:', { error: 'must begin with https://', abort: true })
+  .refine((text) => !/[@?#]/.test(text), { error: 'must have no user, query or fragment', abort: true })
+  .refine((text) => URL.parse(text)?.pathname === '/', 'must have no path: the portal is served at the root')
+  .meta({
+    format: 'uri',
+    description: 'Portal URL without a path; used for OIDC redirect URIs',
+    example: 'https://platform.example.com',
+  })
 
 /** A password of 8 to 1024 characters, without composition rules. */
 export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
@@ -36,11 +47,7 @@ export const username = z
 export const SetupCompletion = z
   .strictObject({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
-    publicUrl: z
-      .url({ protocol: /^https$/ })
-      .max(500)
-      .refine(isPlainUrl, 'must not contain a user, query or fragment')
-      .meta({ description: 'Portal URL; used for OIDC redirect URIs', example: 'https://platform.example.com' }),
+    publicUrl,
     timezone: z
       .string()
       .max(64)

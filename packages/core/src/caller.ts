@@ -9,7 +9,9 @@ export interface Caller {
   tokenId?: string
   permissions: ReadonlySet<Permission>
   address?: string
-  /** Set if the request has an `Idempotency-Key` header. */
+  /** The host and port that the request names. */
+  host?: string
+  /** Set if the request has an `Idempotency-Key`. */
   idempotency?: IdempotentRequest
 }
 

@@ -29,7 +29,7 @@ async function browserUserOf(event: GatewayEvent, address: string): Promise<Call
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
   rejectCrossOrigin(event)
-  return { ...(await verifyAccessToken(token)), address }
+  return withOrigin(await verifyAccessToken(token), event.headers, address)
 }
 
 type Headers = GatewayEvent['headers']
@@ -37,8 +37,14 @@ type Headers = GatewayEvent['headers']
 async function userOf(headers: Headers, { address }: Origin): Promise<Caller> {
   const token = credential(headers, 'Bearer')
   const caller = await (isApiToken(token) ? verifyApiToken(token) : verifyAccessToken(token))
-  return { ...caller, address }
+  return withOrigin(caller, headers, address)
 }
+
+const withOrigin = (caller: Caller, { host }: Headers, address: string | undefined): Caller => ({
+  ...caller,
+  ...(address !== undefined && { address }),
+  ...(host !== undefined && { host }),
+})
 
 /** The caller of a public endpoint if it is authenticated and has the permission, else undefined. */
 export async function authenticateIfPermitted(

@@ -45,7 +45,7 @@ export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, Gatewa
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-function selectMethod(context: HttpContext, routes: readonly Route[]): HttpResponse | Promise<HttpResponse> {
+async function selectMethod(context: HttpContext, routes: readonly Route[]): Promise<HttpResponse> {
   const { method } = context.env.event.requestContext.http
   const served = method === 'HEAD' ? 'GET' : method
   const route = routes.find(({ endpoint }) => endpoint.method.toUpperCase() === served)

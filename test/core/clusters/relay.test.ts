@@ -2,9 +2,10 @@ import { createHash, createPublicKey } from 'node:crypto'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { now, nowSeconds } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
+import { config } from '@platform/core/config'
 import { consumeHeartbeatNonce, consumeNonce } from '@platform/core/clusters/request-nonce'
 import * as keys from '@platform/core/db/keys'
-import { get } from '@platform/core/db/table'
+import { get, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import type { OutboxRecord } from '@platform/core/outbox/record'
@@ -277,7 +278,20 @@ test('rejects duplicate node names without using the token', async () => {
   expect(await enroll(enrollRequest(enrollmentToken))).toMatchObject({ nodes: [{ name: 'node-1' }] })
 })
 
-test('issues an enrollment token to cluster administrators and revokes the unused one', async () => {
+test.each([
+  ['platform.example.com', 'https://platform.example.com'],
+  ['PLATFORM.example.com', 'https://platform.example.com'],
+  ['127.0.0.1:8080', config.PLAT_API_URL],
+  ['evil.example.com', config.PLAT_API_URL],
+])('the relay command of a request to %s uses %s', async (host, server) => {
+  await transact([upsert(keys.platform(), { set: { publicUrl: 'https://platform.example.com' } })])
+  const caller = { ...(await newCaller()), host }
+  const { relayCommand } = await Cluster.register(caller, { name: 'berlin-1', type: 'Hypervisor' })
+  expect(relayCommand).toContain(`curl -fsSL ${server}/relay/relay.mjs `)
+  expect(relayCommand).toMatch(new RegExp(`--server ${server}$`))
+})
+
+test('issues an enrollment token only for a cluster of the organisation and revokes the unused one', async () => {
   const { caller, id, enrollmentToken } = await registration()
   await expectError(issue(await newCaller(caller.organisationId, 'Viewer'), id), 'forbidden')
   const issued = await issue(caller, id)

@@ -10,7 +10,9 @@ import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
 import { claim, findOwnJob, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import { dispatch } from '@platform/core/jobs/dispatch'
+import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
+import { payloadText } from '@platform/core/jobs/record'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { compactVerify, importJWK } from 'jose'
@@ -131,7 +133,7 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   expect(claims).toEqual({
     jobId,
     clusterId: enrolled.cluster.id,
-    payloadSha256: sha256(String(stored?.['payload'])),
+    payloadSha256: sha256(payloadText(stored ?? {})),
     iat: claims.iat,
     exp: claims.iat + 600,
   })
@@ -266,13 +268,15 @@ test('the next check of a running job is at its time limit, lease end or cancell
 })
 
 const unknownCluster = { clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }
+const manyTargets = { payload: { script: 'x', targetNodeIds: Array<string>(5000).fill('x'.repeat(40)) } }
 const foreignNode = { payload: { script: 'x', targetNodeIds: ['node_x'] } }
 test.each([
   ['an unknown type', { type: 'Nope', payload: {} }, 'unknown_job_type'],
   ['an operation type', { type: 'ModuleInstall', payload: {} }, 'job_type_not_submittable'],
   ['no script', { payload: {} }, 'validation_failed'],
   ['a script with NUL', { payload: { script: 'a\0b' } }, 'validation_failed'],
-  ['a payload above the limit', { payload: { script: 'ä'.repeat(200_000) } }, 'payload_too_large'],
+  ['a script above the limit', { payload: { script: 'ä'.repeat(131_073) } }, 'validation_failed'],
+  ['a payload above the limit', manyTargets, 'payload_too_large'],
   ['a node of another cluster', foreignNode, 'node_not_in_cluster'],
   ['an unknown cluster', unknownCluster, 'cluster_not_found'],
   ['an unknown cluster and target nodes', { ...unknownCluster, ...foreignNode }, 'cluster_not_found'],
@@ -281,6 +285,22 @@ test.each([
   const { caller, enrolled } = await callerWithCluster()
   await expectError(Job.submit(caller, { ...scriptJob(enrolled.cluster.id), ...change }), code)
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+})
+
+const kibibytes256 = 262_144
+test.each([
+  ['quotes', '"\\'.repeat(kibibytes256 / 2)],
+  ['line ends', '\r\n'.repeat(kibibytes256 / 2)],
+  ['control characters', '\u0001\u0007\u001b\u001f'.repeat(kibibytes256 / 4)],
+  ['four-byte characters', '🎉'.repeat(kibibytes256 / 4)],
+])('accepts a script of 256 KiB of %s, alone and in a batch', async (_, script) => {
+  const { caller, enrolled } = await callerWithCluster()
+  const submission = { ...scriptJob(enrolled.cluster.id), payload: { script } }
+  const { id } = await Job.submit(caller, submission)
+  const { jobIds } = await Batch.submit(caller, { jobs: [submission] })
+  for (const jobId of [id, ...jobIds]) expect((await Job.read(caller, jobId)).payload).toEqual({ script })
+  await dispatch({ organisationId: caller.organisationId, jobId: id })
+  expect((await claim(enrolled.request(), id, undefined)).payload).toEqual({ script })
 })
 
 test('of a job submission and a concurrent removal of its cluster, exactly one succeeds', async () => {

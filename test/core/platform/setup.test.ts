@@ -5,6 +5,7 @@ import * as keys from '@platform/core/db/keys'
 import { layoutVersion } from '@platform/core/db/schema'
 import { getConsistent, patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
+import { type PlatformError } from '@platform/core/error'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { complete } from '@platform/core/platform/setup'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
@@ -68,6 +69,18 @@ test.each([
   ['a wrong token', { initialAdminToken: 'admin.wrong' }, 'initial_admin_token_invalid'],
   ['a token of another type', { initialAdminToken: 7 }, 'initial_admin_token_invalid'],
 ])('rejects %s before it validates fields', async (_, body, code) => expectError(complete(body), code))
+
+test.each([
+  ['platform.example.com', 'must be a URL'],
+  ['http://platform.example.com', 'must begin with https://'],
+  ['https://admin@platform.example.com', 'must have no user'],
+  ['https://platform.example.com/portal', 'must have no path'],
+  ['https://platform.example.com/a/', 'must have no path'],
+])('rejects the public URL %s: %s', async (publicUrl, message) => {
+  const error = await completeWith(await adminToken(), { publicUrl }).catch((cause: PlatformError) => cause)
+  const details = [{ in: 'body', path: '/publicUrl', code: 'custom', message: expect.stringContaining(message) }]
+  expect(error).toMatchObject({ code: 'validation_failed', extra: { details } })
+})
 
 test('rejects a token after 24 hours', async () => {
   const setup = { ...administrator, initialAdminToken: await adminToken() }

@@ -40,7 +40,7 @@ const jobOf = async (request: object) => waitForJobEnd(environment.api, await ap
 
 async function release(version: string, change: Parameters<typeof builtFunctions>[1]): Promise<void> {
   const { client, name, privateKeyPem } = environment.simulator.releases
-  const facts = { version, createdAt: '2026-01-01T00:00:00.000Z' }
+  const facts = { version, createdAt: '2026-01-01T00:00:00.000Z', releaseNotesUrl: 'https://example.com/notes' }
   await publish({ client, name }, artifactOf(facts, await builtFunctions(version, change)), privateKeyPem)
 }
 

@@ -213,7 +213,11 @@ test.runIf(isLong)('limits the scan to the newest tags', async () => {
 })
 
 test('ignores releases of the platform in the same registry, without a problem', async () => {
-  const release = { version: '9.0.0', createdAt: '2026-02-03T04:05:06.000Z' }
+  const release = {
+    version: '9.0.0',
+    createdAt: '2026-02-03T04:05:06.000Z',
+    releaseNotesUrl: 'https://example.com/notes',
+  }
   const artifact = artifactOf(release, new Map([['health', Buffer.from('a zip')]]))
   await publish({ client, name: 'platform/releases' }, artifact, registry.keys.trusted.privateKeyPem)
   await scan(`${registry.host}/platform/*`)

@@ -89,7 +89,7 @@ async function register(name: string, { type, site: siteId, json }: Registration
   const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
   if (json) return writeJson(cluster)
   say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)
-  await write(`${cluster.relayCommand}\n`)
+  await showRelayCommand(cluster)
 }
 
 async function rename(nameOrId: string, name: string, options: Shown): Promise<void> {
@@ -114,5 +114,13 @@ async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {
   const enrollment: Schemas['Enrollment'] = await unwrap(api.POST(path, { params: { path: { id } } }))
   if (json) return writeJson(enrollment)
   say(`The relay that enrolls with this token replaces the relay of ${name}. Valid once, for 24 hours:`)
-  await write(`${enrollment.relayCommand}\n`)
+  await showRelayCommand(enrollment)
+}
+
+/** The command uses the address of this request, which other machines may not reach. */
+async function showRelayCommand({ relayCommand }: { relayCommand: string }): Promise<void> {
+  await write(`${relayCommand}\n`)
+  const { publicUrl } = await unwrap(connect().GET('/api/v1/portal/configuration'))
+  if (publicUrl !== undefined && !relayCommand.includes(new URL(publicUrl).origin))
+    say(`On a machine that cannot reach this address, use ${publicUrl} in both places instead.`)
 }

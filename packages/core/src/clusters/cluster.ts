@@ -60,11 +60,12 @@ async function tryRegister(
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
   // Requires current rights, because the enrollment token outlives the caller's access token.
-  const [, headItem] = await reauthorize(caller, ['clusters:write'], [clusters.head])
+  const itemKeys = [clusters.head, keys.platform()]
+  const [, headItem, platform] = await reauthorize(caller, ['clusters:write'], itemKeys)
   const head = parseHead(headItem)
   const timeMs = nextSortTimeMs(head)
   const id = newId('clus', timeMs)
-  const enrollment = createEnrollmentToken(organisationId, id)
+  const enrollment = createEnrollmentToken(caller, id, platform)
   const counters = { activeJobs: 0, waitingJobs: 0 }
   const record = { id, name, type, siteId, enrollmentId: enrollment.id, ...counters }
   const item = { ...record, ...statusIndexKeys({ organisationId, type }, 'Pending') }

@@ -1,10 +1,12 @@
 import { type Enrollment } from '@platform/contract/cluster'
 import * as z from 'zod'
+import { type Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { create } from '../db/table.ts'
+import { create, type Item } from '../db/table.ts'
 import { newId, newSecret, sha256 } from '../id.ts'
+import { PlatformState } from '../platform/state.ts'
 
 /**
  * A single-use token has the form `<public id>.<secret>` and is valid for 24 hours. Only the secret's hash is stored.
@@ -26,7 +28,7 @@ export const EnrollmentRecord = z.object({
 })
 export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
-export function createEnrollmentToken(organisationId: string, clusterId: string) {
+export function createEnrollmentToken({ organisationId, host }: Caller, clusterId: string, platform: Item | undefined) {
   const id = newId('enroll')
   const secret = newSecret()
   const expiresAtMs = now() + enrollmentLifeMs
@@ -38,14 +40,25 @@ export function createEnrollmentToken(organisationId: string, clusterId: string)
     expiresAtMs,
     ttl: Math.ceil((expiresAtMs + retentionMs) / 1000),
   }
-  return { id, view: enrollmentView(`${id}.${secret}`), write: create(keys.enrollment(id), item) }
+  return {
+    id,
+    view: enrollmentView(`${id}.${secret}`, serverUrl(host, platform)),
+    write: create(keys.enrollment(id), item),
+  }
 }
 
 /**
  * The command downloads the relay from this platform. It passes the token in the environment, because other users can
  * see command arguments.
  */
-const enrollmentView = (enrollmentToken: string): Enrollment => ({
+const enrollmentView = (enrollmentToken: string, server: string): Enrollment => ({
   enrollmentToken,
-  relayCommand: `curl -fsSL ${config.PLAT_API_URL}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${config.PLAT_API_URL}`,
+  relayCommand: `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${server}`,
 })
+
+/** The public URL if the request came to it, because the command must run where the caller is. */
+function serverUrl(host: string | undefined, platform: Item | undefined): string {
+  const { publicUrl = '' } = PlatformState.parse(platform ?? {})
+  const url = URL.parse(publicUrl)
+  return url !== null && url.host === host?.toLowerCase() ? url.origin : config.PLAT_API_URL
+}

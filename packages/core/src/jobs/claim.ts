@@ -13,7 +13,7 @@ import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
 import { signer } from '../signing/keys.ts'
-import { jobEventData, type JobRecord, parsePayload, parseRelayed } from './record.ts'
+import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
  * A lease expires this long after the relay's last message about the job, but not before a silent cluster is Degraded.
@@ -53,7 +53,7 @@ async function jobAndPayloadOf(
   if (cluster?.['relayId'] !== relayId) throw platformError('unauthenticated')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
-  return { job, payload: String(payload?.['payload']) }
+  return { job, payload: payload === undefined ? '' : payloadText(payload) }
 }
 
 /**

@@ -15,6 +15,7 @@ import * as keys from '../db/keys.ts'
 import { create, get, getConsistent, orThrow, patch } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
+import { compress } from '../lib/compression.ts'
 import { parseBody } from '../lib/validate.ts'
 import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
 import { operationView } from '../operations/view.ts'
@@ -23,7 +24,7 @@ import { expand } from './batches/expand.ts'
 import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
-import { isTerminal, jobView, parseJob, parsePayload, effectsOfQueued } from './record.ts'
+import { isTerminal, jobView, parseJob, parsePayload, payloadText, payloadWrite, effectsOfQueued } from './record.ts'
 import { readResult } from './result.ts'
 
 const maxAttempts = 5
@@ -48,7 +49,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     writes: [
       orThrow(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
       create(keys.job(organisationId, job.id), item),
-      create(keys.payload(organisationId, job.id), { payload: payload.text }),
+      payloadWrite(job, payload.text),
     ],
     response,
     audit: { action: 'job.submit', resource: job.id, detail: clusterId },
@@ -110,7 +111,7 @@ async function readStoredJob(organisationId: string, jobId: string) {
   const job = parseJob(record)
   // The reads are not one snapshot: the job may have ended after its result was read.
   const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
-  return { job, payload: payload['payload'], result: isMissing ? await get(resultKey) : result }
+  return { job, payload: payloadText(payload), result: isMissing ? await get(resultKey) : result }
 }
 
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
@@ -142,7 +143,9 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
 
 const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
 
-const maxPayloadBytes = 262_144
+const maxBytesBesidesScript = 196_608
+/** An item of the store has at most 400 KiB. */
+const maxStoredBytes = 390_000
 
 /** `text` is the JSON that the relay receives. */
 export interface SubmittedPayload extends InvokeScriptPayload {
@@ -158,6 +161,10 @@ export function payloadOf({ type, payload }: JobSubmission, under: readonly Prop
   }
   const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
   const text = JSON.stringify(parsed)
-  if (Buffer.byteLength(text) > maxPayloadBytes) throw platformError('payload_too_large')
+  const { script: _, ...rest } = parsed
+  const isTooLarge =
+    Buffer.byteLength(JSON.stringify(rest)) > maxBytesBesidesScript ||
+    (text.length > maxStoredBytes / 4 && compress(text).length > maxStoredBytes)
+  if (isTooLarge) throw platformError('payload_too_large')
   return { ...parsed, text }
 }

@@ -8,7 +8,9 @@ import {
 } from '@platform/contract/job'
 import * as z from 'zod'
 import { iso, now, optionalTimestamp } from '../clock.ts'
-import { type Item } from '../db/table.ts'
+import * as keys from '../db/keys.ts'
+import { create, type Item } from '../db/table.ts'
+import { compress, decompress } from '../lib/compression.ts'
 import { isOperation } from '../operations/record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
@@ -54,7 +56,15 @@ export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
 
 const Payload = z.record(z.string(), z.unknown())
 
-export const parsePayload = (text: unknown): Record<string, unknown> => Payload.parse(JSON.parse(String(text)))
+/** Parses the JSON text of a payload. */
+export const parsePayload = (text: string): Record<string, unknown> => Payload.parse(JSON.parse(text))
+
+/** Compressed, because JSON may need six bytes for one byte of a script. */
+export const payloadWrite = ({ organisationId, id }: Pick<JobRecord, 'organisationId' | 'id'>, text: string) =>
+  create(keys.payload(organisationId, id), { payload: compress(text) })
+
+/** The JSON text of a stored payload. */
+export const payloadText = (item: Item): string => decompress(item['payload'])
 
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 

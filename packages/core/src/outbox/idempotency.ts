@@ -7,6 +7,7 @@ import { get, orThrow, replace, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { sha256 } from '../id.ts'
+import { compress, decompress } from '../lib/compression.ts'
 
 /**
  * Responses are stored for 24 hours under the caller's `Idempotency-Key`, in the transaction of the change. They may
@@ -36,7 +37,7 @@ export async function findStoredResponse(
   const item = await get(keyOf(caller, request))
   const record = item && IdempotencyRecord.parse(item)
   if (record === undefined || record.expiresAtMs <= now()) return undefined
-  const { fingerprint, ...response } = SealedResponse.parse(JSON.parse(unseal(request.key, record.sealed)))
+  const { fingerprint, ...response } = SealedResponse.parse(JSON.parse(decompress(unseal(request.key, record.sealed))))
   if (fingerprint !== request.fingerprint) throw platformError('idempotency_key_reused')
   return response
 }
@@ -45,7 +46,7 @@ export async function findStoredResponse(
 export function storeResponseWrite(caller: Caller, request: IdempotentRequest, response: StoredResponse): WriteItem {
   const { key, fingerprint } = request
   const item = {
-    sealed: seal(key, JSON.stringify({ fingerprint, ...response })),
+    sealed: seal(key, compress(JSON.stringify({ fingerprint, ...response }))),
     expiresAtMs: now() + retentionSeconds * 1000,
     ttl: nowSeconds() + retentionSeconds,
   }
@@ -73,17 +74,17 @@ const [saltBytes, nonceBytes, tagBytes] = [16, 12, 16]
 const keyFor = (key: string, salt: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, 'kept answer', 32))
 
-function seal(key: string, text: string): Uint8Array {
+function seal(key: string, bytes: Uint8Array): Uint8Array {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)]
   const encryption = createCipheriv(cipher, keyFor(key, salt), nonce)
-  const body = [encryption.update(text, 'utf8'), encryption.final()]
+  const body = [encryption.update(bytes), encryption.final()]
   return Buffer.concat([salt, nonce, encryption.getAuthTag(), ...body])
 }
 
-function unseal(key: string, sealed: Uint8Array): string {
+function unseal(key: string, sealed: Uint8Array): Uint8Array {
   let from = 0
   const take = (bytes: number): Uint8Array => sealed.subarray(from, (from += bytes))
   const [salt, nonce, tag, body] = [take(saltBytes), take(nonceBytes), take(tagBytes), take(sealed.length)]
   const decryption = createDecipheriv(cipher, keyFor(key, salt), nonce, { authTagLength: tagBytes }).setAuthTag(tag)
-  return Buffer.concat([decryption.update(body), decryption.final()]).toString('utf8')
+  return Buffer.concat([decryption.update(body), decryption.final()])
 }

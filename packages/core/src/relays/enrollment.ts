@@ -32,10 +32,11 @@ const maxAttempts = 5
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
   const { organisationId } = caller
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
-  const [, item] = await reauthorize(caller, ['clusters:write'], [keys.cluster(organisationId, clusterId)])
+  const itemKeys = [keys.cluster(organisationId, clusterId), keys.platform()]
+  const [, item, platform] = await reauthorize(caller, ['clusters:write'], itemKeys)
   if (item === undefined) throw platformError('cluster_not_found')
   const record = parseCluster(item)
-  const enrollment = createEnrollmentToken(organisationId, clusterId)
+  const enrollment = createEnrollmentToken(caller, clusterId, platform)
   const failure = await commit(caller, {
     writes: [
       patch(

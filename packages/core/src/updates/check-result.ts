@@ -6,7 +6,7 @@ import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 import { version } from '../lib/version.ts'
 
-const Latest = z.object({ version: z.string(), releaseNotesUrl: z.string().exactOptional() })
+const Latest = z.object({ version: z.string(), releaseNotesUrl: z.string() })
 const RejectedReleases = z.array(z.object({ version: z.string(), reason: z.string() }))
 
 const CheckResult = z.object({

@@ -31,7 +31,7 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
     currentVersion: version,
     latestVersion: newest?.version ?? version,
     updateAvailable: newest !== undefined,
-    ...(newest?.releaseNotesUrl !== undefined && { releaseNotesUrl: newest.releaseNotesUrl }),
+    ...(newest && { releaseNotesUrl: newest.releaseNotesUrl }),
     checkedAt: iso(checkedAtMs),
     ...(previous && { previousVersion: previous.version }),
     ...(jobId !== undefined && { jobId }),
@@ -71,7 +71,7 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
 
 const toLatest = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
   version: latest,
-  ...(releaseNotesUrl !== undefined && { releaseNotesUrl }),
+  releaseNotesUrl,
 })
 
 /** Emits an event for a new version. Of concurrent checks, only the first one is stored. */

@@ -12,10 +12,7 @@ const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 export const ReleaseDocument = z.object({
   version,
   createdAt: z.iso.datetime(),
-  releaseNotesUrl: z
-    .url({ protocol: /^https?$/ })
-    .max(2000)
-    .exactOptional(),
+  releaseNotesUrl: z.url({ protocol: /^https?$/ }).max(2000),
   /** The oldest version that can be updated to this one; if absent, any. */
   minFrom: version.exactOptional(),
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),

@@ -76,12 +76,18 @@ test('rejects 501 jobs before it validates them, without a call', async () => {
   expect([result, usage.calls]).toEqual(['batch_limit_exceeded', []])
 })
 
+const manyTargets = { payload: { script: 'x', targetNodeIds: Array<string>(5000).fill('x'.repeat(40)) } }
 test.each([
   ['an unknown type', { type: 'Nope' }, 'unknown_job_type'],
   ['an operation type', { type: 'PlatformUpdate' }, 'job_type_not_submittable'],
-  ['a payload above the limit', { payload: { script: 'ä'.repeat(200_000) } }, 'payload_too_large'],
-  ['an unknown node', unknownNode, 'node_not_in_cluster'],
-  ['an unknown cluster and node', { clusterId: unknownCluster, ...unknownNode }, 'cluster_forbidden'],
+  ['a script above the limit', { payload: { script: 'ä'.repeat(131_073) } }, 'validation_failed'],
+  ['a payload above the limit', manyTargets, 'payload_too_large'],
+  ['an unknown node', { payload: { script: 'x', targetNodeIds: ['node_x'] } }, 'node_not_in_cluster'],
+  [
+    'an unknown cluster and node',
+    { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } },
+    'cluster_forbidden',
+  ],
 ])('rejects the whole batch for one job with %s', async (_, change, code) => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)

@@ -9,10 +9,10 @@ import { type Caller } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { get, getConsistent, getMany, patch } from '../../db/table.ts'
+import { get, getConsistent, getMany, type Item, patch } from '../../db/table.ts'
 import { platformError } from '../../error.ts'
 import { type Page, pageOfKeys } from '../../db/index-page.ts'
-import { type JobRecord, parseJob } from '../record.ts'
+import { type JobRecord, parseJob, payloadText } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
@@ -79,15 +79,16 @@ async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord):
   ])
   const removed = new Set(clusterIds.filter((_, index) => clusters[index] === undefined))
   return failed.flatMap((record, index) =>
-    removed.has(record.clusterId) ? [] : resubmittedJob(record, payloads[index]?.['payload']),
+    removed.has(record.clusterId) ? [] : resubmittedJob(record, payloads[index]),
   )
 }
 
 function resubmittedJob(
   { clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord,
-  payload: unknown,
+  item: Item | undefined,
 ): SubmittedJob[] {
-  if (typeof payload !== 'string') return []
+  if (item === undefined) return []
+  const payload = payloadText(item)
   const { targetNodeIds } = InvokeScriptPayload.parse(JSON.parse(payload))
   return [
     {

@@ -12,7 +12,7 @@ import { create, patch, backOff, remove, type WriteItem } from '../../db/table.t
 import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { storeContention, PlatformError } from '../../error.ts'
-import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation } from '../record.ts'
+import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, payloadWrite } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
 import { notifyRelay } from '../../lib/relay-notify.ts'
 
@@ -149,7 +149,7 @@ function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefine
 
 const jobWrites = ({ record, payload, isWaiting }: NewJob): WriteItem[] => [
   create(keys.job(record.organisationId, record.id), record),
-  create(keys.payload(record.organisationId, record.id), { payload }),
+  payloadWrite(record, payload),
   ...(isWaiting ? [create(keys.inbox(record.clusterId, record.id), {})] : []),
 ]
 

@@ -1,7 +1,7 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { CircleCheck, KeyRound } from 'lucide-react'
 import { useState } from 'react'
-import { useHasPermission } from '../../api/account.ts'
+import { configurationQuery, useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
@@ -153,14 +153,19 @@ function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster
 }
 
 /** The relay command. It contains a secret that is shown only once. */
-export const RelayCommand = ({ command }: { command: string }) => (
-  <>
-    <p>
-      Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
-    </p>
-    <CopyField text={command} label="Relay command" />
-    <p className={styles['quiet']}>
-      The token works once within 24 hours and is not shown again. You can issue a new one on the cluster’s page.
-    </p>
-  </>
-)
+export function RelayCommand({ command }: { command: string }) {
+  const { publicUrl } = useSuspenseQuery(configurationQuery).data
+  const isLocalCommand = publicUrl !== undefined && !command.includes(new URL(publicUrl).origin)
+  return (
+    <>
+      <p>
+        Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
+      </p>
+      <CopyField text={command} label="Relay command" />
+      <p className={styles['quiet']}>
+        The token works once within 24 hours and is not shown again. You can issue a new one on the cluster’s page.
+        {isLocalCommand && ` On a machine that cannot reach this address, use ${publicUrl} in both places instead.`}
+      </p>
+    </>
+  )
+}

@@ -20,7 +20,8 @@ export function isTimezone(name: string): boolean {
 function publicUrlError(text: string): string | undefined {
   const url = URL.parse(text.trim())
   if (url?.protocol !== 'https:') return 'Enter an address that begins with https://'
-  return /[@?#]/.test(text) ? 'Enter the address without user, query or fragment.' : undefined
+  if (/[@?#]/.test(text)) return 'Enter the address without user, query or fragment.'
+  return url.pathname === '/' ? undefined : 'Enter the address without a path. The portal is served at the root.'
 }
 
 const errorUnless = (isValid: boolean, message: string): string | undefined => (isValid ? undefined : message)
