@@ -30,33 +30,6 @@ async function sendPermitted(operation: Operation, parts: Partial<TestRequest>):
 const asJson = { 'content-type': 'application/json' }
 const withBody = operations.filter(takesBody)
 
-const invalidBodies: [title: string, parts: Partial<TestRequest>, error: string][] = [
-  ['no body', {}, 'invalid_json'],
-  ['half an object', { headers: asJson, body: '{"name"' }, 'invalid_json'],
-  ['an array', { headers: asJson, body: '[{}]' }, 'invalid_json'],
-  ['ten thousand brackets', { headers: asJson, body: '['.repeat(10_000) }, 'invalid_json'],
-  ['text', { headers: { 'content-type': 'text/plain' }, body: '{}' }, 'unsupported_media_type'],
-  ['JSON without a type', { body: '{}' }, 'unsupported_media_type'],
-  ['ten thousand levels', { headers: asJson, body: nested(10_000) }, 'validation_failed'],
-  ['an unsafe integer', { headers: asJson, body: '{"x": 9007199254740993}' }, 'validation_failed'],
-  ['a lone surrogate', { headers: asJson, body: String.raw`{"x": "\ud800"}` }, 'validation_failed'],
-  ['__proto__', { headers: asJson, body: '{"__proto__": {"x": 1}}' }, 'validation_failed'],
-]
-
-test.each(
-  withBody.flatMap((operation) =>
-    invalidBodies
-      .filter(([title]) => title !== 'no body' || !mayOmitBody(operation.endpoint))
-      .map(([title, parts, error]) => ({ name: operation.name, operation, title, parts, error })),
-  ),
-)('$name rejects $title', async ({ operation, parts, error }) => {
-  const { status, json } = await sendPermitted(operation, parts)
-  // Setup checks its token before the body.
-  const setupError = error === 'validation_failed' ? [422, 'initial_admin_token_invalid'] : [400, 'invalid_json']
-  expect([status, json.error]).toEqual(operation.endpoint.validatesBody ? setupError : [400, error])
-})
-
-/** Valid and invalid values. */
 const fieldValue = fc.oneof(
   fc.constantFrom('a\0b', '\uffff', '', ' ', '\u202e', 'x'.repeat(5000), '__proto__', 'InvokeScript', 'Hypervisor'),
   fc.constantFrom(0, -1, 1.5, 2 ** 31, 2 ** 53 - 1, 5e-324, true, false, null),
@@ -95,24 +68,6 @@ test.each(withId)('$name finds nothing for an invalid id', async (operation) => 
     expect((await sendPermitted(operation, { target })).status).toBe(
       takesBody(operation) && !mayOmitBody(operation.endpoint) ? 400 : 404,
     )
-  }
-})
-
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']
-
-test.each(sampled(operations))('$name rejects other methods and longer paths', async ({ handler, method, ...rest }) => {
-  const { target } = requestTo({ handler, method, ...rest })
-  const served = operations.filter(({ endpoint: { path } }) => path === rest.endpoint.path).map((each) => each.method)
-  const allow = [...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
-  for (const each of methods.filter((name) => !allow.split(', ').includes(name))) {
-    const { status, json, headers } = await send(handler, { method: each, target })
-    const error = each === 'HEAD' ? undefined : 'method_not_allowed'
-    expect([each, status, json?.error, headers['allow']]).toEqual([each, 405, error, allow])
-  }
-  expect(await send(handler, { method: 'OPTIONS', target })).toMatchObject({ status: 204, headers: { allow } })
-  for (const path of [`${target}/a/b/c`, `${target}/`]) {
-    const { status, json } = await send(handler, { method, target: path })
-    expect([path, status, json.error]).toEqual([path, 404, 'route_not_found'])
   }
 })
 

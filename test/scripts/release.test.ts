@@ -36,14 +36,17 @@ test.each([
   ['--version 1.0.0 --notes-url notes', /--notes-url: must be an http/],
   ['--version 1.0.0 --notes-url ftp://example.com/notes', /--notes-url: must be an http/],
   ['--version 1.0.0 --min-from one', /--min-from: must be a SemVer/],
-  ['--version 1.0.0 --min-from 1.0.0', /--min-from: must be older/],
-  ['--version 1.0.0 --min-from 1.0.1', /--min-from: must be older/],
+  ['--version 1.0.0 --notes-url https://example.com/1 --min-from 1.0.0', /--min-from: must be older/],
+  ['--version 1.0.0 --notes-url https://example.com/1 --min-from 1.0.1', /--min-from: must be older/],
   ['--version 1.0.0 --source releases', /--source: must be registry\/repository/],
   ['--version 1.0.0 --source example.com/releases:1.0.0', /--source: must be registry\/repository/],
   ['--version 1.0.0 --source https://example.com/releases', /--source: must be registry\/repository/],
-  ['--version 1.0.0 --source example.com/releases --output folder', /--output: .*use one of them/],
+  [
+    '--version 1.0.0 --notes-url https://example.com/1 --source example.com/releases --output folder',
+    /--output: .*use one of them/,
+  ],
   ['--version 1.0.0 --output=', /--output/],
-  ['--version 1 --source 1 --min-from 1', /--version: .*\n--min-from: .*\n--source: /],
+  ['--version 1 --source 1 --min-from 1', /--version: .*\n--notes-url: .*\n--min-from: .*\n--source: /],
 ])('npm run release -- %s is rejected', (line, message) => {
   expect(() => parseOptions(words(line))).toThrow(CliError)
   expect(() => parseOptions(words(line))).toThrow(message)
@@ -74,10 +77,10 @@ test('the time of a release is that of the commit or SOURCE_DATE_EPOCH', async (
 
 test.each([
   ['--version 1', 2, /--version: must be a SemVer/],
-  ['--version 1.0.0', 2, /No signing key in .*--key FILE/],
-  ['--version 1.0.0 --key README.md', 2, /Cannot sign with .*README\.md/],
-  ['--version 1.0.0 --key missing.key', 2, /Cannot read .*missing\.key/],
-  ['--version 1.0.0 --key own.key', 2, /No platform is running here\..*--source/],
+  ['--version 1.0.0 --notes-url https://example.com/1', 2, /No signing key in .*--key FILE/],
+  ['--version 1.0.0 --notes-url https://example.com/1 --key README.md', 2, /Cannot sign with .*README\.md/],
+  ['--version 1.0.0 --notes-url https://example.com/1 --key missing.key', 2, /Cannot read .*missing\.key/],
+  ['--version 1.0.0 --notes-url https://example.com/1 --key own.key', 2, /No platform is running here\..*--source/],
 ])('the command with %s exits with %s and the reason', async (line, code, message) => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'own.key'), generateKeyPair().privateKeyPem)

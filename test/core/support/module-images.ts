@@ -47,7 +47,7 @@ const bundled = build({
 
 /** A module image to build and push. Optional members override the defaults. */
 export interface PushedModule
-  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'labels' | 'manifest' | 'created' | 'repository'> {
+  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'signer' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string
   /** Members of `spec`. */
   spec?: object

@@ -82,12 +82,8 @@ test.each([
   ['an operation type', { type: 'PlatformUpdate' }, 'job_type_not_submittable'],
   ['a script above the limit', { payload: { script: 'ä'.repeat(131_073) } }, 'validation_failed'],
   ['a payload above the limit', manyTargets, 'payload_too_large'],
-  ['an unknown node', { payload: { script: 'x', targetNodeIds: ['node_x'] } }, 'node_not_in_cluster'],
-  [
-    'an unknown cluster and node',
-    { clusterId: unknownCluster, payload: { script: 'x', targetNodeIds: ['n'] } },
-    'cluster_forbidden',
-  ],
+  ['an unknown node', unknownNode, 'node_not_in_cluster'],
+  ['an unknown cluster and node', { clusterId: unknownCluster, ...unknownNode }, 'cluster_forbidden'],
 ])('rejects the whole batch for one job with %s', async (_, change, code) => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)
