@@ -21,7 +21,7 @@ export interface ImageOptions {
 }
 
 /** `false`: without a signature. */
-type Signer = 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
+export type Signer = 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
 
 export const writtenManifest = (id: string, version = '1.0.0', spec: object = {}, metadata: object = {}) => ({
   metadata: { id, name: `Module ${id}`, version, description: 'A module under test.', author: 'Tests', ...metadata },

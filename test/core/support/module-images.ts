@@ -4,7 +4,7 @@ import { type AddressInfo } from 'node:net'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { build } from 'esbuild'
 import { afterAll } from 'vitest'
-import { type ImageOptions, startModuleRegistry, writtenManifest } from '../../support/module-registry.ts'
+import { type ImageOptions, type Signer, startModuleRegistry, writtenManifest } from '../../support/module-registry.ts'
 import type { ActorPlan } from './actor-module.ts'
 
 /**
@@ -47,8 +47,9 @@ const bundled = build({
 
 /** A module image to build and push. Optional members override the defaults. */
 export interface PushedModule
-  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'signer' | 'labels' | 'manifest' | 'created' | 'repository'> {
+  extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string
+  signer?: Signer
   /** Members of `spec`. */
   spec?: object
   entrypoint?: readonly string[]
