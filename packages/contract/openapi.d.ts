@@ -1545,7 +1545,7 @@ export interface paths {
         };
         /**
          * The audit trail of the organisation, newest first
-         * @description Entries are found by actor, action and resource within a second after they are added to the chain.
+         * @description Entries are found by actor, action and resource within a second of joining the chain.
          *
          *     Requires the permission `audit:read`.
          */
@@ -1573,7 +1573,7 @@ export interface paths {
         };
         /**
          * The audit trail as a file, oldest first, in parts
-         * @description A part contains up to 1 MB. If more parts follow, the `Link` header refers to the next one (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
+         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
          *
          *     Requires the permission `audit:read`.
          */
@@ -1595,7 +1595,7 @@ export interface paths {
         };
         /**
          * Verify the chain of the audit trail
-         * @description Recomputes every hash. One request checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next request; the chain is intact if every part is valid.
+         * @description Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.
          *
          *     Requires the permission `audit:read`.
          */
@@ -1885,7 +1885,10 @@ export interface components {
             message: string;
         };
         InvokeScriptPayload: {
-            /** @example uname */
+            /**
+             * @description At most 256 KiB of UTF-8
+             * @example uname
+             */
             script: string;
             /** @description Nodes to run on; absent means every node of the cluster */
             targetNodeIds?: string[];
@@ -1952,7 +1955,7 @@ export interface components {
             platformName: string;
             /**
              * Format: uri
-             * @description Portal URL; used for OIDC redirect URIs
+             * @description Portal URL without a path; used for OIDC redirect URIs
              * @example https://platform.example.com
              */
             publicUrl: string;
@@ -4160,7 +4163,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments. */
+        /** @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments. */
         BadPath: {
             headers: {
                 "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4174,7 +4177,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
+         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          */
         BadParameters: {
@@ -4190,7 +4193,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
+         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          *     - `invalid_json`: The request body must be one JSON object in UTF-8.
          *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
@@ -5767,7 +5770,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `invalid_path`: The request path contains characters that no route uses. Send only plain path segments.
+             * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
              *     - `validation_failed`: The request is not valid. See details for each field that must change.
              *     - `invalid_json`: The request body must be one JSON object in UTF-8.
              *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
@@ -9026,7 +9029,7 @@ export interface operations {
     getHistory: {
         parameters: {
             query?: {
-                /** @description Number of hours before now */
+                /** @description How far to look back */
                 hours?: number;
             };
             header?: never;
