@@ -173,7 +173,7 @@ test.for<[string, ModuleDefinition[keyof ModuleDefinition], string, string]>([
   ['configureServices', fail, '/configure', 'PLAT-MOD-5004'],
   ['configure', fail, '/configure', 'PLAT-MOD-5004'],
   ['routes', fail, '/configure', 'PLAT-MOD-5004'],
-  ['routes', rejected as never, '/configure', 'PLAT-MOD-5004'],
+  ['routes', rejected, '/configure', 'PLAT-MOD-5004'],
   ['start', fail, '/start', 'PLAT-MOD-5005'],
 ])('an error in %s fails the module, and is returned and logged once', async ([hook, failing, path, code]) => {
   const responses: unknown[] = []

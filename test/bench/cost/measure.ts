@@ -46,7 +46,7 @@ export async function measureUnits(): Promise<void> {
 /** Without single operations, whose names start with a method. */
 function flowsOf(costs: ReadonlyMap<string, Cost>): Record<string, FlowCost> {
   const flows = [...costs].filter(([name]) => !/^[A-Z]+ \//.test(name))
-  return Object.fromEntries(flows.map(([name, { actions: _, ...cost }]) => [name, cost]))
+  return Object.fromEntries(flows.map(([name, { actions: _actions, ...cost }]) => [name, cost]))
 }
 
 /** Bytes that DynamoDB bills for the table and its indexes: 100 more for each item and index entry. */

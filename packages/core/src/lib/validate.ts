@@ -69,7 +69,7 @@ function nearestName(name: string, knownNames: readonly string[]): string | unde
 /** The Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (const [row, letter] of [...a].entries()) {
+  for (const [row, letter] of a.split('').entries()) {
     const current = [row + 1]
     for (let column = 1; column <= b.length; column++) {
       const replaced = (previous[column - 1] ?? 0) + (letter === b[column - 1] ? 0 : 1)
