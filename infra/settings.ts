@@ -4,6 +4,7 @@ import { type TrustedKey, TrustedKeyFiles } from '../packages/core/src/lib/setti
 /** Settings that `npm run deploy` passes from its environment to the functions. */
 export const settingNames = [
   'PLAT_OUTBOUND_ALLOW',
+  'PLAT_WEBHOOK_ALLOW',
   'PLAT_REGISTRY_ALLOW',
   'PLAT_MODULE_SOURCES',
   'PLAT_MODULE_KEYS',

@@ -19,7 +19,7 @@ retrieves the token: use the project's folder and the environment of the platfor
 
   PLAT_CONFORMANCE_USERNAME  administrator; default: admin
   PLAT_CONFORMANCE_PASSWORD  password; default on this machine: the one in docs/operations.md
-  PLAT_OUTBOUND_ALLOW        the platform's value: webhook deliveries are tested if it names a port of this machine
+  PLAT_WEBHOOK_ALLOW         the platform's value: webhook deliveries are tested if it names a port of this machine
 
 Each run uses unique names and removes the resources that it created. The audit trail and organisations without users
 remain; the next run reuses these organisations.
@@ -34,7 +34,7 @@ function simulatorEnvironment(): NodeJS.ProcessEnv {
   const { ready } = findSimulator(folderOf(process.env)) ?? fail('Start the simulator, or use --base-url URL.')
   if (ready === undefined) fail('The simulator is still starting. Try again when it is ready.')
   const PLAT_CONFORMANCE_TOKEN_COMMAND = 'npm run -s simulate -- --token'
-  return { PLAT_CONFORMANCE_URL: ready.url, PLAT_OUTBOUND_ALLOW: ready.outboundAllow, PLAT_CONFORMANCE_TOKEN_COMMAND }
+  return { PLAT_CONFORMANCE_URL: ready.url, PLAT_WEBHOOK_ALLOW: ready.webhookAllow, PLAT_CONFORMANCE_TOKEN_COMMAND }
 }
 
 const text = { type: 'string' } as const

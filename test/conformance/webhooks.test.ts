@@ -79,7 +79,7 @@ test('does not call a name that resolves to a private address and logs the error
 
 const deliveryTest = test.extend('tenant', async ({ platform, skip }, { onCleanup }) => {
   const tenant = await startWebhookTenant(platform)
-  if (tenant === undefined) return skip('PLAT_OUTBOUND_ALLOW names no free port of this machine')
+  if (tenant === undefined) return skip('PLAT_WEBHOOK_ALLOW names no free port of this machine')
   onCleanup(() => tenant[Symbol.asyncDispose]())
   return tenant
 })

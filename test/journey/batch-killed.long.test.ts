@@ -66,7 +66,7 @@ test(`batches of ${size} jobs survive a kill at every failpoint without lost or 
   const receiver = createServer((_, response) => void response.writeHead(204).end())
   const { port } = await listenAt(receiver, '127.0.0.1', 0)
   await using _ = { [Symbol.asyncDispose]: async () => void receiver.close() }
-  await using platform = await PlatformProcess.start({ PLAT_OUTBOUND_ALLOW: `127.0.0.1:${port}` })
+  await using platform = await PlatformProcess.start({ PLAT_WEBHOOK_ALLOW: `127.0.0.1:${port}` })
   await using folder = await temporaryFolder()
   const api = await platform.setUp()
   const admin = await api.admin

@@ -12,7 +12,7 @@ let status = 204
 const receiver = await startServer(() => ({ status }))
 afterAll(() => receiver[Symbol.asyncDispose]())
 
-const test = testOnOwnPlatform.extend('settings', { scope: 'file' }, { PLAT_OUTBOUND_ALLOW: receiver.host })
+const test = testOnOwnPlatform.extend('settings', { scope: 'file' }, { PLAT_WEBHOOK_ALLOW: receiver.host })
 
 const path = '/api/v1/webhooks'
 const details = (page: Page) => dialog(page, `Webhook at ${receiver.host}`)

@@ -54,9 +54,9 @@ async function start(): Promise<Simulator> {
   const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   throwIfCancelled()
   const { url, cloud, initialAdminTokenSecret } = simulator
-  const outboundAllow = environment['PLAT_OUTBOUND_ALLOW'] ?? ''
+  const webhookAllow = environment['PLAT_WEBHOOK_ALLOW'] ?? ''
   const { secretsUrl, accessKeyId } = cloud
-  writeState(folder, { stage, ready: { url, outboundAllow, secretsUrl, accessKeyId, initialAdminTokenSecret } })
+  writeState(folder, { stage, ready: { url, webhookAllow, secretsUrl, accessKeyId, initialAdminTokenSecret } })
   return simulator
 }
 

@@ -21,5 +21,5 @@ const receiverCount = 3
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
   const receivers = (await freePorts(receiverCount)).map((port) => `127.0.0.1:${port}`)
-  return { ...defaults, PLAT_OUTBOUND_ALLOW: receivers.join(), ...Object.fromEntries(given) }
+  return { ...defaults, PLAT_WEBHOOK_ALLOW: receivers.join(), ...Object.fromEntries(given) }
 }

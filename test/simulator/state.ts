@@ -13,7 +13,7 @@ const State = z.object({
   ready: z
     .object({
       url: z.string(),
-      outboundAllow: z.string(),
+      webhookAllow: z.string(),
       secretsUrl: z.string(),
       accessKeyId: z.string(),
       initialAdminTokenSecret: z.string(),

@@ -25,7 +25,8 @@ const oneOfEachKind = (secrets: readonly Secret[]): Secret[] => [
 test('secrets appear only in the response that issues them', async () => {
   const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`).join()
   const settings = {
-    PLAT_OUTBOUND_ALLOW: `${receivers},127.0.0.1:9`,
+    PLAT_OUTBOUND_ALLOW: '127.0.0.1:9',
+    PLAT_WEBHOOK_ALLOW: `${receivers},127.0.0.1:9`,
     PLAT_REGISTRY_ALLOW: '127.0.0.1:9',
     PLAT_LOG_LEVEL: 'debug',
     PLAT_METRICS: 'emf',
@@ -37,7 +38,7 @@ test('secrets appear only in the response that issues them', async () => {
   const collecting = stored.collectUntil(stopped.signal)
   const adminToken = await platform.command('npm run -s admin-token')
   const password = randomSecret('password')
-  const environment = { PLAT_OUTBOUND_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
+  const environment = { PLAT_WEBHOOK_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
   const selection = isShort ? { only: shortSelection } : {}
   expect(await runJourneys(platform, { baseUrl: recorder.url, environment, ...selection })).toBe(true)
 

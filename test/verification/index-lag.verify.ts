@@ -13,7 +13,7 @@ const shortSelection = ['users', 'clusters']
 
 async function runWithLag(chooseLagMs?: () => number): Promise<boolean> {
   const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`).join()
-  const environment = { PLAT_OUTBOUND_ALLOW: receivers }
+  const environment = { PLAT_WEBHOOK_ALLOW: receivers }
   await using platform = await PlatformProcess.start(environment, { withFaults: true })
   const faults = await storeFaultsOf(platform)
   await faults.set({ indexLagMs: maximumLagMs })

@@ -12,7 +12,8 @@ import { isShort, print } from './support/run.ts'
 const [canary, allowed] = await vi.hoisted(async () => {
   const servers = await import('./outbound/servers.ts')
   const started = [await servers.startCanary(), await servers.startAllowedServers()] as const
-  process.env['PLAT_OUTBOUND_ALLOW'] = `${started[1].host},${started[1].issuer.server.host}`
+  const { host, issuer } = started[1]
+  Object.assign(process.env, { PLAT_OUTBOUND_ALLOW: `${host},${issuer.server.host}`, PLAT_WEBHOOK_ALLOW: host })
   return started
 })
 const { outboundFetch, OutboundError } = await import('@platform/core/outbound/outbound')

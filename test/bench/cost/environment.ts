@@ -11,7 +11,7 @@ export async function startEnvironment(settings: Record<string, string>): Promis
   await using starting = new AsyncDisposableStack()
   const emulators = starting.use(await startEmulators())
   const webhookReceiver = starting.use(await startServer(() => ({ status: 204 })))
-  Object.assign(process.env, emulators.environment, settings, { PLAT_OUTBOUND_ALLOW: webhookReceiver.host })
+  Object.assign(process.env, emulators.environment, settings, { PLAT_WEBHOOK_ALLOW: webhookReceiver.host })
   const { moduleWorld } = await import('../../functions/module-world.ts')
   starting.use(moduleWorld)
   const started = starting.move()

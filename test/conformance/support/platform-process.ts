@@ -28,7 +28,7 @@ process.send?.(await prepared.catch((error: unknown) => ({ error: String(error) 
 
 async function startPlatform(): Promise<Options> {
   const receivers = (await freePorts(2)).map((port) => `127.0.0.1:${port}`)
-  const platform = resources.use(await PlatformProcess.start({ ...settings, PLAT_OUTBOUND_ALLOW: receivers.join() }))
+  const platform = resources.use(await PlatformProcess.start({ ...settings, PLAT_WEBHOOK_ALLOW: receivers.join() }))
   const options = { ...credentials, baseUrl: platform.url, receivers }
   await completeSetup(options, (command) => platform.command(command))
   return options
@@ -39,7 +39,7 @@ async function setUpPlatformAt(url: string): Promise<Options> {
   const isLocal = loopback.test(new URL(url).hostname)
   const password = env['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? documentedPassword : undefined)
   if (password === undefined) throw new Error('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
-  const allowed = (env['PLAT_OUTBOUND_ALLOW'] ?? '').split(',').map((target) => target.trim())
+  const allowed = (env['PLAT_WEBHOOK_ALLOW'] ?? '').split(',').map((target) => target.trim())
   const options = {
     baseUrl: url.replace(/\/+$/, ''),
     username: env['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',

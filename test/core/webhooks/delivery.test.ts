@@ -1,4 +1,4 @@
-// First: sets PLAT_OUTBOUND_ALLOW before core reads it.
+// First: sets PLAT_WEBHOOK_ALLOW before core reads it.
 import { newReceiver, type Receiver, unreachableReceiver } from '../support/receivers.ts'
 import { CloudEvent, type EventOf } from '@platform/contract/event'
 import { sweep } from '@platform/core/background/sweep'
@@ -339,6 +339,18 @@ test.each([
   const [delivery] = await deliveriesOf(caller, id)
   expect([delivery?.status, delivery?.attempts.length]).toEqual(['Pending', 1])
   expect(delivery?.attempts[0]).toMatchObject({ error, ...(statusCode && { statusCode }) })
+  expect(unreachableReceiver.requests).toEqual([])
+})
+
+test('calls no address that only PLAT_OUTBOUND_ALLOW lists', async () => {
+  const { caller, id, publishAndDrain } = await failingSubscription(200)
+  const { url } = unreachableReceiver
+  await expectError(Webhook.create(caller, { url, events: ['*'] }), 'url_not_allowed')
+  await expectError(Webhook.change(caller, id, { url }), 'url_not_allowed')
+  await Webhook.change(caller, id, { url: url.replace('127.0.0.1', 'localhost') })
+  await publishAndDrain(newEvent())
+  const [delivery] = await deliveriesOf(caller, id)
+  expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
   expect(unreachableReceiver.requests).toEqual([])
 })
 

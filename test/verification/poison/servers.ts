@@ -9,4 +9,4 @@ export const moduleHost = await startServer(({ method }) =>
     : { status: 204 },
 )
 
-Object.assign(process.env, { PLAT_OUTBOUND_ALLOW: receiver.host, PLAT_MODULE_HOST_URL: moduleHost.url })
+Object.assign(process.env, { PLAT_WEBHOOK_ALLOW: receiver.host, PLAT_MODULE_HOST_URL: moduleHost.url })

@@ -52,7 +52,7 @@ export class OutboundError extends Error {
   }
 }
 
-/** For tests, and for registries with their own allowlist. */
+/** For tests, and for webhooks and registries with their own allowlists. */
 export interface OutboundOverrides {
   allow?: ReadonlySet<string>
   resolve?: (name: string) => Promise<readonly string[]>

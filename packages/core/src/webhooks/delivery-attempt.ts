@@ -2,10 +2,14 @@ import { type AttemptError } from '@platform/contract/webhook'
 import { now, nowSeconds } from '../clock.ts'
 import { type Attempt, type DeliveryRecord } from './delivery-record.ts'
 import { log } from '../log.ts'
+import { config } from '../config.ts'
 import { recordMetric } from '../lib/metrics.ts'
+import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
 import { type WebhookRecord } from './record.ts'
 import { signedHeaders } from './secret.ts'
+
+export const webhookAllowlist: ReadonlySet<string> = parseAllowlist(config.PLAT_WEBHOOK_ALLOW)
 
 const timeoutMs = 10_000
 /** The response is read up to this limit and discarded. */
@@ -26,12 +30,8 @@ async function post(
   message: { headers: Record<string, string>; body: string },
 ): Promise<Pick<Attempt, 'statusCode' | 'error'>> {
   try {
-    const { status } = await outboundFetch(url, {
-      method: 'POST',
-      ...message,
-      timeoutMs,
-      maxBytes: maxResponseBytes,
-    })
+    const request = { method: 'POST', ...message, timeoutMs, maxBytes: maxResponseBytes }
+    const { status } = await outboundFetch(url, request, { allow: webhookAllowlist })
     const error = errorOf(status)
     return { statusCode: status, ...(error && { error }) }
   } catch (error) {

@@ -13,6 +13,7 @@ import * as table from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { checkUrl } from '../outbound/outbound.ts'
+import { webhookAllowlist } from './delivery-attempt.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
@@ -112,7 +113,7 @@ export async function remove(caller: Caller, webhookId: string): Promise<void> {
 /** Resolved addresses are checked at each delivery. */
 function checkAddress(url: string): void {
   try {
-    checkUrl(url)
+    checkUrl(url, { allow: webhookAllowlist })
   } catch (cause) {
     throw platformError('url_not_allowed', {}, { cause })
   }

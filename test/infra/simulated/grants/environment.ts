@@ -23,7 +23,8 @@ export async function startEnvironment() {
   const simulated = await startSimulatedPlatform(
     {
       ...settings,
-      PLAT_OUTBOUND_ALLOW: [...receivers, providers.peer.host, `localhost:${secure}`].join(),
+      PLAT_OUTBOUND_ALLOW: [providers.peer.host, `localhost:${secure}`].join(),
+      PLAT_WEBHOOK_ALLOW: receivers.join(),
       PLAT_REGISTRY_ALLOW: registryHost,
       PLAT_MODULE_SOURCES: `${registryHost}/modules/private`,
       PLAT_RELEASE_SOURCE: `${registryHost}/releases`,

@@ -37,8 +37,10 @@ export const Config = z.object({
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
   PLAT_OUTBOX_RETRY_SECONDS: integer(30, 1, 3600),
-  /** Private addresses that outbound calls may reach: `host:port`, comma-separated. */
+  /** Private addresses that calls to identity providers and registries may reach: `host:port`, comma-separated. */
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
+  /** Private addresses that webhooks may reach. Separate, because tenants choose the addresses of webhooks. */
+  PLAT_WEBHOOK_ALLOW: OutboundAllowlist.default(''),
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories of the module catalog, comma-separated; `<registry>/*` if the registry lists its repositories. */
   PLAT_MODULE_SOURCES: ModuleSources.default(''),
