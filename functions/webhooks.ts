@@ -5,6 +5,7 @@ import {
   listDeliveries,
   listWebhooks,
   redeliver,
+  rotateWebhookSecret,
   testWebhook,
 } from '@platform/contract/webhook'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
@@ -17,6 +18,7 @@ export const handler = serve(
   route(listWebhooks, async ({ caller }) => result(200, await Webhook.list(caller))),
   route(createWebhook, async ({ caller, body }) => result(201, await Webhook.create(caller, body))),
   route(changeWebhook, async ({ caller, params, body }) => result(200, await Webhook.change(caller, params.id, body))),
+  route(rotateWebhookSecret, async ({ caller, params }) => result(200, await Webhook.rotateSecret(caller, params.id))),
   route(deleteWebhook, async ({ caller, params }) => {
     await Webhook.remove(caller, params.id)
     return result(204)

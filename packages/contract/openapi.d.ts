@@ -942,6 +942,28 @@ export interface paths {
         patch: operations["changeWebhook"];
         trace?: never;
     };
+    "/api/v1/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret of a webhook
+         * @description Deliveries are signed with the new secret at once, and for 24 hours also with the previous one, so that the receiver can change without a gap (two signatures in `webhook-signature`, as in Standard Webhooks). The new secret is returned in this response only. If the response is lost, rotate again: every secret of the last 24 hours keeps signing, up to five.
+         *
+         *     Requires the permission `users:admin`.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/webhooks/{id}/test": {
         parameters: {
             query?: never;
@@ -2971,6 +2993,12 @@ export interface components {
             disabledAt?: string;
             /**
              * Format: date-time
+             * @description Deliveries are also signed with the previous secret until this time
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            previousSecretExpiresAt?: string;
+            /**
+             * Format: date-time
              * @description ISO 8601, UTC
              * @example 2026-11-21T09:30:00.000Z
              */
@@ -3006,12 +3034,18 @@ export interface components {
             disabledAt?: string;
             /**
              * Format: date-time
+             * @description Deliveries are also signed with the previous secret until this time
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            previousSecretExpiresAt?: string;
+            /**
+             * Format: date-time
              * @description ISO 8601, UTC
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
             /**
-             * @description Verifies signatures (Standard Webhooks). It is returned only here.
+             * @description Verifies signatures (Standard Webhooks). It is returned only once.
              * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
              */
             secret: string;
@@ -7410,6 +7444,82 @@ export interface operations {
             };
             413: components["responses"]["PayloadTooLarge"];
             /** @description - `url_not_allowed`: The platform is not allowed to call this address. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the hook */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook with its new secret */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedWebhook"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

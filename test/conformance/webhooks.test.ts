@@ -113,6 +113,14 @@ deliveryTest('signs a test event with the secret of its webhook', async ({ tenan
   expect([done.id, done.eventId, done.attempts.length]).toEqual([accepted.id, event.id, 1])
   expect([done.attempts[0].statusCode, done.attempts[0].error]).toEqual([204, undefined])
   expect(receiver.requests.length).toBe(1)
+
+  const rotated = expectStatus(await admin.post(`${path}/${webhook.id}/rotate-secret`), 200)
+  expect(rotated.secret).not.toBe(webhook.secret)
+  expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
+  const [, doublySigned] = await waitForRequests(receiver, '/signed', 2)
+  assert(doublySigned !== undefined)
+  for (const { secret } of [webhook, rotated])
+    expect(new Webhook(secret).verify(doublySigned.body, signatureHeaders(doublySigned))).toBeDefined()
 })
 
 deliveryTest('delivers only subscribed events, as CloudEvents that match the catalog', async ({ tenant }) => {

@@ -51,6 +51,7 @@ const expectedResults: Record<string, string> = {
   'GET /api/v1/clusters/{id}/timeline params.id': '404 cluster_not_found',
   'PATCH /api/v1/webhooks/{id} params.id': '404 webhook_not_found',
   'DELETE /api/v1/webhooks/{id} params.id': '404 webhook_not_found',
+  'POST /api/v1/webhooks/{id}/rotate-secret params.id': '404 webhook_not_found',
   'POST /api/v1/webhooks/{id}/test params.id': '404 webhook_not_found',
   'GET /api/v1/webhooks/{id}/deliveries params.id': '404 webhook_not_found',
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver params.id': '404 webhook_not_found',

@@ -214,6 +214,7 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/webhooks': () => ({ body: hook }),
   'PATCH /api/v1/webhooks/{id}': async (user) => ({ ...(await webhookParams(user)), body: { enabled: false } }),
   'DELETE /api/v1/webhooks/{id}': webhookParams,
+  'POST /api/v1/webhooks/{id}/rotate-secret': webhookParams,
   'POST /api/v1/webhooks/{id}/test': webhookParams,
   'GET /api/v1/webhooks/{id}/deliveries': webhookParams,
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': deliveryParams,

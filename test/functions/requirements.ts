@@ -62,6 +62,7 @@ export const requirements: Record<string, string> = {
   'POST /api/v1/webhooks': 'users:admin',
   'PATCH /api/v1/webhooks/{id}': 'users:admin',
   'DELETE /api/v1/webhooks/{id}': 'users:admin',
+  'POST /api/v1/webhooks/{id}/rotate-secret': 'users:admin',
   'POST /api/v1/webhooks/{id}/test': 'users:admin',
   'GET /api/v1/webhooks/{id}/deliveries': 'users:admin',
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': 'users:admin',

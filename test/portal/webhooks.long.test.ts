@@ -92,6 +92,16 @@ test('a test event is signed with the secret and can be delivered again', async 
   const ids = receiver.requests.filter(isTestEvent).map((request) => request.headers['webhook-id'])
   expect(new Set(ids).size).toBe(1)
   await polled(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
+
+  await click(page, 'Rotate secret')
+  await button(dialog(page, 'Rotate the secret?'), 'Rotate secret').click()
+  const rotated = await details(page).getByRole('group', { name: 'Secret' }).locator('code').innerText()
+  await details(page).getByText('also signed with the previous secret').waitFor()
+  await click(page, 'Redeliver platform.webhook.tested')
+  await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(3)
+  const last = receiver.requests.filter(isTestEvent).at(-1)
+  const signed = Object.fromEntries(Object.entries(last?.headers ?? {}).map(([name, value]) => [name, String(value)]))
+  for (const each of [secret, rotated]) expect(new Webhook(each).verify(String(last?.body), signed)).toBeDefined()
 })
 
 test('shows failed attempts; a webhook that the platform disabled can be enabled', async ({ newPage }) => {

@@ -95,6 +95,7 @@ export const functions = {
     webhook.createWebhook,
     webhook.changeWebhook,
     webhook.deleteWebhook,
+    webhook.rotateWebhookSecret,
     webhook.testWebhook,
     webhook.listDeliveries,
     webhook.redeliver,

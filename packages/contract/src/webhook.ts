@@ -60,6 +60,9 @@ const webhookFields = {
   disabledAt: timestamp.optional().meta({
     description: 'Time at which the platform disabled it: after 20 consecutive failures, or a 410 response',
   }),
+  previousSecretExpiresAt: timestamp.optional().meta({
+    description: 'Deliveries are also signed with the previous secret until this time',
+  }),
   createdAt: timestamp,
 }
 
@@ -68,7 +71,7 @@ export const CreatedWebhook = z
   .object({
     ...webhookFields,
     secret: z.string().max(100).meta({
-      description: 'Verifies signatures (Standard Webhooks). It is returned only here.',
+      description: 'Verifies signatures (Standard Webhooks). It is returned only once.',
       example: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     }),
   })
@@ -163,6 +166,23 @@ export const changeWebhook = createRoute({
   responses: { 200: { description: 'The webhook', content: json(Webhook) } },
   errors: ['webhook_not_found', 'url_not_allowed'],
   capabilities: ['table:read', 'table:write', 'queue:events', 'queue:webhooks'],
+})
+
+export const rotateWebhookSecret = createRoute({
+  method: 'post',
+  path: '/api/v1/webhooks/{id}/rotate-secret',
+  access,
+  tags,
+  summary: 'Replace the secret of a webhook',
+  description:
+    'Deliveries are signed with the new secret at once, and for 24 hours also with the previous one, so that the ' +
+    'receiver can change without a gap (two signatures in `webhook-signature`, as in Standard Webhooks). The new ' +
+    'secret is returned in this response only. If the response is lost, rotate again: every secret of the last 24 ' +
+    'hours keeps signing, up to five.',
+  request: { params },
+  responses: { 200: { description: 'The webhook with its new secret', content: json(CreatedWebhook) } },
+  errors: ['webhook_not_found', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
 })
 
 export const deleteWebhook = createRoute({

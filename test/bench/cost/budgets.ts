@@ -71,6 +71,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /webhooks': changes(2, 8),
   'PATCH /webhooks/{id}': changes(2, 6),
   'DELETE /webhooks/{id}': changes(1, 8),
+  'POST /webhooks/{id}/rotate-secret': changes(2, 6),
   'POST /webhooks/{id}/test': { storeCalls: 2, writeUnits: 14, messages: 2 },
   'GET /webhooks/{id}/deliveries': reads(2),
   'POST /webhooks/{id}/deliveries/{id}/redeliver': { storeCalls: 3, writeUnits: 16, messages: 2 },

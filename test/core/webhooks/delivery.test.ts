@@ -12,10 +12,11 @@ import { failureLimit, jitterShare, retrySeconds } from '@platform/core/webhooks
 import { drainDeliveries } from '@platform/core/webhooks/delivery'
 import { webhookProjection } from '@platform/core/webhooks/projection'
 import * as Webhook from '@platform/core/webhooks/webhook'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { assert, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import {
   deliveriesOf,
@@ -352,6 +353,31 @@ test('calls no address that only PLAT_OUTBOUND_ALLOW lists', async () => {
   const [delivery] = await deliveriesOf(caller, id)
   expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
   expect(unreachableReceiver.requests).toEqual([])
+})
+
+test('after rotations of the secret, each replaced secret keeps signing for 24 hours', async () => {
+  const { caller, receiver, id, secret, publishAndDrain } = await failingSubscription(200)
+  runBefore(/^TransactWrite/, () => Webhook.rotateSecret(caller, id))
+  await expectError(Webhook.rotateSecret(caller, id), 'conflict')
+  advanceClock(12 * hourMs)
+  const rotated = await Webhook.rotateSecret(caller, id)
+  expect(Date.parse(rotated.previousSecretExpiresAt ?? '') - now()).toBeCloseTo(24 * hourMs, -5)
+  for (const [elapsedHours, isValid, signatures] of [
+    [11, true, 3],
+    [2, false, 2],
+    [12, false, 1],
+  ] as const) {
+    advanceClock(elapsedHours * hourMs)
+    await publishAndDrain(newEvent())
+    const request = receiver.requests.at(-1)
+    assert(request !== undefined)
+    expect(String(request.headers['webhook-signature']).split(' ')).toHaveLength(signatures)
+    expect(verifyDelivery(rotated.secret, request, now())).toMatchObject({ type: 'platform.cluster.deleted' })
+    const verifyOld = () => verifyDelivery(secret, request, now())
+    if (isValid) expect(verifyOld()).toBeDefined()
+    else expect(verifyOld).toThrow()
+  }
+  expect(await firstWebhook(caller)).not.toHaveProperty('previousSecretExpiresAt')
 })
 
 test('reads an endless response up to its limit and accepts its status', async () => {

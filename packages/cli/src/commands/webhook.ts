@@ -28,6 +28,10 @@ export function addWebhookCommands(program: Command): void {
     .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
       showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
     )
+  addCommand(webhook, 'rotate-secret <id>', 'replace the secret; prints the new one once').action(
+    async (id: string, options: Shown) =>
+      showOne(options, await unwrap(connect().POST(`${path}/rotate-secret`, { params: { path: { id } } }))),
+  )
   addCommand(webhook, 'enable <id>', 'enable a webhook').action(setEnabled(true))
   addCommand(webhook, 'disable <id>', 'disable a webhook').action(setEnabled(false))
   addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>

@@ -7,6 +7,9 @@ import { get, type Item, patch, type WriteItem } from '../db/table.ts'
 import { isId } from '../id.ts'
 import { outboxRetryMs } from '../aws/queues.ts'
 
+const PreviousSecret = z.object({ version: z.number(), untilMs: z.number() })
+export type PreviousSecret = z.infer<typeof PreviousSecret>
+
 const StoredWebhook = z.object({
   pk: z.string(),
   id: z.string(),
@@ -14,6 +17,8 @@ const StoredWebhook = z.object({
   events: z.array(z.string()),
   isEnabled: z.boolean(),
   secretVersion: z.number().default(1),
+  /** Replaced secrets, oldest first. Deliveries are also signed with them until they expire. */
+  previousSecrets: z.array(PreviousSecret).default([]),
   createdAtMs: z.number(),
   createdBy: z.string(),
   /** Set if the platform disabled the webhook after failures. */
@@ -41,6 +46,14 @@ export async function findWebhook(organisationId: string, webhookId: string): Pr
   return item && parseWebhook(item)
 }
 
+export const unexpired = (secrets: readonly PreviousSecret[]): PreviousSecret[] =>
+  secrets.filter(({ untilMs }) => untilMs > now())
+
+const previousSecretView = ({ previousSecrets }: WebhookRecord): Pick<Webhook, 'previousSecretExpiresAt'> => {
+  const newest = unexpired(previousSecrets).at(-1)
+  return newest === undefined ? {} : { previousSecretExpiresAt: iso(newest.untilMs) }
+}
+
 export const webhookView = (record: WebhookRecord): Webhook => ({
   id: record.id,
   url: record.url,
@@ -48,6 +61,7 @@ export const webhookView = (record: WebhookRecord): Webhook => ({
   enabled: record.isEnabled,
   failureCount: record.failures,
   ...(record.disabledAtMs !== undefined && { disabledAt: iso(record.disabledAtMs) }),
+  ...previousSecretView(record),
   createdAt: iso(record.createdAtMs),
 })
 

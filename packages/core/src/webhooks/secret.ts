@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { webhookRootKey } from '../signing/keys.ts'
+import { type PreviousSecret, unexpired } from './record.ts'
 
 /** Webhook secrets are not stored but derived from the root key, the webhook's id and its secret version. */
 
@@ -17,12 +18,25 @@ async function signingKey({ id, secretVersion }: SecretSource): Promise<Buffer> 
 export const secretOf = async (webhook: SecretSource): Promise<string> =>
   `whsec_${(await signingKey(webhook)).toString('base64')}`
 
-/** As in Standard Webhooks. `messageId` must be the same at every attempt. */
-export async function signedHeaders(webhook: SecretSource, messageId: string, timeSeconds: number, body: string) {
-  const hmac = createHmac('sha256', await signingKey(webhook)).update(`${messageId}.${timeSeconds}.${body}`)
+interface Signer extends SecretSource {
+  previousSecrets?: readonly PreviousSecret[]
+}
+
+/** As in Standard Webhooks, with one signature for each valid secret. `messageId` must be the same at every attempt. */
+export async function signedHeaders(
+  { id, secretVersion, previousSecrets = [] }: Signer,
+  messageId: string,
+  timeSeconds: number,
+  body: string,
+) {
+  const versions = [secretVersion, ...unexpired(previousSecrets).map(({ version }) => version)]
+  const keys = await Promise.all(versions.map((version) => signingKey({ id, secretVersion: version })))
+  const signatures = keys.map((key) =>
+    createHmac('sha256', key).update(`${messageId}.${timeSeconds}.${body}`).digest('base64'),
+  )
   return {
     'webhook-id': messageId,
     'webhook-timestamp': String(timeSeconds),
-    'webhook-signature': `v1,${hmac.digest('base64')}`,
+    'webhook-signature': signatures.map((signature) => `v1,${signature}`).join(' '),
   }
 }

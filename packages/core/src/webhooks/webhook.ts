@@ -16,7 +16,15 @@ import { checkUrl } from '../outbound/outbound.ts'
 import { webhookAllowlist } from './delivery-attempt.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { parseWebhook, resetFailures, originOf, wakeWrite, type WebhookRecord, webhookView } from './record.ts'
+import {
+  originOf,
+  parseWebhook,
+  resetFailures,
+  unexpired,
+  wakeWrite,
+  type WebhookRecord,
+  webhookView,
+} from './record.ts'
 import { secretOf } from './secret.ts'
 
 export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
@@ -39,6 +47,7 @@ export async function create(
     events: [...new Set(events)],
     isEnabled: enabled,
     secretVersion: 1,
+    previousSecrets: [],
     createdAtMs: now(),
     createdBy: userId,
     failures: 0,
@@ -65,10 +74,7 @@ export async function create(
 
 /** Enabling the webhook or changing its URL resets the failure count. */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
-  if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
-  const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
-  if (item === undefined) throw platformError('webhook_not_found')
-  const record = parseWebhook(item)
+  const record = await authorizedWebhook(caller, webhookId)
   const { url = record.url, events = record.events, enabled = record.isEnabled } = change
   checkAddress(url)
   const changedFields = Object.keys(change)
@@ -95,6 +101,35 @@ const resetWrite = (record: WebhookRecord, settings: Settings) =>
 
 const updateWrite = (record: WebhookRecord, settings: Settings) =>
   table.patch(keys.webhook(record.organisationId, record.id), { set: settings })
+
+const previousSecretMs = 24 * 3_600_000
+const previousSecretLimit = 4
+
+/** Attempts that start after this are signed with the new secret and with all previous ones that have not expired. */
+export async function rotateSecret(caller: Caller, webhookId: string): Promise<CreatedWebhook> {
+  const record = await authorizedWebhook(caller, webhookId)
+  const { id, organisationId, secretVersion } = record
+  const replaced = { version: secretVersion, untilMs: now() + previousSecretMs }
+  const change = {
+    secretVersion: secretVersion + 1,
+    previousSecrets: [...unexpired(record.previousSecrets), replaced].slice(-previousSecretLimit),
+  }
+  const response = { ...webhookView({ ...record, ...change }), secret: await secretOf({ id, ...change }) }
+  const condition = { pk: { present: true }, secretVersion: { is: secretVersion } } as const
+  await commit(caller, {
+    writes: [table.orThrow(table.patch(keys.webhook(organisationId, id), { set: change }, condition), 'conflict')],
+    response,
+    audit: { action: 'webhook.rotate-secret', resource: id },
+  })
+  return response
+}
+
+async function authorizedWebhook(caller: Caller, webhookId: string): Promise<WebhookRecord> {
+  if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
+  const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
+  if (item === undefined) throw platformError('webhook_not_found')
+  return parseWebhook(item)
+}
 
 /** Pending deliveries are never attempted and expire. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {

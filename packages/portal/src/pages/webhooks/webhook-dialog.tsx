@@ -1,10 +1,11 @@
-import { Send, Trash2 } from 'lucide-react'
+import { KeyRound, Send, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { CopyField } from '../../ui/copy.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -36,6 +37,8 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   // Undefined until the user changes it, because the platform may disable the webhook while the form is open.
   const [chosen, setChosen] = useState<boolean>()
   const [isRemoving, setIsRemoving] = useState(false)
+  const [isRotating, setIsRotating] = useState(false)
+  const [secret, setSecret] = useState<string>()
   const [isTesting, setIsTesting] = useState(false)
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const change = async (url: string) => {
@@ -59,6 +62,11 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
     // The deliveries of the removed webhook must not be fetched again.
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
   }
+  const rotate = async () => {
+    const rotated = await unwrap(api.POST('/api/v1/webhooks/{id}/rotate-secret', { params }))
+    setSecret(rotated.secret)
+    await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
+  }
   const test = async () => {
     setIsTesting(true)
     try {
@@ -77,6 +85,9 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         <Button icon={Send} isBusy={isTesting} onClick={() => void test()}>
           Send test event
         </Button>
+        <Button icon={KeyRound} onClick={() => setIsRotating(true)}>
+          Rotate secret
+        </Button>
         <Button icon={Trash2} onClick={() => setIsRemoving(true)}>
           Remove webhook
         </Button>
@@ -84,7 +95,19 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       <p className={styles['state']}>
         <WebhookState webhook={webhook} />{' '}
         {webhook.disabledAt !== undefined && <DisabledReason at={webhook.disabledAt} />}
+        {webhook.previousSecretExpiresAt !== undefined && (
+          <span>
+            Deliveries are also signed with the previous secret (until <Time at={webhook.previousSecretExpiresAt} />
+            ).
+          </span>
+        )}
       </p>
+      {secret !== undefined && (
+        <div className={styles['stack']}>
+          <p>Store the new secret at the receiver. It is not shown again.</p>
+          <CopyField label="Secret" text={secret} />
+        </div>
+      )}
       <Form submitLabel="Save changes" onSubmit={({ url = '' }) => change(url.trim())}>
         <AddressField url={before.url} />
         <CheckField
@@ -96,6 +119,15 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
       </Form>
       <Deliveries webhookId={webhook.id} />
+      <Confirm
+        isOpen={isRotating}
+        onClose={() => setIsRotating(false)}
+        title="Rotate the secret?"
+        description="For 24 hours, deliveries are signed with the new and the previous secret."
+        confirmLabel="Rotate secret"
+        variant="primary"
+        onConfirm={rotate}
+      />
       <Confirm
         isOpen={isRemoving}
         onClose={() => setIsRemoving(false)}
