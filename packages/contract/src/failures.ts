@@ -31,7 +31,8 @@ function callerErrors({ access, sameOriginOnly }: EndpointDefinition): ErrorCode
 
 function serviceErrors(endpoint: EndpointDefinition): ErrorCode[] {
   const needsStore = capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
-  return ['rate_limited', 'internal_error', ...(needsStore ? (['starting', 'database_unavailable'] as const) : [])]
+  const storeErrors = ['starting', 'database_unavailable', 'storage_full'] as const
+  return ['rate_limited', 'internal_error', ...(needsStore ? storeErrors : [])]
 }
 
 /** All error codes that an endpoint can return. */

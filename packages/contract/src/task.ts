@@ -100,6 +100,11 @@ export const tasks = {
       'secret:identity-remove',
     ],
   },
+  'schedule/write-check': {
+    trigger: { everySeconds: 60 },
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
+    capabilities: ['table:write'],
+  },
   'schedule/heartbeat': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: 300,

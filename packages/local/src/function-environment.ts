@@ -3,6 +3,9 @@ import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
+/** More often than on AWS, where schedules run at most every minute. */
+export const writeCheckSeconds = 10
+
 export interface ModuleOrigin {
   /** `host:port` of the embedded registry. */
   registryHost: string
@@ -42,6 +45,7 @@ export function functionEnvironment(
     ...settings.functionEnvironment,
     PLAT_RELAY_NOTIFY_URL: context.notifyUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
+    PLAT_WRITE_CHECK_INTERVAL_SECONDS: `${writeCheckSeconds}`,
     PLAT_ASSETS_DIR: context.assetsDir,
     ...Object.fromEntries(queueUrls),
     ...moduleEnvironment(settings, context),

@@ -12,7 +12,8 @@ import type { CatalogRelease } from '@platform/core/modules/catalog/record'
 import { latestOf, releaseOf } from '@platform/core/modules/catalog/select'
 import * as Module from '@platform/core/modules/module'
 import type { ModuleHealthRecord, StoredCheck } from '@platform/core/modules/record'
-import { ready } from '@platform/core/platform/health'
+import * as Health from '@platform/core/platform/health'
+import { checkWrites } from '@platform/core/platform/write-check'
 import { beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, newCaller } from '../../support/fixtures.ts'
@@ -34,6 +35,11 @@ beforeEach(async () => {
   await removeAll(keys.catalog())
   await removeAll(keys.modules())
 })
+
+const ready = async () => {
+  await checkWrites()
+  return Health.ready()
+}
 
 const unverified = { isVerified: false, reason: 'No trusted key has signed it.' }
 
@@ -258,7 +264,7 @@ test('adds checks of modules to the readiness of the platform', async () => {
   const id = await checkedModule([storedCheck('hello-module')])
   const { ready: isReady, body } = await ready()
   expect([isReady, body.status, body.aggregate]).toEqual([true, 'ok', 'Healthy'])
-  expect(body.checks).toHaveLength(2)
+  expect(body.checks).toHaveLength(3)
   expect(body.checks).toContainEqual({
     name: 'hello-module',
     status: 'Healthy',
@@ -301,7 +307,7 @@ test('treats results older than three intervals as outdated', async () => {
   advanceClock(2000)
   const { body } = await ready()
   expect(body.aggregate).toBe('Degraded')
-  expect(body.checks.slice(1)).toMatchObject([
+  expect(body.checks.slice(2)).toMatchObject([
     { status: 'Degraded', description: `Not checked since ${iso(checkedAtMs)}. Fine.` },
     { status: 'Unhealthy', description: expect.stringMatching(/^Not checked since .*x{400,}$/) },
   ])
@@ -312,7 +318,10 @@ test('treats results older than three intervals as outdated', async () => {
 test('ignores a module being uninstalled but not a failed one', async () => {
   const bad = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
   await checkedModule([bad], 'Unhealthy', 'Uninstalling')
-  expect(await ready()).toMatchObject({ ready: true, body: { checks: [{ name: 'database' }] } })
+  expect(await ready()).toMatchObject({
+    ready: true,
+    body: { checks: [{ name: 'database' }, { name: 'database-writes' }] },
+  })
   await checkedModule([bad], 'Unhealthy', 'Failed')
   expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
 })
@@ -323,7 +332,11 @@ test('reports a failed module as unhealthy, regardless of its last check', async
   for (const elapsedMs of [0, 10 * minute]) {
     advanceClock(elapsedMs)
     const description = expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/)
-    const checks = [{ name: 'database' }, { name: 'good', status: 'Unhealthy', description }]
+    const checks = [
+      { name: 'database' },
+      { name: 'database-writes' },
+      { name: 'good', status: 'Unhealthy', description },
+    ]
     expect(await ready()).toMatchObject({ ready: false, body: { aggregate: 'Unhealthy', checks } })
   }
   const { code, message, atMs } = moduleError
@@ -338,15 +351,19 @@ test('reports a failed module as unhealthy, regardless of its last check', async
 
 test('reports a failed module without checks as one degradable check if it has ever run', async () => {
   await putModule(releaseFor(newModuleId()), { state: 'Failed', error: moduleError })
-  expect((await ready()).body).toMatchObject({ aggregate: 'Healthy', checks: [{ name: 'database' }] })
+  expect((await ready()).body).toMatchObject({
+    aggregate: 'Healthy',
+    checks: [{ name: 'database' }, { name: 'database-writes' }],
+  })
   const id = await checkedModule([])
   await putModule(releaseFor(id), { state: 'Failed', error: moduleError })
   const check = { name: 'health', source: `module:${id}`, status: 'Unhealthy', tags: ['degradable'] }
-  expect(await ready()).toMatchObject({ ready: true, body: { aggregate: 'Degraded', checks: [{}, check] } })
+  expect(await ready()).toMatchObject({ ready: true, body: { aggregate: 'Degraded', checks: [{}, {}, check] } })
 })
 
 test('reports the database as healthy if modules cannot be read', async () => {
   await checkedModule([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
   using _ = failCommands(/^Query/)
-  expect((await ready()).body).toMatchObject({ status: 'ok', checks: [{ name: 'database', status: 'Healthy' }] })
+  const checks = [{ name: 'database', status: 'Healthy' }, { name: 'database-writes' }]
+  expect((await ready()).body).toMatchObject({ status: 'ok', checks })
 })

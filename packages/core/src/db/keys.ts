@@ -21,6 +21,8 @@ export const fold = (name: string): string => name.normalize('NFC').toLowerCase(
 /** Setup state, the hash of the initial admin token, and the number of API starts. */
 export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
+export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
+
 export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 
 /** Sorted by creation time. */

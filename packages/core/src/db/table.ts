@@ -47,6 +47,9 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
   try {
     return await call
   } catch (error) {
+    // Only the store of the one-machine platform raises it.
+    if (error instanceof Error && error.name === 'StorageFullException')
+      throw platformError('storage_full', { retryAfterSeconds: 10 }, { cause: error })
     if (!isTransient(error)) throw error
     throw platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause: error })
   }

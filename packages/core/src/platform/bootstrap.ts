@@ -6,6 +6,7 @@ import { upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { newSecret, sha256 } from '../id.ts'
 import { type PlatformState, readState } from './state.ts'
+import { writeCheckWrite } from './write-check.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { ensureKeys } from '../signing/keys.ts'
 
@@ -30,10 +31,8 @@ async function recordStart(): Promise<boolean> {
   const starts = state.starts + 1
   const token = state.setupComplete || (await isTokenValid(state, starts)) ? {} : await createToken(starts)
   const unchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
-  return (
-    (await transact([upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, unchanged)])) ===
-    undefined
-  )
+  const write = upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, unchanged)
+  return (await transact([write, writeCheckWrite()])) === undefined
 }
 
 /** A token is valid for two starts, unless the secret store has another one. */

@@ -1,13 +1,16 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
 import { iso, now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { getConsistent } from '../db/table.ts'
 import { currentChecks, type InstalledModules, isStale, readModules } from '../modules/module.ts'
 import { type StoredCheck } from '../modules/record.ts'
-import { readState } from './state.ts'
+import { PlatformState, readState } from './state.ts'
+import { writeCheckView } from './write-check.ts'
 
 /** Uses the last health checks of modules instead of running them. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
-  const [database, installed] = await Promise.all([databaseCheck(), readModules().catch(() => undefined)])
-  const checks = [database, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
+  const [store, installed] = await Promise.all([storeChecks(), readModules().catch(() => undefined)])
+  const checks = [...store, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
   const aggregate = aggregateOf(checks)
   const isReady = aggregate !== 'Unhealthy'
   return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
@@ -26,9 +29,14 @@ const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')
 const affectsAggregate = (check: HealthCheck): boolean =>
   isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
 
-async function databaseCheck(): Promise<HealthCheck> {
+async function storeChecks(): Promise<HealthCheck[]> {
   const startedAtMs = now()
-  const state = await readState().catch(() => undefined)
+  const items = await getConsistent([keys.platform(), keys.writeCheck()]).catch(() => undefined)
+  const database = databaseCheck(items && PlatformState.parse(items[0] ?? {}), now() - startedAtMs)
+  return database.status === 'Healthy' ? [database, writeCheckView(items?.[1])] : [database]
+}
+
+function databaseCheck(state: PlatformState | undefined, durationMs: number): HealthCheck {
   const isReady = state !== undefined && state.starts > 0
   const description =
     state === undefined
@@ -41,7 +49,7 @@ async function databaseCheck(): Promise<HealthCheck> {
     status: isReady ? 'Healthy' : 'Unhealthy',
     tags: ['critical'],
     source: 'platform',
-    durationMs: now() - startedAtMs,
+    durationMs,
     checkedAt: iso(now()),
     description,
   }

@@ -1,6 +1,7 @@
 import { tasks } from '@platform/contract/task'
 import type { EmulatorAddresses } from '../emulators/http/environment.ts'
 import { startConsumers } from './consumers.ts'
+import { writeCheckSeconds } from '../function-environment.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
 import type { Queues } from '../provision.ts'
@@ -31,6 +32,7 @@ export function startWork(
 ): () => Promise<void> {
   const consumers = startConsumers({ emulators, queues, functionNames: names, invoke, log })
   const schedules = [
+    { name: 'write-check', intervalMs: writeCheckSeconds * 1000 },
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
     { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, startsNow: true },
     {

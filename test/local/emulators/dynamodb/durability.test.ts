@@ -1,11 +1,14 @@
 import { once } from 'node:events'
+import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { paginateScan } from '@aws-sdk/lib-dynamodb'
 import { CommitLog } from '@platform/local/emulators/dynamodb/commit-log'
 import { openDatabase } from '@platform/local/emulators/dynamodb/database'
+import { errorName } from '@platform/local/emulators/dynamodb/errors'
 import { startDynamoDb } from '@platform/local/emulators/dynamodb/server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rounds } from '../../../support/long.ts'
+import { canMount, mountedFolder } from '../../../support/mounted-folder.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { runServer } from '../../support/program.ts'
 import { clientOf, rejectionOf, TestTable } from './support.ts'
@@ -32,6 +35,33 @@ test('pending values are visible to writers, and are discarded when their batch 
   expect(commits.latest('key')).toBe('old')
   await commits.commit(new Map([['key', null]]))
   expect(commits.latest('key')).toBeUndefined()
+  await database.close()
+})
+
+test.skipIf(!canMount)('a commit that is acknowledged after the disk was full survives a restart', async () => {
+  await using disk = await mountedFolder('128m')
+  const database = await openDatabase(join(disk.path, 'store'))
+  const commits = new CommitLog(database)
+  const acknowledged: string[] = []
+  const commitAll = async (prefix: string, length: number) => {
+    for (let index = 0; index < 5; index++) {
+      const key = `${prefix}${index}`
+      const error = await commits.commit(new Map([[key, 'x'.repeat(length)]])).catch(errorName)
+      if (error === undefined) acknowledged.push(key)
+      else expect(error).toBe('StorageFullException')
+    }
+  }
+  await commitAll('before', 300)
+  const { bavail, bsize } = await statfs(disk.path)
+  await writeFile(join(disk.path, 'filling'), Buffer.alloc(bavail * bsize))
+  await commitAll('full', 5000)
+  expect(acknowledged).not.toContain('full4')
+  await rm(join(disk.path, 'filling'))
+  await commitAll('free', 300)
+  expect(acknowledged).toEqual(expect.arrayContaining(['free0', 'free4']))
+  await database.close()
+  await database.open()
+  expect(acknowledged.filter((key) => database.getSync(key) === undefined)).toEqual([])
   await database.close()
 })
 

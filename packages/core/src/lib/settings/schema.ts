@@ -36,6 +36,8 @@ export const Config = z.object({
   /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
+  /** Interval of `schedule/write-check`, set by the runner. */
+  PLAT_WRITE_CHECK_INTERVAL_SECONDS: integer(60, 10, 3600),
   PLAT_OUTBOX_RETRY_SECONDS: integer(30, 1, 3600),
   /** Private addresses that calls to identity providers and registries may reach: `host:port`, comma-separated. */
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),

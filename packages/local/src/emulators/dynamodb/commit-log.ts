@@ -1,4 +1,5 @@
-import type { Database } from './database.ts'
+import { type Database, reopen } from './database.ts'
+import { isDiskFull, storageFull } from './errors.ts'
 
 /** Key → value to put, or null to delete. The changes are written together. */
 export type Changes = Map<string, unknown>
@@ -20,6 +21,7 @@ export class CommitLog {
   readonly #database: Database
   #open: Group | undefined
   #inFlight: Group | undefined
+  #hasFailed = false
   batches = 0
 
   constructor(database: Database) {
@@ -62,12 +64,15 @@ export class CommitLog {
       this.#inFlight = group
       this.#open = undefined
       try {
+        if (this.#hasFailed) await reopen(this.#database)
+        this.#hasFailed = false
         await this.#database.batch(batchOf(group.changes), { sync: true })
         this.batches += 1
         this.#inFlight = undefined
         group.durable.resolve()
       } catch (error) {
-        this.#fail(group, error)
+        this.#hasFailed = true
+        this.#fail(group, isDiskFull(error) ? storageFull() : error)
       }
     }
   }

@@ -1,5 +1,7 @@
+import { statfs } from 'node:fs/promises'
 import { ClassicLevel } from 'classic-level'
 import { MemoryLevel } from 'memory-level'
+import { storageFull } from './errors.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -19,6 +21,20 @@ function onDisk(dataDir: string): Database {
     cacheSize: 32 * MEBIBYTE,
     writeBufferSize: 16 * MEBIBYTE,
   })
+}
+
+/** Enough for the records that opening the store moves from its log to tables. */
+const reopenBytes = 64 * MEBIBYTE
+
+/**
+ * Starts a new log. Records behind one that was written only in part would be lost, so no write may follow a failed one
+ * in the same log. Throws without closing the store while the disk is full.
+ */
+export async function reopen(database: Database): Promise<void> {
+  const { bavail, bsize } = await statfs(database.location)
+  if (bavail * bsize < reopenBytes) throw storageFull()
+  await database.close()
+  await database.open()
 }
 
 /** `MemoryLevel` has the same interface and ignores disk options. */

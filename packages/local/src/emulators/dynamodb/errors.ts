@@ -39,6 +39,12 @@ export function serviceError(name: string, message?: string): AwsError {
   return new AwsError(`com.amazon.coral.service#${name}`, message ?? name)
 }
 
+/** DynamoDB has no such error, because its storage has no limit. */
+export const storageFull = (): AwsError => dynamoError('StorageFullException', 'The disk is full.')
+
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && /No space left on device|Disk quota exceeded/.test(error.message)
+
 export interface CancellationReason {
   Code: string
   Message?: string
