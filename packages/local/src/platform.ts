@@ -112,6 +112,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
     longPolls,
+    trustedProxies: settings.trustedProxies,
     log,
     metrics,
   })

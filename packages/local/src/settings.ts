@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/lib/settings/key-files'
@@ -5,11 +6,14 @@ import { maxTrustedKeys, TrustedKeys } from '@platform/core/lib/settings/trusted
 import { Config, integer, optionalInteger } from '@platform/core/lib/settings/schema'
 import { ReleaseSource } from '@platform/core/lib/settings/release-source'
 import * as z from 'zod'
+import { TrustedProxies } from './gateway/sender.ts'
 
 export interface Settings {
   host: string
   /** 0 selects a free port. */
   port: number
+  /** Proxies whose `X-Forwarded-*` headers describe the client. */
+  trustedProxies: BlockList
   /** Absolute path of the folder with all state. */
   dataDir: string
   /** Port of the embedded registry; 0 selects a free port. */
@@ -50,6 +54,7 @@ const rateLimit = (fallback: number) => integer(fallback, 1, 1_000_000)
 const Environment = z.object({
   PLAT_HOST: z.string().default('127.0.0.1'),
   PLAT_PORT: integer(8080, 0, 65_535),
+  PLAT_TRUSTED_PROXIES: TrustedProxies.default(() => new BlockList()),
   PLAT_DATA_DIR: z.string().default('.platform'),
   PLAT_FUNCTION_THREADS: integer(2, 1, 64),
   PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
@@ -135,6 +140,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,
+    trustedProxies: data.PLAT_TRUSTED_PROXIES,
     dataDir: resolve(data.PLAT_DATA_DIR),
     registryPort: data.PLAT_REGISTRY_PORT ?? nextPort(data.PLAT_PORT),
     functionThreads: data.PLAT_FUNCTION_THREADS,

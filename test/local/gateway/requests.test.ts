@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { routePaths, routes } from '@platform/contract/index'
 import { createRouter } from '@platform/local/gateway/routes'
+import { parseSettings } from '@platform/local/settings'
 import { expect, test } from 'vitest'
 import { sampleRoutes, sendBytes, sendTarget, startGateway, startRecorder } from './support.ts'
 
@@ -258,3 +259,81 @@ test('logs the error of a function, and does not return it', async () => {
   expect(JSON.parse(text)).toMatchObject({ traceId: '0af7651916cd43dd8448eb211c80319c' })
   expect(gateway.logged).toMatchObject([{ details: { traceId: '0af7651916cd43dd8448eb211c80319c' } }])
 })
+
+const forwarded = (fields: Record<string, string>) =>
+  Object.entries({ host: 'inside:8080', connection: 'close', ...fields })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+
+test.for([
+  ['ignores headers of other peers', '', '203.0.113.9', 'https', '127.0.0.1', 'http', 'inside:8080'],
+  ['reads them from a trusted proxy', '127.0.0.1', '203.0.113.9', 'https', '203.0.113.9', 'https', 'portal.example'],
+  [
+    'ignores entries that the client sent',
+    '127.0.0.1',
+    '1.1.1.1, 203.0.113.9',
+    'http',
+    '203.0.113.9',
+    'http',
+    'portal.example',
+  ],
+  [
+    'skips trusted proxies',
+    '127.0.0.0/8,10.0.0.0/8',
+    '203.0.113.9,10.1.2.3',
+    'http,https',
+    '203.0.113.9',
+    'https',
+    'portal.example',
+  ],
+  [
+    'keeps the outermost proxy if all are trusted',
+    '127.0.0.1,10.0.0.0/8',
+    '10.1.2.3,10.3.2.1',
+    'HTTPS',
+    '10.1.2.3',
+    'https',
+    'portal.example',
+  ],
+  [
+    'stops at an entry without an address',
+    '127.0.0.1,10.0.0.0/8',
+    '203.0.113.9,unknown,10.1.2.3',
+    '',
+    '10.1.2.3',
+    'http',
+    'portal.example',
+  ],
+  [
+    'accepts ports and IPv6',
+    '127.0.0.1,2001:db8::/32',
+    '[2001:db9::1]:443,[2001:db8::1]',
+    'https',
+    '2001:db9::1',
+    'https',
+    'portal.example',
+  ],
+  [
+    'accepts IPv4 in IPv6',
+    '::ffff:127.0.0.1,127.0.0.1',
+    '::ffff:203.0.113.9',
+    'https',
+    '203.0.113.9',
+    'https',
+    'portal.example',
+  ],
+  ['uses the peer without the header', '127.0.0.1', '', '', '127.0.0.1', 'http', 'portal.example'],
+] as const)(
+  'finds the client behind proxies: %s',
+  async ([, proxies, addresses, protocol, address, expectedProtocol, host]) => {
+    await using gateway = await startRecorder(
+      sampleRoutes,
+      parseSettings({ PLAT_TRUSTED_PROXIES: proxies }).trustedProxies,
+    )
+    const fields = { 'x-forwarded-for': addresses, 'x-forwarded-proto': protocol, 'x-forwarded-host': 'portal.example' }
+    await sendBytes(gateway.url, `GET /things HTTP/1.1\r\n${forwarded(fields)}\r\n`)
+    const { headers, requestContext } = gateway.last().event
+    expect(requestContext.http.sourceIp).toBe(address)
+    expect(headers).toMatchObject({ host, 'x-forwarded-proto': expectedProtocol })
+  },
+)

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type BlockList, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { ErrorBody } from '@platform/contract/common'
 import type { HttpEvent } from '@platform/local/gateway/event'
@@ -25,12 +25,13 @@ export const sampleRoutes: GatewayRoute[] = [
 
 export const privateMetrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
 
-export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
+export async function startGateway(invoke: Invoke, routes = sampleRoutes, trustedProxies?: BlockList) {
   const gateway = await listen('127.0.0.1', 0)
   const longPolls = createLongPolls()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
-  gateway.open({ route: createRouter(routes, 'fallback'), invoke, longPolls, log, metrics: privateMetrics })
+  const route = createRouter(routes, 'fallback')
+  gateway.open({ route, invoke, longPolls, trustedProxies, log, metrics: privateMetrics })
   const close = () => {
     longPolls.releaseAll()
     return gateway.drain(0)
@@ -38,12 +39,16 @@ export async function startGateway(invoke: Invoke, routes = sampleRoutes) {
   return { ...gateway, longPolls, logged, [Symbol.asyncDispose]: close }
 }
 
-export async function startRecorder(routes = sampleRoutes) {
+export async function startRecorder(routes = sampleRoutes, trustedProxies?: BlockList) {
   const invocations: { functionName: string; event: HttpEvent }[] = []
-  const gateway = await startGateway(async (functionName, event) => {
-    invocations.push({ functionName, event })
-    return { statusCode: 204 }
-  }, routes)
+  const gateway = await startGateway(
+    async (functionName, event) => {
+      invocations.push({ functionName, event })
+      return { statusCode: 204 }
+    },
+    routes,
+    trustedProxies,
+  )
   const last = () => {
     const invocation = invocations.at(-1)
     if (invocation === undefined) throw new Error('The function was not invoked.')

@@ -43,6 +43,14 @@ test.for([
   expect(parseSettings(environment).registryPort).toBe(port)
 })
 
+test.for(['proxy.example', '10.0.0.0/33', '0.0.0.0/0', '::/0', '10.0.0.0/08', '127.0.0.1/'])(
+  'rejects %s as a trusted proxy',
+  (item) => {
+    const message = `PLAT_TRUSTED_PROXIES: "${item}" must be an address or a CIDR block of proxies`
+    expect(() => parseSettings({ PLAT_TRUSTED_PROXIES: `::1, ${item}` })).toThrow(message)
+  },
+)
+
 test('reads trusted keys from files, named after them, and adds those of PLAT_MODULE_KEYS', async () => {
   await using folder = await temporaryFolder()
   const keys = ['ec', 'other'].map(() => generateKeyPair().publicKeyPem)

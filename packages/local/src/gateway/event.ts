@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
 import { localAccountId } from '../emulators/http/environment.ts'
 import { eventBody } from './body.ts'
-import { eventHeaders, eventQuery, sourceAddress } from './fields.ts'
+import { eventHeaders, eventQuery } from './fields.ts'
 import type { Match } from './routes.ts'
+import type { Sender } from './sender.ts'
 import type { Target } from './target.ts'
 
 /** The event of API Gateway (HTTP API, payload format 2.0). Members without a value are absent. */
@@ -40,6 +41,7 @@ export interface ReadRequest {
   request: IncomingMessage
   target: Target
   match: Match
+  sender: Sender
   bytes: Buffer
   traceId: string
   requestId: string
@@ -49,16 +51,16 @@ export interface ReadRequest {
 export const maximumPayloadBytes = 6 * 1024 * 1024
 
 /** Throws `payload_too_large` for a request that exceeds Lambda's limit. */
-export function httpEvent({ request, target, match, bytes, traceId, requestId }: ReadRequest): HttpEvent {
+export function httpEvent({ request, target, match, sender, bytes, traceId, requestId }: ReadRequest): HttpEvent {
   const { functionName: _function, ...route } = match
   const event: HttpEvent = {
     version: '2.0',
     ...route,
     rawPath: target.path,
     rawQueryString: target.query,
-    ...eventHeaders(request, traceId),
+    ...eventHeaders(request, sender, traceId),
     ...eventQuery(target.query),
-    requestContext: requestContext(request, target.path, match.routeKey, requestId),
+    requestContext: requestContext({ request, target, match, sender, requestId }),
     ...eventBody(bytes, request.headers['content-type']),
   }
   if (payloadBytes(event, event.body) > maximumPayloadBytes) throw platformError('payload_too_large')
@@ -71,7 +73,9 @@ export function payloadBytes(payload: object, body = ''): number {
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
 }
 
-function requestContext(request: IncomingMessage, path: string, routeKey: string, requestId: string): RequestContext {
+type Routed = Omit<ReadRequest, 'bytes' | 'traceId'>
+
+function requestContext({ request, target: { path }, match: { routeKey }, sender, requestId }: Routed): RequestContext {
   const timeEpoch = Date.now()
   return {
     accountId: localAccountId,
@@ -82,7 +86,7 @@ function requestContext(request: IncomingMessage, path: string, routeKey: string
       method: request.method ?? '',
       path,
       protocol: `HTTP/${request.httpVersion}`,
-      sourceIp: sourceAddress(request),
+      sourceIp: sender.address,
       userAgent: request.headers['user-agent'] ?? '',
     },
     requestId,

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { BlockList } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
@@ -9,6 +10,7 @@ import { longPollOf, type LongPolls } from './long-polls.ts'
 import { publicError, errorResponse } from './error-response.ts'
 import { toHttpResponse, type HttpResponse } from './result.ts'
 import type { Router } from './routes.ts'
+import { senderOf } from './sender.ts'
 import { parseTarget } from './target.ts'
 
 export interface RequestMetrics {
@@ -31,6 +33,8 @@ export interface ExchangeContext {
   route: Router
   invoke: Invoke
   longPolls: LongPolls
+  /** None by default. */
+  trustedProxies?: BlockList | undefined
   log: Log
   metrics: { begin: () => RequestMetrics; scrape: Scrape }
 }
@@ -75,7 +79,7 @@ async function respondOrFail(
 }
 
 async function runFunction(
-  { route, invoke, longPolls, metrics }: ExchangeContext,
+  { route, invoke, longPolls, trustedProxies, metrics }: ExchangeContext,
   request: IncomingMessage,
   response: ServerResponse,
   { recorder, ...ids }: Tracking,
@@ -86,7 +90,8 @@ async function runFunction(
   if (scraped !== undefined) return scraped
   const match = route(request.method ?? '', target.path)
   recorder.routed({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
-  const event = httpEvent({ request, target, match, bytes: await readBody(request), ...ids })
+  const sender = senderOf(request, trustedProxies)
+  const event = httpEvent({ request, target, match, sender, bytes: await readBody(request), ...ids })
   const cursor = longPolls.cursor()
   const result = toHttpResponse(await invoke(match.functionName, event, ids.requestId))
   recorder.invoked()

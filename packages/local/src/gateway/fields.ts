@@ -1,17 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { hopByHop } from '@platform/worker/runtimes/instance-request'
+import type { Sender } from './sender.ts'
 import { amazonTrace } from './trace.ts'
 
 /** API Gateway does not forward these headers. */
 export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHop, 'expect'])
 
-/** The caller's address. Removes the IPv6 prefix from IPv4 addresses. */
-export const sourceAddress = ({ socket }: IncomingMessage): string =>
-  (socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '')
-
 /** Returns cookies separately, as in payload format 2.0. */
 export function eventHeaders(
   request: IncomingMessage,
+  sender: Sender,
   traceId: string,
 ): { headers: Record<string, string>; cookies?: string[] } {
   const headers = new Map<string, string>()
@@ -20,9 +18,10 @@ export function eventHeaders(
     if (name === 'cookie') cookies.push(...value.split(/; */))
     else if (!connectionHeaders.has(name)) append(headers, name, value)
   }
-  append(headers, 'x-forwarded-for', sourceAddress(request))
+  if (sender.host !== undefined) headers.set('host', sender.host)
+  append(headers, 'x-forwarded-for', sender.address)
   headers.set('x-forwarded-port', String(request.socket.localPort ?? ''))
-  headers.set('x-forwarded-proto', 'http')
+  headers.set('x-forwarded-proto', sender.protocol)
   if (!headers.has('x-amzn-trace-id')) headers.set('x-amzn-trace-id', amazonTrace(traceId))
   return { headers: Object.fromEntries(headers), ...(cookies.length > 0 && { cookies }) }
 }
