@@ -1,3 +1,4 @@
+import { labelled } from '@platform/cli/jobs/printer'
 import { CliError } from '@platform/cli/exit'
 import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { batchesOf } from '@platform/cli/jobs/batch'
@@ -113,4 +114,10 @@ test.each([
   [[{ ...batchJob, deliverWithinSeconds: '5' }], 'Job 1 of the batch has a deliverWithinSeconds that is not a number.'],
 ])('rejects the batch %j', (batch, message) => {
   expect(() => readBatch(batch)).toThrow(message)
+})
+
+test('prefixes lines after a line feed only', () => {
+  expect(labelled('a', 'one\rtwo\u2028three\nfour\r\n\nfive\n')).toBe(
+    'a | one\rtwo\u2028three\na | four\r\na | \na | five\n',
+  )
 })

@@ -73,6 +73,33 @@ test('prefers the token of the environment over the session and does not store i
   expect((await plat.with({ PLAT_TOKEN: 'plat_wrong' }).run(['cluster', 'list'])).exitCode).toBe(3)
 })
 
+test.each([
+  ['/proc', 'Cannot use the folder /proc/.config/plat: ENOENT'],
+  ['/dev/null', 'Cannot use the folder /dev/null/.config/plat: ENOTDIR'],
+  ['', 'This user has no home folder.'],
+])('explains that the home folder %j cannot be used, unless PLAT_TOKEN is set', async (home, message) => {
+  const homeless = plat.with({ HOME: home, XDG_CONFIG_HOME: undefined })
+  const { exitCode, err } = await homeless.run(['login', '--username', 'ada'])
+  expect([exitCode, err]).toEqual([3, expect.stringContaining(message)])
+  const { token } = await plat.json(['token', 'create', `home ${home}`])
+  expect(await homeless.with({ PLAT_TOKEN: token }).json(['whoami'])).toMatchObject({ username: 'ada' })
+})
+
+test.each([
+  ['latin 1', Buffer.from('echo caf\xe9\n', 'latin1'), 9],
+  ['an incomplete character', Buffer.concat([Buffer.from('echo '), Buffer.of(0xf0, 0x9f)]), 7],
+  ['UTF-16', Buffer.from('\ufeffecho', 'utf16le'), 0],
+])('rejects a script in %s with the offset of the first invalid byte', async (_, bytes, offset) => {
+  await writeFile(join(folder, 'script'), bytes)
+  for (const command of [
+    ['run', '--cluster', 'x', '-f'],
+    ['batch', 'submit'],
+  ]) {
+    const { exitCode, err } = await plat.run([...command, join(folder, 'script')])
+    expect([exitCode, err]).toEqual([2, expect.stringContaining(`offset ${offset} is invalid`)])
+  }
+})
+
 test('concurrent processes renew a session once', async () => {
   await changeSession({ expiresAtMs: 0 })
   const others = 2

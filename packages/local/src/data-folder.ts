@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { layoutVersion } from '@platform/core/db/schema'
+import { makeFolder } from '@platform/oci/make-folder'
 import { lockFile } from './file-lock.ts'
 import { replaceFile } from './releases/durable.ts'
 import { readRuntimeFile, removeRuntimeFile } from './runtime-file.ts'
@@ -21,9 +22,11 @@ export const layoutAdvice = (layout: number | undefined): string =>
 
 /** Claims the data folder for this process until disposed. Throws `StartError` if it is in use or has another layout. */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  for (const name of ['dynamodb', 'sqs', 'secrets', 'registry']) {
-    await mkdir(join(dataDir, name), { recursive: true, mode: 0o700 })
+  try {
+    for (const name of ['dynamodb', 'sqs', 'secrets', 'registry']) makeFolder(join(dataDir, name))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StartError(`Cannot write to the data folder: ${reason}. Set PLAT_DATA_DIR to another folder.`)
   }
   const lock = lockFile(join(dataDir, 'lock.sqlite'))
   if (lock === undefined) {

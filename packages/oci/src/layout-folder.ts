@@ -1,10 +1,11 @@
-import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { digestOf } from './digest.ts'
 import { IndexDocument, ManifestDocument, parseDocument } from './document.ts'
 import { RegistryError } from './error.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
+import { makeFolder } from './make-folder.ts'
 
 /** Files of an OCI image layout (version 1.0). */
 
@@ -34,7 +35,7 @@ async function writeAtomically(path: string, content: Uint8Array | string): Prom
 }
 
 export async function writeBlob(folder: string, bytes: Uint8Array): Promise<void> {
-  await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true })
+  makeFolder(join(folder, 'blobs', 'sha256'))
   await writeAtomically(blobPath(folder, digestOf(bytes)), bytes)
 }
 

@@ -6,9 +6,8 @@ import { findClusters } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { cancelBatch, getBatch } from '../jobs/batch.ts'
 import { readBatchFile } from '../jobs/batch-file.ts'
-import { readFileOf } from '../jobs/script.ts'
+import { readText } from '../jobs/script.ts'
 import { waitForBatch } from '../jobs/wait-batch.ts'
-import { readInput } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
@@ -65,7 +64,7 @@ export function addBatchCommands(program: Command): void {
 }
 
 async function submit(file: string, { maxConcurrency, maxErrors, ...options }: SubmitOptions): Promise<void> {
-  const { entries, limits } = readBatchFile(file === '-' ? await readInput() : await readFileOf(file))
+  const { entries, limits } = readBatchFile(await readText(file))
   const api = options.wait ? connectToFollow() : connect()
   const clusterNames = entries.map(({ cluster }) => cluster)
   const known = await clustersOf(api, clusterNames)

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { readFileOf } from '../jobs/script.ts'
+import { readText } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { addCommand, several } from './add-command.ts'
@@ -114,7 +114,7 @@ async function configure(type: Request['type'], options: AddOptions): Promise<vo
     enabled: !disabled,
     ...(map && { roleMappings: map }),
     ...(scope && { scopes: scope }),
-    ...(caFile !== undefined && { caCertificate: await readFileOf(caFile) }),
+    ...(caFile !== undefined && { caCertificate: await readText(caFile) }),
     ...(secret !== '' && { [type === 'LDAP' ? 'bindPassword' : 'clientSecret']: secret }),
   }
   const provider = await unwrap(connect().POST('/api/v1/platform/identity/providers', { body }))

@@ -36,6 +36,8 @@ export function addSessionCommands(program: Command): void {
 async function login({ server: named, username: name, passwordStdin, json }: LoginOptions): Promise<void> {
   const server = serverOf(named ?? (process.env['PLAT_SERVER'] || defaultServer))
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
+  // Fails before the sign-in if the session cannot be stored.
+  await withLock(async () => {})
   const username = name ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
   const tokens = tokensOf(await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))

@@ -46,9 +46,10 @@ export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrin
   }
 }
 
-function labelled(name: string, text: string): string {
+/** Prefixes each line. Only a line feed ends a line; other separators are part of the output. */
+export function labelled(name: string, text: string): string {
   const shown = forReader(text)
-  return shown.replaceAll(/^(?=[^])/gm, `${oneLine(name)} | `)
+  return shown.replaceAll(/(?:^|(?<=\n))(?=[^])/g, `${oneLine(name)} | `)
 }
 
 /** Makes control characters of script output visible in a terminal. Files and pipes receive the output unchanged. */

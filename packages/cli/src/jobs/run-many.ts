@@ -1,10 +1,10 @@
-import { mkdirSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '@platform/oci/make-folder'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
-import { exitCodes, CliError } from '../exit.ts'
+import { exitCodes, CliError, messageOf } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
 import { counted } from '../print/text.ts'
@@ -26,7 +26,7 @@ export async function runOnMany(
   options: RunOptions,
 ): Promise<number> {
   if (options.node) throw new CliError('usage', '--node requires a single cluster.')
-  if (options.outputDir !== undefined) mkdirSync(options.outputDir, { recursive: true })
+  if (options.outputDir !== undefined) makeOutputFolder(options.outputDir)
   const run = new Run(api, clusters, options)
   using interrupt = new Interrupt()
   for (const jobs of batchesOf(clusters.map(({ id }) => submissionOf(id, script, options)))) {
@@ -146,3 +146,11 @@ class Run {
 // A name that is not a valid file name is sanitised; the job id then keeps it unique.
 const fileNameOf = (name: string, jobId: string): string =>
   /^[\w][\w .-]*$/.test(name) ? `${name}.txt` : `${name.replaceAll(/[^\w.-]/g, '_').replace(/^\W+/, '')}-${jobId}.txt`
+
+function makeOutputFolder(path: string): void {
+  try {
+    makeFolder(path)
+  } catch (error) {
+    throw new CliError('usage', `Cannot write to --output-dir ${path}: ${messageOf(error)}`, error)
+  }
+}

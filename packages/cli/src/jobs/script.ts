@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 import { CliError, messageOf } from '../exit.ts'
-import { readInput } from '../print/ask.ts'
 
 /** Reads the script from a file (`-` is standard input), the command line or standard input. */
 export async function scriptOf(file: string | undefined, words: readonly string[]): Promise<string> {
@@ -9,7 +10,7 @@ export async function scriptOf(file: string | undefined, words: readonly string[
   if (file === undefined && process.stdin.isTTY) {
     throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')
   }
-  const script = file === undefined || file === '-' ? await readInput() : await readFileOf(file)
+  const script = await readText(file ?? '-')
   if (script.trim() === '') throw new CliError('usage', 'The script is empty.')
   return script
 }
@@ -20,10 +21,41 @@ const commandOf = (words: readonly string[]): string =>
 
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
-export async function readFileOf(file: string): Promise<string> {
+/** Reads UTF-8 text from a file (`-` is standard input). Throws `CliError` for other bytes. */
+export async function readText(file: string): Promise<string> {
+  const bytes = file === '-' ? await buffer(process.stdin) : await readBytes(file)
+  if (isUtf8(bytes)) return bytes.toString()
+  const name = file === '-' ? 'Standard input' : file
+  throw new CliError(
+    'usage',
+    `${name} is not UTF-8: the byte at offset ${invalidOffset(bytes)} is invalid. Convert it.`,
+  )
+}
+
+async function readBytes(file: string): Promise<Buffer> {
   try {
-    return await readFile(file, 'utf8')
+    return await readFile(file)
   } catch (error) {
     throw new CliError('usage', `Cannot read ${file}: ${messageOf(error)}`, error)
+  }
+}
+
+/** The first byte that no UTF-8 text can have at its place; for an incomplete last character, the end of the input. */
+function invalidOffset(bytes: Buffer): number {
+  let [valid, invalid] = [0, bytes.length + 1]
+  while (invalid - valid > 1) {
+    const middle = Math.floor((valid + invalid) / 2)
+    if (isPrefix(bytes.subarray(0, middle))) valid = middle
+    else invalid = middle
+  }
+  return valid
+}
+
+function isPrefix(bytes: Uint8Array): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true })
+    return true
+  } catch {
+    return false
   }
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, hasCode } from '../exit.ts'
-import { folder } from './store.ts'
+import { makeFolder } from '@platform/oci/make-folder'
+import { folder, inFolder } from './store.ts'
 
 const pollMs = 25
 // Longer than any renewal, which takes at most 15 seconds.
@@ -16,7 +17,6 @@ const timeoutMs = 45_000
  * the lock is not released in time.
  */
 export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
-  mkdirSync(folder(), { recursive: true, mode: 0o700 })
   const path = join(folder(), 'session.lock')
   const owner = `${process.pid} ${hostname()} ${randomUUID()}`
   await acquire(path, owner)
@@ -30,7 +30,10 @@ export async function withLock<Result>(work: () => Promise<Result>): Promise<Res
 async function acquire(path: string, owner: string): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   const ownPath = `${path}.${process.pid}.${randomUUID()}`
-  writeFileSync(ownPath, owner, { mode: 0o600 })
+  inFolder(() => {
+    makeFolder(folder())
+    writeFileSync(ownPath, owner, { mode: 0o600 })
+  })
   try {
     while (!tryLock(ownPath, path)) {
       clearStale(path)
