@@ -17,15 +17,15 @@ type Headers = Record<string, string>
 const portal = { host: 'platform.example.com', origin: 'https://platform.example.com' }
 const local = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
 
+const publicUrl = 'https://public.example.com:8443/'
+
 /** The error code of a rejected request; 'none' otherwise. */
-function errorCodeOf(headers: Headers, method = 'POST'): string {
+async function errorCodeOf(headers: Headers, method = 'POST'): Promise<string> {
   const http = { method, sourceIp: '192.0.2.1' }
-  try {
-    rejectCrossOrigin({ rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } })
-    return 'none'
-  } catch (error) {
-    return error instanceof PlatformError ? error.code : String(error)
-  }
+  const event = { rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } }
+  const error: unknown = await rejectCrossOrigin(event, async () => publicUrl).catch((cause: unknown) => cause)
+  if (error === undefined) return 'none'
+  return error instanceof PlatformError ? error.code : String(error)
 }
 
 test.each<[string, Headers]>([
@@ -37,10 +37,15 @@ test.each<[string, Headers]>([
   ['an older browser, by IPv6', { host: '[::1]:8080', origin: 'http://[::1]:8080' }],
   ['a host with the default port', { ...portal, host: 'platform.example.com:443' }],
   ['a host in capitals', { ...portal, host: 'Platform.Example.COM' }],
+  [
+    'the public URL behind a proxy that removes the port',
+    { host: 'public.example.com', origin: publicUrl.slice(0, -1) },
+  ],
+  ['the public URL behind a proxy that names another host', { host: '10.0.0.7', origin: publicUrl.slice(0, -1) }],
   ['a proxy that names another host', { ...portal, host: '10.0.0.7:8080', 'sec-fetch-site': 'same-origin' }],
-])('accepts requests of %s', (_, headers) => {
+])('accepts requests of %s', async (_, headers) => {
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
-    expect(errorCodeOf(headers, method)).toBe('none')
+    expect(await errorCodeOf(headers, method)).toBe('none')
 })
 
 test.each<[string, Headers]>([
@@ -52,24 +57,27 @@ test.each<[string, Headers]>([
   ['another name of this machine', { ...local, origin: 'http://localhost:8080' }],
   ['a name that begins like ours', { ...portal, origin: 'https://platform.example.com.evil.example' }],
   ['a name that ends like ours', { ...portal, origin: 'https://evil-platform.example.com' }],
+  ['another port of the public URL', { host: '10.0.0.7', origin: 'https://public.example.com' }],
+  ['the public URL over plain HTTP', { host: '10.0.0.7', origin: 'http://public.example.com:8443' }],
+  ['a sibling of the public URL', { host: '10.0.0.7', origin: publicUrl.slice(0, -1), 'sec-fetch-site': 'same-site' }],
   ['a page in a sandbox', { host: portal.host, origin: 'null' }],
   ['a page with a forged Origin', { ...portal, 'sec-fetch-site': 'cross-site' }],
   ['an invalid Sec-Fetch-Site', { ...portal, 'sec-fetch-site': 'same-origin,cross-site' }],
   ['an invalid Origin', { host: portal.host, origin: 'platform.example.com' }],
-])('rejects requests of %s with any method', (_, headers) => {
+])('rejects requests of %s with any method', async (_, headers) => {
   for (const method of ['GET', 'HEAD', 'POST', 'DELETE'])
-    expect(errorCodeOf(headers, method)).toBe('cross_origin_request')
+    expect(await errorCodeOf(headers, method)).toBe('cross_origin_request')
 })
 
-test('accepts only GET and HEAD from requests without an origin', () => {
+test('accepts only GET and HEAD from requests without an origin', async () => {
   for (const [method, code] of [
     ['GET', 'none'],
     ['HEAD', 'none'],
     ['POST', 'cross_origin_request'],
     ['DELETE', 'cross_origin_request'],
   ]) {
-    expect(errorCodeOf({ host: portal.host }, method)).toBe(code)
-    expect(errorCodeOf({ host: portal.host, 'sec-fetch-site': 'none' }, method)).toBe(code)
+    expect(await errorCodeOf({ host: portal.host }, method)).toBe(code)
+    expect(await errorCodeOf({ host: portal.host, 'sec-fetch-site': 'none' }, method)).toBe(code)
   }
 })
 
@@ -79,10 +87,10 @@ test.each([
   'http://evil.example:8080',
   'http://localhost.evil.example',
   'http://127.0.0.1.evil.example',
-])('requires HTTPS of a page from %s', (origin) => {
+])('requires HTTPS of a page from %s', async (origin) => {
   const headers = { host: new URL(origin).host, origin }
-  expect(errorCodeOf(headers)).toBe('https_required')
-  expect(errorCodeOf({ ...headers, 'sec-fetch-site': 'same-origin' })).toBe('https_required')
+  expect(await errorCodeOf(headers)).toBe('https_required')
+  expect(await errorCodeOf({ ...headers, 'sec-fetch-site': 'same-origin' })).toBe('https_required')
 })
 
 const tokens = { accessToken: 'a.b.c', refreshToken: 'sess_1.x.y', expiresIn: 900, tokenType: 'Bearer' as const }

@@ -28,7 +28,7 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
 async function browserUserOf(event: GatewayEvent, address: string): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
-  rejectCrossOrigin(event)
+  await rejectCrossOrigin(event)
   return withOrigin(await verifyAccessToken(token), event.headers, address)
 }
 

@@ -1,3 +1,4 @@
+import { portalConfiguration } from '@platform/core/dashboard/portal-configuration'
 import { platformError } from '@platform/core/error'
 import type { GatewayEvent, RequestHeaders } from './request.ts'
 
@@ -6,19 +7,39 @@ import type { GatewayEvent, RequestHeaders } from './request.ts'
  * and all ports of a host are one site. Throws `cross_origin_request`, or `https_required` for a page loaded over plain
  * HTTP from the network.
  */
-export function rejectCrossOrigin({ headers, requestContext }: GatewayEvent): void {
+export async function rejectCrossOrigin(
+  { headers, requestContext }: GatewayEvent,
+  readPublicUrl = publicUrl,
+): Promise<void> {
   const isRead = ['GET', 'HEAD'].includes(requestContext.http.method)
-  if (!isSameOrigin(headers, isRead)) throw platformError('cross_origin_request')
   const page = URL.parse(headers['origin'] ?? '')
+  const isAccepted = isSameOrigin(headers, page, isRead) || (await isPublicOrigin(headers, page, readPublicUrl))
+  if (!isAccepted) throw platformError('cross_origin_request')
   if (page?.protocol === 'http:' && !isLoopback(page)) throw platformError('https_required')
 }
 
 // Pages cannot set `Sec-Fetch-Site`. Browsers without it send `Origin` for unsafe methods.
-function isSameOrigin({ 'sec-fetch-site': site, origin, host }: RequestHeaders, isRead: boolean): boolean {
+function isSameOrigin(
+  { 'sec-fetch-site': site, origin, host }: RequestHeaders,
+  page: URL | null,
+  isRead: boolean,
+): boolean {
   if (site !== undefined) return site === 'same-origin' || (site === 'none' && isRead)
   if (origin === undefined) return isRead
-  const page = URL.parse(origin)
   return page !== null && URL.parse(`${page.protocol}//${host}`)?.host === page.host
+}
+
+// The read is cached.
+const publicUrl = async (): Promise<string> => (await portalConfiguration()).publicUrl ?? ''
+
+// A proxy may replace `Host` or remove its port.
+async function isPublicOrigin(
+  { 'sec-fetch-site': site }: RequestHeaders,
+  page: URL | null,
+  readPublicUrl: () => Promise<string>,
+): Promise<boolean> {
+  if (site !== undefined || page === null || page.origin === 'null') return false
+  return page.origin === URL.parse(await readPublicUrl())?.origin
 }
 
 /**

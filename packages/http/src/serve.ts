@@ -66,7 +66,7 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   addLogFields({ route: endpoint.path })
 
   rejectLargeBody(event)
-  if (endpoint.sameOriginOnly) rejectCrossOrigin(event)
+  if (endpoint.sameOriginOnly) await rejectCrossOrigin(event)
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
   requirePermission(access, caller)
