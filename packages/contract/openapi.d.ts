@@ -4551,6 +4551,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4630,6 +4631,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4710,6 +4712,7 @@ export interface operations {
             /**
              * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
              *     - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4786,6 +4789,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4849,6 +4853,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4911,6 +4916,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -4959,6 +4965,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5044,6 +5051,7 @@ export interface operations {
             /**
              * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
              *     - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5089,6 +5097,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5149,6 +5158,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5250,6 +5260,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5337,6 +5348,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5389,6 +5401,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5455,6 +5468,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5540,6 +5554,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5621,6 +5636,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5692,6 +5708,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5742,6 +5759,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5826,6 +5844,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5901,6 +5920,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -5974,6 +5994,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6048,6 +6069,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6115,6 +6137,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6236,6 +6259,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6300,6 +6324,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6396,6 +6421,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6512,6 +6538,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6564,6 +6591,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6649,6 +6677,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6706,6 +6735,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6765,6 +6795,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6831,6 +6862,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6881,6 +6913,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -6962,6 +6995,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7024,6 +7058,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7106,6 +7141,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7156,6 +7192,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7218,6 +7255,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7268,6 +7306,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7352,6 +7391,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7427,6 +7467,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7494,6 +7535,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7595,6 +7637,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7645,6 +7688,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7709,6 +7753,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7787,6 +7832,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7885,6 +7931,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -7960,6 +8007,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8035,6 +8083,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8085,6 +8134,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8169,6 +8219,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8231,6 +8282,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8312,6 +8364,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8405,6 +8458,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8498,6 +8552,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8581,6 +8636,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8682,6 +8738,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8749,6 +8806,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8833,6 +8891,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8883,6 +8942,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -8972,6 +9032,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9047,6 +9108,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9127,6 +9189,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9211,6 +9274,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9277,6 +9341,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9366,6 +9431,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9414,6 +9480,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9477,6 +9544,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9531,6 +9599,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9607,6 +9676,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9656,6 +9726,7 @@ export interface operations {
             /**
              * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9741,6 +9812,7 @@ export interface operations {
             /**
              * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
              *     - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9808,6 +9880,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9872,6 +9945,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9922,6 +9996,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -9986,6 +10061,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10066,6 +10142,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10178,6 +10255,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10274,6 +10352,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10354,6 +10433,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10400,6 +10480,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10448,6 +10529,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10499,6 +10581,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10549,6 +10632,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10626,6 +10710,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10676,6 +10761,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10753,6 +10839,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10819,6 +10906,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10872,6 +10960,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -10923,6 +11012,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11002,6 +11092,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11065,6 +11156,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11141,6 +11233,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11225,6 +11318,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11308,6 +11402,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11369,6 +11464,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11473,6 +11569,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */
@@ -11551,6 +11648,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
             /**
              * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
              *     - `database_unavailable`: The database is unreachable. Try again shortly.
              *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
              */

@@ -25,6 +25,7 @@ const addThing = createRoute({
   ...common,
   method: 'post',
   path: '/things',
+  maxBodyBytes: 4 * 1024 * 1024,
   request: {
     body: jsonBody(
       z.object({

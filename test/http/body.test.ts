@@ -61,15 +61,30 @@ test('decodes Base64 and rejects bytes that are not UTF-8', async () => {
   expect((await sendAs('Application/Json ', invalid)).json.error).toBe('invalid_json')
 })
 
-test('limits bodies to 4 MiB, counted in decoded bytes', async () => {
+test('limits bodies to the size of the endpoint, by default 64 KiB if it is public, in decoded bytes', async () => {
   const ofSize = (bytes: number): string => `{"name": "abc", "payload": {}}${' '.repeat(bytes - 30)}`
   expect((await addThing(ofSize(4 * mebibyte))).status).toBe(200)
   const { status, json } = await addThing(ofSize(4 * mebibyte + 1))
   expect([status, json.error]).toEqual([413, 'payload_too_large'])
   expect((await addThing(`{"name": "abc", "x": "${'ü'.repeat(2 * mebibyte)}"}`)).status).toBe(413)
   const image = { method: 'POST', target: '/touch', headers: { 'content-type': 'image/png' } }
-  expect((await send(handler, { ...image, body: new Uint8Array(4 * mebibyte) })).status).toBe(204)
-  expect((await send(handler, { ...image, body: new Uint8Array(4 * mebibyte + 1) })).status).toBe(413)
+  expect((await send(handler, { ...image, body: new Uint8Array(mebibyte / 16) })).status).toBe(204)
+  expect((await send(handler, { ...image, body: new Uint8Array(mebibyte / 16 + 1) })).status).toBe(413)
+})
+
+test('lets the gateway read a longer body only where the endpoint accepts one', async () => {
+  const pending = (path: string) =>
+    handler({
+      rawPath: path,
+      rawQueryString: '',
+      headers: {},
+      isBase64Encoded: false,
+      isBodyPending: true,
+      requestContext: { http: { method: 'POST', sourceIp: '192.0.2.1' } },
+    })
+  expect(await pending('/things')).toMatchObject({ statusCode: 100, headers: { 'x-body-limit': `${4 * mebibyte}` } })
+  expect(await pending('/touch')).toMatchObject({ statusCode: 413 })
+  expect(await pending('/nowhere')).toMatchObject({ statusCode: 404 })
 })
 
 test('passes an unvalidated body to its use case, or nothing if it is unreadable', async () => {

@@ -71,6 +71,8 @@ export type EndpointDefinition = {
   validatesBody?: true
   /** Reject requests of other origins. */
   sameOriginOnly?: true
+  /** Maximum size of the body: by default 64 KiB for public endpoints and 4 MiB for others. */
+  maxBodyBytes?: number
 }
 
 type UnknownMembers<Given, Known> = Record<Exclude<keyof Given, keyof Known>, never>

@@ -127,6 +127,7 @@ export const errors = {
   module_unavailable: [503, 'The module is not running at the moment. Try again shortly.'],
   module_timeout: [504, 'The module did not respond in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],
+  overloaded: [503, 'The platform is receiving too much data at once. Try again shortly.'],
   starting: [503, 'The platform is starting. Try again shortly.'],
   release_source_unreachable: [
     503,

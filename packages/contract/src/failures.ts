@@ -31,7 +31,7 @@ function callerErrors({ access, sameOriginOnly }: EndpointDefinition): ErrorCode
 
 function serviceErrors(endpoint: EndpointDefinition): ErrorCode[] {
   const needsStore = capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
-  const storeErrors = ['starting', 'database_unavailable', 'storage_full'] as const
+  const storeErrors = ['starting', 'overloaded', 'database_unavailable', 'storage_full'] as const
   return ['rate_limited', 'internal_error', ...(needsStore ? storeErrors : [])]
 }
 

@@ -19,7 +19,10 @@ export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'rel
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const { headers, rawPath, requestContext } = event
-  if (access === 'relay') return authenticateRelay(credential(headers, 'Relay'), rawPath, bytesOf(event))
+  if (access === 'relay') {
+    const body = event.isBodyPending ? undefined : bytesOf(event)
+    return authenticateRelay(credential(headers, 'Relay'), rawPath, body)
+  }
   const { sourceIp: address } = requestContext.http
   return headers['authorization'] === undefined ? browserUserOf(event, address) : userOf(headers, { address })
 }

@@ -5,6 +5,7 @@ import { platformError, PlatformError, validationFailed } from '@platform/core/e
 import { jsonPointer } from '@platform/core/lib/validate'
 import type { Next } from 'hono'
 import type { HttpContext } from './context.ts'
+import { type HttpResponse, httpResponse } from './response.ts'
 
 /** The fields of an API Gateway event (HTTP API, payload 2.0) that are read. Header names are lower-case. */
 export interface GatewayEvent {
@@ -16,10 +17,19 @@ export interface GatewayEvent {
   cookies?: readonly string[]
   body?: string
   isBase64Encoded: boolean
+  /**
+   * The one-machine gateway has not read the body yet: only the caller is checked. The response is then
+   * `continueResponse`, and the gateway sends the whole request.
+   */
+  isBodyPending?: true
   requestContext: { http: { method: string; sourceIp: string } }
 }
 
 const maximumBodyBytes = 4 * 1024 * 1024
+const maximumPublicBodyBytes = 64 * 1024
+
+/** Header of `continueResponse`: the number of bytes that the body may have. */
+export const bodyLimitHeader = 'x-body-limit'
 
 /** The headers of a request including its cookies. */
 export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>
@@ -27,11 +37,25 @@ export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['hea
 
 const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'base64' : 'utf8')
 
-/** Throws `payload_too_large` for bodies of more than 4 MiB, before they are parsed. */
-export function rejectLargeBody(event: GatewayEvent): void {
-  if (Buffer.byteLength(event.body ?? '', encodingOf(event)) > maximumBodyBytes)
-    throw platformError('payload_too_large')
+type BodyLimits = Pick<EndpointDefinition, 'access' | 'maxBodyBytes'>
+
+const bodyLimitOf = ({ access, maxBodyBytes }: BodyLimits): number =>
+  maxBodyBytes ?? (access === 'public' ? maximumPublicBodyBytes : maximumBodyBytes)
+
+/**
+ * Throws `payload_too_large` for bodies above the limit of the endpoint, before they are parsed. A pending body has
+ * more bytes than public endpoints accept by default.
+ */
+export function rejectLargeBody(event: GatewayEvent, endpoint: BodyLimits): void {
+  const sizeBytes = event.isBodyPending
+    ? maximumPublicBodyBytes + 1
+    : Buffer.byteLength(event.body ?? '', encodingOf(event))
+  if (sizeBytes > bodyLimitOf(endpoint)) throw platformError('payload_too_large')
 }
+
+/** Lets the gateway read the body of an authenticated caller. */
+export const continueResponse = (endpoint: BodyLimits): HttpResponse =>
+  httpResponse(100, null, { [bodyLimitHeader]: String(bodyLimitOf(endpoint)) })
 
 /** The bytes of the body as sent; empty if there is none. */
 export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))

@@ -11,6 +11,7 @@ import * as z from 'zod'
 import { createApp, toHonoHandler } from './app.ts'
 import { authenticate, identityOf, requirePermission } from './authorize.ts'
 import {
+  continueResponse,
   lazyJson,
   type LazyJson,
   readBody,
@@ -65,11 +66,12 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   context.set('access', access)
   addLogFields({ route: endpoint.path })
 
-  rejectLargeBody(event)
+  rejectLargeBody(event, endpoint)
   if (endpoint.sameOriginOnly) await rejectCrossOrigin(event)
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
   requirePermission(access, caller)
+  if (event.isBodyPending) return continueResponse(endpoint)
   const json = lazyJson(endpoint, event)
   limit(context, endpoint, { caller, address, json })
   const parts = validateParts(context, endpoint, json)

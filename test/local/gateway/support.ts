@@ -43,6 +43,7 @@ export async function startRecorder(routes = sampleRoutes, trustedProxies?: Bloc
   const invocations: { functionName: string; event: HttpEvent }[] = []
   const gateway = await startGateway(
     async (functionName, event) => {
+      if (event.isBodyPending) return { statusCode: 100, headers: { 'x-body-limit': '4194304' } }
       invocations.push({ functionName, event })
       return { statusCode: 204 }
     },

@@ -10,7 +10,7 @@ export const description = `A multi-tenant control plane. Register a cluster, st
 
 **Errors.** Every error is \`{error, message, traceId}\`. \`error\` is a stable code for programs, \`message\` says what to do next, and \`traceId\` (also the \`X-Trace-Id\` header) identifies the request in the logs.
 
-**Limits.** Responses include \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. After 429 or 503, wait for the number of seconds in \`Retry-After\`. The maximum body size is 4 MiB.
+**Limits.** Responses include \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. After 429 or 503, wait for the number of seconds in \`Retry-After\`. The maximum body size is 4 MiB, and 64 KiB for operations without authentication. A body must arrive within 30 seconds.
 
 **Idempotency.** Every POST of a signed-in user accepts an \`Idempotency-Key\`. If a response is lost, send the same request with the same key again: it is executed once and returns the first response.
 

@@ -7,7 +7,7 @@ import type { Deployment } from '@platform/core/modules/record'
 import { createApp, toHonoHandler } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
 import type { HttpContext } from '../context.ts'
-import { type GatewayEvent, rejectLargeBody } from '../request.ts'
+import { continueResponse, type GatewayEvent, rejectLargeBody } from '../request.ts'
 import { type ProxyResponse, toClientResponse, isPageNavigation, redirectToPortal } from './response.ts'
 import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
 import { type ProxyRequest, toModuleRequest } from './request.ts'
@@ -43,10 +43,11 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   if (owner === undefined) throw platformError('route_not_found')
   addLogFields({ moduleId: owner.moduleId })
 
-  rejectLargeBody(event)
+  rejectLargeBody(event, { access: 'user' })
   const caller = await authenticate('user', event)
   addLogFields(identityOf(caller))
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
+  if (event.isBodyPending) return continueResponse({ access: 'user' })
   limit(context, { method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   const { moduleId } = owner
   const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>

@@ -1,31 +1,102 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
+import type { Charge } from './byte-budget.ts'
 
-/** The limit of API Gateway. */
-const maximumRequestBytes = 10 * 1024 * 1024
+/** As in the functions. API Gateway accepts 10 MiB. */
+export const maximumBodyBytes = 4 * 1024 * 1024
+/** A longer body is read only after a function has authenticated its caller. */
+const maximumUnauthenticatedBytes = 64 * 1024
 
 export interface EventBody {
   body?: string
   isBase64Encoded: boolean
 }
 
-/** Rejects a body over the limit as early as possible. */
-export function readBody(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > maximumRequestBytes) {
-    return Promise.reject(platformError('payload_too_large'))
-  }
+/** Memory of a request until its response is sent, and until its caller is authenticated or its body complete. */
+export interface RequestMemory {
+  charge: Charge
+  unauthenticated: Charge
+}
+
+/** Authenticates the caller of a long body: the number of bytes that may be read, or the response that rejects it. */
+export type Admit = () => Promise<{ limitBytes: number } | { rejection: unknown }>
+
+/**
+ * Reads a body, or returns the response that rejects its caller. Throws `payload_too_large` as early as possible, and
+ * `overloaded` if other requests need the memory.
+ */
+export function readBody(
+  request: IncomingMessage,
+  { charge, unauthenticated }: RequestMemory,
+  admit: Admit,
+): Promise<{ bytes: Buffer } | { rejection: unknown }> {
+  const declaredBytes = Number(request.headers['content-length'] ?? 0)
+  if (declaredBytes > maximumBodyBytes) return Promise.reject(platformError('payload_too_large'))
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let sizeBytes = 0
-    request.on('data', (chunk: Buffer) => {
-      sizeBytes += chunk.length
-      if (sizeBytes > maximumRequestBytes) reject(platformError('payload_too_large'))
-      else chunks.push(chunk)
+    let body: Body = { buffer: Buffer.alloc(0), sizeBytes: 0 }
+    let limitBytes = maximumUnauthenticatedBytes
+    let isAdmitted = false
+
+    const discard = () => {
+      request.off('data', take)
+      body = { buffer: Buffer.alloc(0), sizeBytes: 0 }
+      for (const each of [charge, unauthenticated]) each.release()
+    }
+    const fail = (error: Error) => {
+      discard()
+      reject(error)
+    }
+    const evict = () => fail(platformError('overloaded', { retryAfterSeconds: 1 }))
+    const hold = () => {
+      const { length } = body.buffer
+      if (limitBytes < maximumBodyBytes) unauthenticated.set(length, evict)
+      if (body.sizeBytes > 0) charge.set(length, evict)
+    }
+    const requestAdmission = async () => {
+      isAdmitted = true
+      request.pause()
+      const admission = await admit()
+      if ('rejection' in admission) {
+        discard()
+        return resolve(admission)
+      }
+      limitBytes = admission.limitBytes
+      if (limitBytes >= maximumBodyBytes) unauthenticated.release()
+      request.resume()
+    }
+    const take = (chunk: Buffer) => {
+      if (body.sizeBytes + chunk.length > (isAdmitted ? limitBytes : maximumBodyBytes)) {
+        return fail(platformError('payload_too_large'))
+      }
+      body = append(body, chunk)
+      hold()
+      if (body.sizeBytes > limitBytes) requestAdmission().catch(fail)
+    }
+    if (declaredBytes > limitBytes) requestAdmission().catch(fail)
+    request.on('data', take)
+    request.on('error', fail)
+    request.on('end', () => {
+      unauthenticated.release()
+      charge.set(body.buffer.length)
+      resolve({ bytes: body.buffer.subarray(0, body.sizeBytes) })
     })
-    request.on('end', () => resolve(Buffer.concat(chunks)))
-    request.on('error', reject)
   })
+}
+
+interface Body {
+  buffer: Buffer
+  sizeBytes: number
+}
+
+/** Copies chunks into one buffer, because each small chunk would occupy many times its size. */
+function append({ buffer, sizeBytes }: Body, chunk: Buffer): Body {
+  if (sizeBytes === 0) return { buffer: chunk, sizeBytes: chunk.length }
+  const neededBytes = sizeBytes + chunk.length
+  const grown = neededBytes <= buffer.length ? buffer : Buffer.allocUnsafeSlow(Math.max(neededBytes, 2 * buffer.length))
+  if (grown !== buffer) buffer.copy(grown, 0, 0, sizeBytes)
+  chunk.copy(grown, sizeBytes)
+  return { buffer: grown, sizeBytes: neededBytes }
 }
 
 /** Media types that API Gateway treats as text. Forms and bodies without a type are not text. */

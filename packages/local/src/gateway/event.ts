@@ -22,6 +22,8 @@ export interface HttpEvent {
   requestContext: RequestContext
   body?: string
   isBase64Encoded: boolean
+  /** Not part of API Gateway: the function only authenticates the caller, and later receives the whole request. */
+  isBodyPending?: true
 }
 
 export interface RequestContext {
@@ -43,6 +45,7 @@ export interface ReadRequest {
   match: Match
   sender: Sender
   bytes: Buffer
+  isBodyPending?: true
   traceId: string
   requestId: string
 }
@@ -51,7 +54,8 @@ export interface ReadRequest {
 export const maximumPayloadBytes = 6 * 1024 * 1024
 
 /** Throws `payload_too_large` for a request that exceeds Lambda's limit. */
-export function httpEvent({ request, target, match, sender, bytes, traceId, requestId }: ReadRequest): HttpEvent {
+export function httpEvent(read: ReadRequest): HttpEvent {
+  const { request, target, match, sender, bytes, isBodyPending, traceId, requestId } = read
   const { functionName: _function, ...route } = match
   const event: HttpEvent = {
     version: '2.0',
@@ -62,6 +66,7 @@ export function httpEvent({ request, target, match, sender, bytes, traceId, requ
     ...eventQuery(target.query),
     requestContext: requestContext({ request, target, match, sender, requestId }),
     ...eventBody(bytes, request.headers['content-type']),
+    ...(isBodyPending && { isBodyPending }),
   }
   if (payloadBytes(event, event.body) > maximumPayloadBytes) throw platformError('payload_too_large')
   return event
@@ -73,7 +78,7 @@ export function payloadBytes(payload: object, body = ''): number {
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
 }
 
-type Routed = Omit<ReadRequest, 'bytes' | 'traceId'>
+type Routed = Omit<ReadRequest, 'bytes' | 'isBodyPending' | 'traceId'>
 
 function requestContext({ request, target: { path }, match: { routeKey }, sender, requestId }: Routed): RequestContext {
   const timeEpoch = Date.now()

@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
 import type { Log } from '../log.ts'
-import { readBody } from './body.ts'
-import { httpEvent, type HttpEvent } from './event.ts'
+import { type Admit, readBody, type RequestMemory } from './body.ts'
+import { httpEvent, type HttpEvent, type ReadRequest } from './event.ts'
 import { longPollOf, type LongPolls } from './long-polls.ts'
 import { publicError, errorResponse } from './error-response.ts'
-import { toHttpResponse, type HttpResponse } from './result.ts'
+import { admissionOf, toHttpResponse, type HttpResponse } from './result.ts'
 import type { Router } from './routes.ts'
 import { senderOf } from './sender.ts'
 import { parseTarget } from './target.ts'
@@ -44,11 +44,12 @@ export async function handleRequest(
   context: ExchangeContext,
   request: IncomingMessage,
   response: ServerResponse,
+  memory: RequestMemory,
 ): Promise<HttpResponse> {
   const traceId = traceIdOf(request.headersDistinct['traceparent']?.[0])
   const requestId = crypto.randomUUID()
   const recorder = context.metrics.begin()
-  const result = await respondOrFail(context, request, response, { traceId, requestId, recorder })
+  const result = await respondOrFail(context, request, response, { traceId, requestId, recorder, memory })
   recorder.done(result.status)
   return result
 }
@@ -57,6 +58,7 @@ interface Tracking {
   traceId: string
   requestId: string
   recorder: RequestMetrics
+  memory: RequestMemory
 }
 
 async function respondOrFail(
@@ -82,7 +84,7 @@ async function runFunction(
   { route, invoke, longPolls, trustedProxies, metrics }: ExchangeContext,
   request: IncomingMessage,
   response: ServerResponse,
-  { recorder, ...ids }: Tracking,
+  { recorder, memory, ...ids }: Tracking,
 ): Promise<HttpResponse> {
   requireValidHead(request)
   const target = parseTarget(request.url ?? '')
@@ -91,9 +93,12 @@ async function runFunction(
   const match = route(request.method ?? '', target.path)
   recorder.routed({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
   const sender = senderOf(request, trustedProxies)
-  const event = httpEvent({ request, target, match, sender, bytes: await readBody(request), ...ids })
+  const invokeWith = (body: Pick<ReadRequest, 'bytes' | 'isBodyPending'>) =>
+    invoke(match.functionName, httpEvent({ request, target, match, sender, ...ids, ...body }), ids.requestId)
+  const admit: Admit = async () => admissionOf(await invokeWith({ bytes: Buffer.alloc(0), isBodyPending: true }))
+  const body = await readBody(request, memory, admit)
   const cursor = longPolls.cursor()
-  const result = toHttpResponse(await invoke(match.functionName, event, ids.requestId))
+  const result = toHttpResponse('bytes' in body ? await invokeWith(body) : body.rejection)
   recorder.invoked()
   const poll = longPollOf(result.headers)
   if (poll !== undefined) await longPolls.wait(poll.channel, cursor, poll.timeoutMs, disconnectSignal(response))

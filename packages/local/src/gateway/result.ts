@@ -24,6 +24,12 @@ interface ProxyResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+/** The result of a function for a request whose body is pending: status 100 with the number of bytes to read. */
+export const admissionOf = (result: unknown): { limitBytes: number } | { rejection: unknown } =>
+  isObject(result) && result['statusCode'] === 100
+    ? { limitBytes: Number(isObject(result['headers']) ? result['headers']['x-body-limit'] : 0) }
+    : { rejection: result }
+
 /** Applies the rules of payload format 2.0. Throws `InvalidResult`. */
 export function toHttpResponse(result: unknown): HttpResponse {
   const parsed = isObject(result) && 'statusCode' in result ? validate(result) : asJsonBody(result)

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { platformError } from '@platform/core/error'
 import { listenAt } from '../listening.ts'
+import { createByteBudget } from './byte-budget.ts'
 import { drainServer, trackConnections } from './connections.ts'
 import { handleRequest, startingResponse, type ExchangeContext } from './exchange.ts'
 import { rawResponse, rejectMalformedRequest } from './malformed.ts'
@@ -20,24 +21,35 @@ export interface Gateway {
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
-  requestTimeout: 60_000,
+  // For the head and the body.
+  requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5000,
   // The exchange checks this and responds with an error body.
   requireHostHeader: false,
 }
 const maximumConnections = 10_000
+/** For the bodies of all requests and responses. */
+const memoryBytes = 64 * 1024 * 1024
+/** For incomplete bodies of callers that are not authenticated. */
+const unauthenticatedBytes = 16 * 1024 * 1024
 
 /** Port 0 selects a free port. Rejects if the address cannot be bound. */
 export async function listen(host: string, port: number): Promise<Gateway> {
   const server = createServer(limits)
   server.maxConnections = maximumConnections
   const connections = trackConnections(server)
+  const memory = createByteBudget(memoryBytes)
+  const unauthenticated = createByteBudget(unauthenticatedBytes)
   let context: ExchangeContext | undefined
 
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     connections.begin({ request, response })
-    const result = context === undefined ? startingResponse(request) : await handleRequest(context, request, response)
+    const charges = { charge: memory.open(), unauthenticated: unauthenticated.open() }
+    response.once('close', () => Object.values(charges).forEach((each) => each.release()))
+    const result =
+      context === undefined ? startingResponse(request) : await handleRequest(context, request, response, charges)
+    if (!response.destroyed) charges.charge.set(result.body.length, () => response.destroy())
     send(response, result, connections.draining)
   }
   server.on('request', (request, response) => void respond(request, response))
