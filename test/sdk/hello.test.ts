@@ -48,6 +48,7 @@ test('hello serves its API and page, runs its job, handles events and stops', as
     digest: 'sha256:0',
     organisationId: 'org_acme',
     startsItself: false,
+    mayRunAsProcess: false,
   })
   const [result] = await runLifecycle(runtime, [{ deployment, manifest: ModuleManifest.parse(manifest) }])
   expect(result).toMatchObject({ outcome: 'Running', warnings: [], subscriptions: ['platform.cluster.status_changed'] })

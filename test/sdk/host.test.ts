@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
 import { type ModuleDefinition } from '@platform/modules'
 import { describe, expect, test, vi } from 'vitest'
@@ -216,6 +217,19 @@ describe('the signal of a hook', () => {
     await setImmediate()
     expect(routes).not.toHaveBeenCalled()
   })
+
+  test.for([40, 2000])(
+    'aborts before the time limit of %i ms for stop, so that the hook can finish',
+    async (limitMs) => {
+      const stop = vi.fn(async (signal: AbortSignal) => {
+        await once(signal, 'abort')
+        await setImmediate()
+      })
+      const { host } = await startedInstance({ stop })
+      await host.stop(limitMs)
+      expect(stop.mock.calls[0]?.[0].reason).toMatchObject({ name: 'TimeLimitError' })
+    },
+  )
 
   test('aborts a running start when the module stops, without logging an error', async () => {
     let hookSignal: AbortSignal | undefined

@@ -24,6 +24,7 @@ async function deploy(main: string, startsItself = true) {
     digest: 'sha256:0',
     organisationId: 'org_acme',
     startsItself,
+    mayRunAsProcess: false,
   })
   const send = async (method: string, path: string, body?: Buffer) => {
     const response = await runtime.request(deployment, { method, path, ...(body && { body }) }, limits)

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
@@ -19,6 +19,10 @@ export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string]
 
 export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOptions, 'readyMs' | 'pauseMs'> = {}) {
   const folder = await temporaryFolder()
+  await chmod(folder.path, 0o711)
+  // With `auto`, runc cannot use its state folder, so that containers fail where runc is installed too.
+  if (mode === 'auto') await mkdir(join(folder.path, 'run'))
+  if (mode === 'auto') await writeFile(join(folder.path, 'run', 'runc'), '')
   const registry: MemoryRegistry = memoryRegistry()
   const lines: { moduleId: string; line: string }[] = []
   const runtime = await openLocalRuntime({
@@ -54,7 +58,7 @@ export function deploymentSpecOf(
 ): DeploymentSpec {
   count += 1
   const [moduleId = ''] = image.repository.split('/').slice(-1)
-  const common = { version: '1.0.0', organisationId: 'org_1', startsItself: true }
+  const common = { version: '1.0.0', organisationId: 'org_1', startsItself: true, mayRunAsProcess: false }
   return { id: `${moduleId}-${count}`, moduleId, ...common, ...image, ...change }
 }
 

@@ -101,6 +101,10 @@ export const errors = {
   manifest_mismatch: [422, 'The manifest does not match the image. Build and push them together.'],
   sdk_incompatible: [422, 'The module requires another version of the SDK than the platform provides.'],
   module_signature_unverified: [422, 'No trusted key has signed this image. Sign it, or trust the key that did.'],
+  module_isolation_unavailable: [
+    422,
+    'This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.',
+  ],
   image_unreachable: [422, 'The image or its manifest could not be read. Check the reference and the registry.'],
   image_not_a_module: [422, 'The image does not have the labels of a module. Build it with plat module build.'],
   version_not_available: [

@@ -90,7 +90,13 @@ export const eventSchemas = {
     health: z.enum(moduleHealths),
     previousHealth: z.enum(moduleHealths),
   }),
-  'module.heartbeat_missed': z.object({ ...moduleFields, missed: z.int32().min(2) }),
+  'module.heartbeat_missed': z.object({
+    ...moduleFields,
+    missed: z.int32().min(2),
+    backgroundJobId: z.string().max(50).optional().meta({
+      description: 'The background job whose runs failed; absent if the health endpoint did not respond',
+    }),
+  }),
   'identity.provider_configured': z.object({ ...providerFields, displayName: z.string().max(100) }),
   'identity.consent_received': z.object({ ...providerFields, consent: z.enum(['granted', 'denied', 'error']) }),
   'update.available': z.object({ version, currentVersion: version, releaseNotesUrl: z.string().max(2000).optional() }),
@@ -160,7 +166,8 @@ export const eventDescriptions: Record<EventName, string> = {
   'module.failed': 'A module could not be installed, or a running module failed.',
   'module.uninstalled': 'A module was uninstalled.',
   'module.health_changed': 'A module became Healthy, Degraded or Unhealthy.',
-  'module.heartbeat_missed': 'A module has not responded to two consecutive health checks.',
+  'module.heartbeat_missed':
+    'A module has not responded to two consecutive health checks, or two consecutive runs of a background job failed.',
   'identity.provider_configured': 'An identity provider was added or changed.',
   'identity.consent_received': 'An identity provider returned the result of a consent request.',
   'update.available': 'A newer release of the platform can be applied.',

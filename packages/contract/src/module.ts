@@ -139,6 +139,7 @@ const installErrors = [
   'manifest_mismatch',
   'sdk_incompatible',
   'module_signature_unverified',
+  'module_isolation_unavailable',
   'image_unreachable',
   'image_not_a_module',
 ] as const

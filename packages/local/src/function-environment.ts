@@ -1,3 +1,4 @@
+import { ownKeyName } from '@platform/core/modules/record'
 import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
 import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
@@ -27,8 +28,8 @@ export interface EnvironmentContext extends ModuleOrigin {
   queues: Queues
   /** Result of `releaseEnvironment`. */
   releases: Record<string, string>
-  /** Address of the module host. */
-  host: Endpoint
+  /** Address of the module host; `isFallback` is explained by `LocalRuntime`. */
+  host: Endpoint & { isFallback: boolean }
 }
 
 /** The complete environment of the functions: they get no other variables of this machine. */
@@ -51,6 +52,7 @@ export function functionEnvironment(
     ...moduleEnvironment(settings, context),
     PLAT_MODULE_HOST_URL: context.host.url,
     PLAT_MODULE_HOST_TOKEN: context.host.token,
+    PLAT_MODULE_PROCESSES: context.host.isFallback ? 'seeded' : 'any',
     ...context.releases,
     PLAT_UPDATE_SUPERVISOR_URL: updateSupervisor.url,
     PLAT_UPDATE_SUPERVISOR_TOKEN: updateSupervisor.token,
@@ -66,7 +68,7 @@ export function moduleEnvironment(
 ): Record<string, string> {
   const { registryHost, ownKey } = origin
   const configured = settings.functionEnvironment
-  const ownKeys = [{ name: 'this platform', pem: ownKey, repositories: [helloRepository] }]
+  const ownKeys = [{ name: ownKeyName, pem: ownKey, repositories: [helloRepository] }]
   return {
     PLAT_MODULE_SOURCES: joinList(`${registryHost}/*`, configured['PLAT_MODULE_SOURCES']),
     PLAT_MODULE_KEYS: JSON.stringify([...ownKeys, ...settings.trustedKeys]),

@@ -46,10 +46,10 @@ export interface PlatformOptions {
   emulatorHooks?: string
 }
 
-/** Must be less than the 28 seconds that a stop may take. */
+/** Must be less than the 30 seconds that a stop may take without modules. */
 const drainLimitMs = 20_000
-/** After this time, the modules have ten more seconds to stop. */
-const moduleGraceMs = 5000
+/** After this time, the modules have 35 more seconds to stop, of the 40 that a stop may take. */
+const moduleGraceMs = 3000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
 

@@ -35,6 +35,8 @@ async function start(options: PlatformOptions): Promise<void> {
 }
 
 export async function run(options: PlatformOptions = {}): Promise<void> {
+  // By default, Node opens its inspector on this signal, so any process of the same user could run code in this one.
+  process.on('SIGUSR1', () => undefined)
   // A closed output must not end the platform.
   process.stdout.on('error', () => undefined)
   process.stderr.on('error', () => undefined)

@@ -1,4 +1,5 @@
-const limitMs = 28_000
+/** Modules have 35 seconds of it; everything else ends within 30. */
+const limitMs = 40_000
 /** npm repeats a signal that the terminal has sent to the whole process group. */
 const repeatedSignalMs = 1000
 

@@ -8,12 +8,14 @@ import { HookError, toHookError } from './hook-error.ts'
 import { type Logger, loggerOf } from './logger.ts'
 import { type Description, type State } from './protocol.ts'
 import { provideServices, type ServiceProvider } from './services.ts'
-import { withinLimit } from './time-limit.ts'
+import { timeLimit, withinLimit } from './time-limit.ts'
 
 /** Timeout of `configure`, `start` and `stop` in milliseconds, unless the platform specifies another. */
 export const defaultHookMs = 30_000
 /** Time that active requests have to finish once the module stops, in milliseconds. */
 export const drainMs = 5000
+/** Time between the abort of the signal of the `stop` hook and its timeout, in milliseconds. */
+const stopMarginMs = 1000
 /** Timeout of the `dispose` hook in milliseconds. The disposal of `disposables` has the same timeout. */
 const disposeMs = 5000
 
@@ -149,7 +151,8 @@ export class ModuleHost {
     this.#cancelWork('The module is stopping.')
     try {
       if (this.#started !== undefined && this.#disposed === undefined) {
-        await withinLimit('stop', graceMs, [], (signal) => this.definition.stop?.(signal, this.context))
+        using aborting = timeLimit('stop', graceMs - Math.min(stopMarginMs, graceMs / 2))
+        await withinLimit('stop', graceMs, [], () => this.definition.stop?.(aborting.signal, this.context))
       }
     } catch (error) {
       this.#log.error('stop failed', { error })

@@ -17,8 +17,8 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
   onTermination(async () => {
     const server = await listening
     const drained = server.drain()
-    await host.stop(defaultHookMs).catch(() => {})
     const timer = setTimeout(() => server.closeConnections(), drainMs)
+    await host.stop(defaultHookMs).catch(() => {})
     await drained
     clearTimeout(timer)
     await host.dispose().catch(() => {})

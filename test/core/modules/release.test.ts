@@ -1,9 +1,11 @@
+import { config } from '@platform/core/config'
+import { ownKeyName } from '@platform/core/modules/record'
 import { thisPlatform } from '@platform/oci/image'
 import { digestOf } from '@platform/oci/digest'
 import { signImage } from '@platform/oci/signature/sign'
 import { type Index, mediaTypes } from '@platform/oci/types'
 import { registryClientFor } from '@platform/core/modules/registries'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { moduleLabels, writtenManifest } from '../../support/module-registry.ts'
 import { newModuleId } from '../support/modules.ts'
@@ -87,6 +89,21 @@ describe('resolving a release', () => {
     if (isCompatible) expect(await resolve(reference)).toMatchObject({ moduleId: id })
     else expect(await rejection(reference)).toEqual(['sdk_incompatible', expect.stringContaining(sdkVersion)])
   })
+})
+
+test.each([
+  ['seeded', 'tests', 'module_isolation_unavailable'],
+  ['seeded', ownKeyName, undefined],
+  ['any', 'tests', undefined],
+] as const)('where processes may run %s modules, an image signed by %s: %s', async (allowed, signer, code) => {
+  const { reference } = await registry.push(newModuleId())
+  const before = config.PLAT_MODULE_KEYS
+  onTestFinished(() => void Object.assign(config, { PLAT_MODULE_KEYS: before, PLAT_MODULE_PROCESSES: 'any' }))
+  const keys = before.map((key) => ({ ...key, name: key.name === 'tests' ? signer : key.name }))
+  Object.assign(config, { PLAT_MODULE_KEYS: keys, PLAT_MODULE_PROCESSES: allowed })
+  expect(code === undefined ? await resolve(reference) : await resolveError(reference)).toMatchObject(
+    code ? { code } : {},
+  )
 })
 
 describe('a signature', () => {

@@ -141,6 +141,12 @@ test.each([
   ['module.failed', { code: 'PLAT-MOD-5008', message: 'It crashed.' }, 'ModuleFailed', 'Module hello has failed'],
   ['module.failed', { jobId, message: 'No.' }, 'ModuleFailed', 'Module hello 1.0.0 could not be installed'],
   ['module.heartbeat_missed', { missed: 2 }, 'ModuleFailed', 'Module hello does not respond'],
+  [
+    'module.heartbeat_missed',
+    { missed: 2, backgroundJobId: 'tick' },
+    'ModuleFailed',
+    'A background job of module hello fails',
+  ],
 ])('notifies users who may install modules of %s %j', async (name, data, type, title) => {
   const { organisationId, admin } = await organisationWithUsers()
   const installer = await newCaller(organisationId, 'PlatformAdmin')

@@ -37,7 +37,7 @@ export const output: string[] = []
 /** Opens a separate runtime, as after a restart; by default with the same images. */
 export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
   superviseModules({
-    launcher: processLauncher,
+    launcher: processLauncher(),
     images: new Images(join(runFolder, images), (image, place) => fetchImage(registryClientFor, image, place)),
     runFolder: join(runFolder, name),
     tokenOf,

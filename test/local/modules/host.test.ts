@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { deploymentSpecOf, evaluateInModule, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../../support/module-registry.ts'
+import { isLong } from '../../support/long.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
@@ -131,6 +132,21 @@ test('modules end with the host, and start again from stored images', async () =
   await second.runtime.remove(deployment, 0)
   expect(await readdir(join(folder.path, 'modules', 'images'))).toEqual([])
 })
+
+test.skipIf(!isLong)(
+  'a module whose stop hook hangs is disposed of before the host ends',
+  { timeout: 60_000 },
+  async () => {
+    await using host = await startHost()
+    await host.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'hooks', ['hangs', 'stop'])))
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+    onTestFinished(() => write.mockRestore())
+    await host.close()
+    expect(write.mock.calls.map(([line]) => JSON.parse(String(line)).message)).toEqual(
+      expect.arrayContaining(['stop', 'stop failed', 'dispose', 'The module is Disposed']),
+    )
+  },
+)
 
 test('logs the output of modules as JSON with the module id', async () => {
   await using host = await startHost()

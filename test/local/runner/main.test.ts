@@ -44,6 +44,8 @@ test('setup can be completed with the commands that the platform prints at start
   await platform.waitForLine('Setup is not complete.')
   await platform.waitForLine('  npm run -s admin-token')
   await platform.waitForLine(`  curl ${url}/api/v1/setup/complete`)
+  // By default, Node opens its inspector on this signal.
+  platform.child.kill('SIGUSR1')
   expect((await fetch(`${url}/health/ready`)).status).toBe(200)
 
   await using program = runProgram(adminToken, { environment })
@@ -57,6 +59,7 @@ test('setup can be completed with the commands that the platform prints at start
 
   platform.child.kill('SIGTERM')
   expect(await platform.exit).toBe(0)
+  expect(platform.lines.filter((line) => line.includes('Debugger'))).toEqual([])
 })
 
 test('the runner and its commands report every invalid setting', async () => {

@@ -4,6 +4,7 @@ import { type Description, publishedLimits } from '@platform/modules/protocol'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'
 import { runLifecycle, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
 import { describe, expect, test } from 'vitest'
+import { captureLog } from '../../support/log.ts'
 import { isLong } from '../../support/long.ts'
 import { type Failure, type Hook, misbehavingId } from '../../support/modules/misbehaving.ts'
 import { fixture } from '../../support/author.ts'
@@ -27,6 +28,7 @@ async function candidate(runtime: ModuleProcesses, command: string, spec: Spec =
     digest: 'sha256:0',
     organisationId: 'org_acme',
     startsItself,
+    mayRunAsProcess: false,
   })
   return { deployment, manifest: manifestFor(moduleId, spec) }
 }
@@ -156,6 +158,25 @@ describe('a module fails', () => {
 })
 
 describe('warnings', () => {
+  test.for([
+    [[], true],
+    [[{ ...navSlots[0]!, id: 'other' }], true],
+    [navSlots, false],
+  ] as [NavSlot[], boolean][])(
+    'about slots that differ from the manifest are logged: %j',
+    async ([declared, isLogged]) => {
+      const runtime = moduleProcesses()
+      const calm = await candidate(runtime, 'calm', { navSlots: declared })
+      const lines = await captureLog(() => runLifecycle(runtime, [calm]))
+      const expected = {
+        moduleId: 'calm',
+        slots: ['nav.primary calm /modules/calm'],
+        manifestSlots: declared.map(({ slotId, id, route }) => [slotId, id, route].join(' ')),
+      }
+      expect(lines.filter(({ message }) => message === slotWarning)).toMatchObject(isLogged ? [expected] : [])
+    },
+  )
+
   const one: NavSlot = { slotId: 'nav.primary', id: 'one', label: 'One', icon: 'hand', route: '/modules/m', order: 100 }
   const two: NavSlot = { ...one, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
   const { order, route, ...others } = one

@@ -125,7 +125,15 @@ test('runs the hooks of a module that a killed worker has deployed', async () =>
   const { other, tick } = await restarted()
   const { organisationId, release, deployment } = row!
   const { moduleId, version, repository, digest } = release
-  const assignment = { moduleId, version, repository, digest, organisationId, startsItself: false }
+  const assignment = {
+    moduleId,
+    version,
+    repository,
+    digest,
+    organisationId,
+    startsItself: false,
+    mayRunAsProcess: false,
+  }
   await other.deploy({ ...assignment, id: deployment!.id })
   output.length = 0
   await tick()
@@ -139,7 +147,13 @@ test('removes a deployment without a module, but none of a running operation', a
   const caller = await admin()
   const [stray, id] = [newModuleId(), newModuleId()]
   const { digest } = await pushModule({ id: stray })
-  const assignment = { version: '1.0.0', digest, organisationId: caller.organisationId, startsItself: true }
+  const assignment = {
+    version: '1.0.0',
+    digest,
+    organisationId: caller.organisationId,
+    startsItself: true,
+    mayRunAsProcess: false,
+  }
   const repository = `${registry.host}/modules/${stray}`
   await runtime.deploy({ ...assignment, id: `${stray}-x`, moduleId: stray, repository })
   const { reference } = await pushModule({ id, configureMs: 1500 })

@@ -16,6 +16,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { now } from '@platform/core/clock'
 import * as Module from '@platform/core/modules/module'
+import { ready } from '@platform/core/platform/health'
 import { type StoredCheck } from '@platform/core/modules/record'
 import { healthOf } from '@platform/worker/modules/health-check'
 import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
@@ -114,6 +115,17 @@ test('counts a heartbeat as missed only if the health endpoint does not respond,
   expect((await storedTraces(id)).health).toMatchObject({ missed: 1, health: 'Healthy' })
 })
 
+test('a module that does not respond degrades the platform, even if its checks are informational', async () => {
+  const check = { name: 'behaviour', path: '/_platform/v1/health/behaviour', tags: ['informational' as const] }
+  const { id } = await runningModule({ spec: { healthChecks: [check] } })
+  await runtime.remove((await runtime.list())[0]!.deployment, 0)
+  await tickUnavailable()
+  expect((await ready()).body.aggregate).toBe('Healthy')
+  await tickUnavailable()
+  expect((await ready()).body.aggregate).toBe('Degraded')
+  expect((await Module.read(id)).health).toBe('Unhealthy')
+})
+
 describe('background jobs', () => {
   test('run at most once per interval, however often the supervision runs', async () => {
     const { id } = await runningModule({ jobs: { often: 30, minutely: 60, hourly: 3600 } })
@@ -160,7 +172,13 @@ describe('background jobs', () => {
     advanceClock(60 * second)
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
-    expect(namesOf(await takeEventData(caller))).toEqual(['module.heartbeat_missed', 'module.health_changed'])
+    const failing = { name: 'background-jobs', status: 'Unhealthy', description: expect.stringContaining(': work.') }
+    const { aggregate, checks } = (await ready()).body
+    expect([aggregate, checks.at(-1)]).toMatchObject(['Degraded', failing])
+    expect(await takeEventData(caller)).toMatchObject([
+      { name: 'module.heartbeat_missed', backgroundJobId: 'work', missed: 2 },
+      { name: 'module.health_changed' },
+    ])
     advanceClock(60 * second)
     await tick()
     expect(await takeEventData(caller)).toEqual([])
@@ -168,6 +186,7 @@ describe('background jobs', () => {
     advanceClock(60 * second)
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
+    expect((await ready()).body.aggregate).toBe('Healthy')
     expect((await readActorLog(id)).jobs).toHaveLength(4)
     const expected = ['module.health_changed', `module.${id}.worked`]
     expect(namesOf(await takeEventData(caller)).toSorted()).toEqual(expected.toSorted())

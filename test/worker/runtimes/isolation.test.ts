@@ -50,6 +50,40 @@ test('an instance cannot start programs, threads, add-ons or a debugger', async 
   expect(await evaluate(`(await import('node:inspector')).open()`)).toMatchObject({ error: expect.any(String) })
 })
 
+test('without containers, automatic isolation runs only modules that may run as a process', async () => {
+  await using runtime = await localRuntime('auto')
+  const image = await pushFixture(runtime.registry, 'puppet')
+  await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({
+    problem: 'refused',
+    message: expect.stringMatching(/^This module requires a container.*PLAT_MODULE_ISOLATION=process/),
+  })
+  expect(await runtime.deploy(deploymentSpecOf(image, { mayRunAsProcess: true }))).toMatchObject({ runtime: 'process' })
+})
+
+test('a signal does not open the inspector of an instance', async () => {
+  await using runtime = await localRuntime('process')
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+  await evaluateInModule(runtime, deployment, `process.kill(process.pid, 'SIGUSR1')`)
+  expect(await evaluateInModule(runtime, deployment, `String((await import('node:inspector')).url())`)).toBe(
+    'undefined',
+  )
+  expect(runtime.lines.filter(({ line }) => line.includes('Debugger'))).toEqual([])
+})
+
+test.skipIf(process.getuid?.() !== 0)('an instance of a platform that runs as root has its own user', async () => {
+  await using runtime = await localRuntime('process')
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
+  const evaluate = (expression: string) => evaluateInModule(runtime, deployment, expression)
+  expect(await evaluate('[process.getuid(), process.getgid(), process.getgroups()]')).toEqual([
+    65_532,
+    65_532,
+    [65_532],
+  ])
+  for (const signal of ['0', '"SIGUSR1"', '"SIGKILL"'])
+    expect(await evaluate(`process.kill(process.ppid, ${signal})`)).toEqual({ error: 'EPERM' })
+  expect(runtime.isolation).toContain('own user')
+})
+
 test('an instance ends when it exceeds its heap limit', async () => {
   await using runtime = await localRuntime('process')
   const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))

@@ -12,7 +12,15 @@ import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, queryAll } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { log } from '../log.ts'
-import { isModuleId, ModuleHealthRecord, type ModuleRecord, parseModule, type StoredCheck } from './record.ts'
+import {
+  isInformational,
+  isModuleId,
+  missedLimit,
+  ModuleHealthRecord,
+  type ModuleRecord,
+  parseModule,
+  type StoredCheck,
+} from './record.ts'
 
 /** Modules belong to the platform, so all organisations see the same ones. */
 
@@ -110,21 +118,38 @@ export function currentHealth(record: ModuleRecord, health: ModuleHealthRecord |
   return health.checks.some(({ checkedAtMs }) => isStale(checkedAtMs)) ? 'Unknown' : health.health
 }
 
-/** A failed module is no longer checked, so its stored checks are reported as Unhealthy. */
+/**
+ * A failed module is no longer checked, so its stored checks are reported as Unhealthy. If a module is Unhealthy and its
+ * own checks do not show it, one more check does.
+ */
 export function currentChecks(
   { state, error }: ModuleRecord,
   health: ModuleHealthRecord | undefined,
 ): readonly StoredCheck[] {
-  const { checks = [] } = health ?? {}
-  if (state !== 'Failed' || error === undefined || health === undefined) return checks
-  const failure = {
-    status: 'Unhealthy',
-    description: `It has failed: ${error.code}.`,
-    checkedAtMs: error.atMs,
-  } as const
-  return checks.length > 0
-    ? checks.map((check) => ({ ...check, ...failure }))
-    : [{ name: 'health', tags: ['degradable'], durationMs: 0, ...failure }]
+  if (health === undefined) return []
+  const hasFailed = state === 'Failed' && error !== undefined
+  const failure = hasFailed
+    ? { description: `It has failed: ${error.code}.`, checkedAtMs: error.atMs }
+    : missedHeartbeat(health)
+  const checks = hasFailed
+    ? health.checks.map((check) => ({ ...check, ...failure, status: 'Unhealthy' as const }))
+    : health.checks
+  const isShown = checks.some(({ status, tags }) => status === 'Unhealthy' && !isInformational(tags))
+  if (failure === undefined || (isShown && !('name' in failure))) return checks
+  return [...checks, { name: 'health', tags: ['degradable'], status: 'Unhealthy', durationMs: 0, ...failure }]
+}
+
+function missedHeartbeat({ checks, missed, missedRuns, slots }: ModuleHealthRecord) {
+  const checkedAtMs = Math.max(0, ...checks.map((check) => check.checkedAtMs))
+  if (missed >= missedLimit) return { description: 'The health endpoint does not respond.', checkedAtMs }
+  const jobIds = Object.keys(missedRuns).filter((id) => (missedRuns[id] ?? 0) >= missedLimit)
+  if (jobIds.length === 0) return undefined
+  const description = `Failed in the last ${missedLimit} or more runs: ${jobIds.join(', ')}.`
+  return {
+    name: 'background-jobs',
+    description: description.slice(0, 500),
+    checkedAtMs: Math.max(checkedAtMs, ...jobIds.map((id) => slots[id] ?? 0)),
+  }
 }
 
 const checkView = ({ name, status, tags, description, durationMs, checkedAtMs }: StoredCheck): ModuleCheck => ({

@@ -38,6 +38,12 @@ export const ModuleRelease = z.object({
 })
 export type ModuleRelease = z.infer<typeof ModuleRelease>
 
+/** The name of the key that signs the modules which a one-machine platform puts into its own registry. */
+export const ownKeyName = 'this platform'
+
+export const isSeeded = ({ isVerified, verifiedBy }: Pick<ModuleRelease, 'isVerified' | 'verifiedBy'>): boolean =>
+  isVerified && verifiedBy === ownKeyName
+
 const ModuleError = z.object({ code: z.enum(moduleErrorCodes), message: z.string(), atMs: z.number() })
 
 /** A record also exists during a first installation. */
@@ -75,6 +81,13 @@ const StoredCheck = z.object({
   checkedAtMs: z.number(),
 })
 export type StoredCheck = z.infer<typeof StoredCheck>
+
+/** Informational checks have no effect on the health; a check without tags has. */
+export const isInformational = (tags: StoredCheck['tags']): boolean =>
+  tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
+
+/** A module is Unhealthy after this many consecutive missed heartbeats of its health endpoint or of a background job. */
+export const missedLimit = 2
 
 /** `missed` counts consecutive checks without a response. */
 export const ModuleHealthRecord = z.object({

@@ -9,7 +9,7 @@ import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import { PlatformError, platformError } from '../error.ts'
 import { manifestOf } from './image-manifest.ts'
-import { type ModuleRelease } from './record.ts'
+import { isSeeded, type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
@@ -31,7 +31,7 @@ export interface ReleaseRequest {
 
 /**
  * Resolves the tag once, so that labels, manifest and signatures belong to the same digest. Throws
- * `module_signature_unverified` only after all other errors.
+ * `module_signature_unverified` and `module_isolation_unavailable` only after all other errors.
  */
 export async function resolveRelease(request: ReleaseRequest): Promise<ModuleRelease> {
   try {
@@ -58,7 +58,7 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
   checkIdentity(manifest, imageLabels, expected)
   if (!supportsSdk(manifest.spec.sdkVersion)) throw incompatible(manifest)
   if (!verdict.isVerified && config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw unverified(verdict)
-  return {
+  const release = {
     moduleId: manifest.metadata.id,
     version: manifest.metadata.version,
     repository: `${registry}/${repository}`,
@@ -68,6 +68,9 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
     isVerified,
     ...(verdict.isVerified && { verifiedBy: verdict.by }),
   }
+  if (config.PLAT_MODULE_PROCESSES === 'seeded' && !isSeeded(release))
+    throw platformError('module_isolation_unavailable')
+  return release
 }
 
 export interface ModuleLabels {

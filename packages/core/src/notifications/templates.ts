@@ -120,11 +120,15 @@ const moduleFailed = template(eventSchemas['module.failed'], ({ moduleId, versio
   audience: operators,
 }))
 
-const moduleSilent = template(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed }) => ({
+const moduleSilent = template(eventSchemas['module.heartbeat_missed'], ({ moduleId, missed, backgroundJobId }) => ({
   type: 'ModuleFailed',
   severity: 'warning',
-  title: `Module ${moduleId} does not respond`,
-  body: `It missed ${missed} consecutive health checks.`,
+  ...(backgroundJobId === undefined
+    ? { title: `Module ${moduleId} does not respond`, body: `It missed ${missed} consecutive health checks.` }
+    : {
+        title: `A background job of module ${moduleId} fails`,
+        body: `${backgroundJobId} failed in its last ${missed} runs. The log of the module contains the reasons.`,
+      }),
   resource: moduleId,
   audience: operators,
 }))

@@ -9,8 +9,8 @@ import { serveHost } from './host-server.ts'
 import { moduleLine } from './module-log.ts'
 import { runFolderFor } from './run-folder.ts'
 
-/** Time limit for modules to stop when the platform stops. */
-const graceMs = 10_000
+/** Time limit for modules to stop when the platform stops: 30 s for `stop` and 5 s for `dispose`. */
+const graceMs = 35_000
 
 const { dataDir, mode, token, port } = HostThreadData.parse(workerData)
 const parent = parentPort
@@ -30,10 +30,15 @@ const runtime = await openLocalRuntime({
   mode,
   images: new Images(join(dataDir, 'modules', 'images'), fetchOnDemand),
   runFolder: await runFolderFor(dataDir),
+  dataFolders: [dataDir, join(dataDir, 'modules')],
   tokenOf: async (id) => tokens.get(id) ?? '',
   onLog: (moduleId, line) => process.stdout.write(`${moduleLine(moduleId, line)}\n`),
   onFallback: (reason) =>
-    post({ kind: 'log', message: 'modules run as processes, not in containers', details: { reason } }),
+    post({
+      kind: 'log',
+      message: 'containers are unavailable; only own modules run, as processes',
+      details: { reason },
+    }),
 })
 const server = await serveHost({
   runtime,
@@ -48,7 +53,7 @@ const closing = new Promise<void>((resolve) => {
     else Object.assign(process.env, command.environment)
   })
 })
-post({ kind: 'ready', url: server.url, isolation: runtime.isolation })
+post({ kind: 'ready', url: server.url, isolation: runtime.isolation, isFallback: runtime.isFallback })
 // Node writes the cache only at a regular exit, and this thread may be killed.
 flushCompileCache()
 await closing

@@ -14,7 +14,7 @@ export const HostThreadData = z.object({
 export type HostThreadData = z.infer<typeof HostThreadData>
 
 export type HostThreadMessage =
-  | { kind: 'ready'; url: string; isolation: string }
+  | { kind: 'ready'; url: string; isolation: string; isFallback: boolean }
   | { kind: 'log'; message: string; details: Record<string, unknown> }
 
 /** Ends the thread, or adds variables to its environment. */
@@ -32,15 +32,18 @@ export interface ModuleHost {
   token: string
   /** Describes the isolation between modules and the platform, for operators. */
   isolation: string
+  /** Whether only the platform's own modules may run, because containers are unavailable. */
+  isFallback: boolean
   /** Adds the credentials of registries. Call it before anything is deployed. */
   addEnvironment: (environment: Record<string, string>) => void
-  /** Ends the modules within ten seconds. */
+  /** Ends the modules within 35 seconds. */
   close: () => Promise<void>
 }
 
 interface HostThread {
   url: string
   isolation: string
+  isFallback: boolean
   ended: Promise<unknown>
   send: (command: HostThreadCommand) => void
   close: () => Promise<void>
@@ -59,7 +62,7 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = de
   const token = randomBytes(32).toString('base64url')
   const start = (port: number) => startThread(threadUrl, { dataDir, mode, token, port }, environment, log)
   let thread = await start(0)
-  const { url, isolation } = thread
+  const { url, isolation, isFallback } = thread
   const closing = new AbortController()
 
   const supervise = async () => {
@@ -85,7 +88,7 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = de
     thread.send({ environment: additions })
   }
   let closed: Promise<void> | undefined
-  return { url, token, isolation, addEnvironment, close: () => (closed ??= close()) }
+  return { url, token, isolation, isFallback, addEnvironment, close: () => (closed ??= close()) }
 }
 
 async function startThread(
@@ -109,12 +112,13 @@ async function startThread(
   const failed = ended.then((reason) => {
     throw reason instanceof Error ? reason : new Error(String(reason))
   })
-  const { url: address, isolation } = await Promise.race([ready, failed])
+  const { url: address, isolation, isFallback } = await Promise.race([ready, failed])
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
   const send = (command: HostThreadCommand) => worker.postMessage(command)
   return {
     url: address,
     isolation,
+    isFallback,
     ended,
     send,
     close: async () => {

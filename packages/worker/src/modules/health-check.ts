@@ -6,7 +6,14 @@ import { now } from '@platform/core/clock'
 import { check, replace, type Item } from '@platform/core/db/table'
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type ModuleHealthRecord, type ModuleRecord, type StoredCheck, serialise } from '@platform/core/modules/record'
+import {
+  isInformational,
+  missedLimit,
+  type ModuleHealthRecord,
+  type ModuleRecord,
+  type StoredCheck,
+  serialise,
+} from '@platform/core/modules/record'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { type ModuleHealth } from '@platform/contract/module'
 import * as keys from '@platform/core/db/keys'
@@ -123,12 +130,17 @@ function changeEvents(
   after: ModuleHealthRecord,
 ) {
   const { health } = after
-  const missed = missedOf(after)
   const about = { moduleId, version }
-  const events: EventOf[] = []
-  if (missed >= missedLimit && missedOf(before) < missedLimit) {
-    events.push({ name: 'module.heartbeat_missed', subject: moduleId, data: { ...about, missed } })
-  }
+  const missing = (missed: number, missedBefore: number, job?: { backgroundJobId: string }): EventOf[] =>
+    missed >= missedLimit && missedBefore < missedLimit
+      ? [{ name: 'module.heartbeat_missed', subject: moduleId, data: { ...about, missed, ...job } }]
+      : []
+  const events = [
+    ...missing(after.missed, before.missed),
+    ...Object.entries(after.missedRuns).flatMap(([backgroundJobId, missed]) =>
+      missing(missed, before.missedRuns[backgroundJobId] ?? 0, { backgroundJobId }),
+    ),
+  ]
   if (health !== before.health) {
     const data = { ...about, health, previousHealth: before.health }
     events.push({ name: 'module.health_changed', subject: moduleId, data })
@@ -154,9 +166,6 @@ async function callJobs(runtime: ModuleRuntime, record: ServingModule, jobIds: r
   return new Map(runs)
 }
 
-/** A module is Unhealthy after this many consecutive missed heartbeats. */
-const missedLimit = 2
-
 type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
@@ -170,10 +179,6 @@ export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
   if (isDown) return 'Unhealthy'
   return relevant.length > 0 ? 'Degraded' : 'Healthy'
 }
-
-/** A check without tags counts. */
-const isInformational = (tags: StoredCheck['tags']): boolean =>
-  tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
 export const healthItem = (record: Omit<ModuleHealthRecord, 'health'>): Item => ({
   ...record,

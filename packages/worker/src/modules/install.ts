@@ -1,6 +1,6 @@
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { type ModuleRelease, type Deployment, serialise } from '@platform/core/modules/record'
+import { type ModuleRelease, type Deployment, isSeeded, serialise } from '@platform/core/modules/record'
 import { registryClientFor } from '@platform/core/modules/registries'
 import { readImage } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
@@ -83,6 +83,7 @@ const specOf = ({ id, organisationId }: OperationRecord, release: ModuleRelease)
   digest: release.digest,
   organisationId,
   startsItself: false,
+  mayRunAsProcess: isSeeded(release),
 })
 
 interface Candidate {

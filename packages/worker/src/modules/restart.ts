@@ -6,7 +6,7 @@ import { patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { log } from '@platform/core/log'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
-import { type Deployment, serialise } from '@platform/core/modules/record'
+import { type Deployment, isSeeded, serialise } from '@platform/core/modules/record'
 import { callControl } from './lifecycle/control-client.ts'
 import { InstanceDescription } from './lifecycle/description.ts'
 import { runLifecycle, type LifecycleResult, deploymentExists } from './lifecycle/run.ts'
@@ -49,7 +49,9 @@ async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<
   const { id, moduleId } = record.deployment
   const { organisationId } = record
   try {
-    const spec = { id, moduleId, version, repository, digest, organisationId, startsItself: false }
+    // A module that was approved in a container must not lose this isolation without a decision of an administrator.
+    const mayRunAsProcess = isSeeded(record.release) && record.deployment.runtime !== 'container'
+    const spec = { id, moduleId, version, repository, digest, organisationId, startsItself: false, mayRunAsProcess }
     return { record, deployment: await runtime.deploy(spec) }
   } catch (error) {
     const { message, isFinal } = classifyModuleError(error)

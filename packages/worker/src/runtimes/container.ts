@@ -5,6 +5,7 @@ import {
   systemPath,
   type Command,
   imageVariables,
+  moduleUserId,
   instanceSocket,
   type Launch,
   type Launcher,
@@ -54,9 +55,6 @@ export interface ContainerSettings extends MachineCapabilities {
   stateFolder: string
   node: BundledNode
 }
-
-/** User id of instances if the image sets none: an id that no machine assigns to a person. */
-const unprivilegedUserId = 65_532
 
 export const containerLauncher = (settings: ContainerSettings): Launcher => ({
   kind: 'container',
@@ -133,5 +131,5 @@ async function hasProgram(image: UnpackedImage, path: string, program: string): 
 /** The numeric user id of the image; user names and root yield the default user. */
 function userOf({ config }: UnpackedImage): number {
   const id = /^\d{1,9}(?=:|$)/.exec(config.User ?? '')?.[0]
-  return Number(id ?? 0) || unprivilegedUserId
+  return Number(id ?? 0) || moduleUserId
 }

@@ -23,6 +23,7 @@ const Spec = z.strictObject({
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
   organisationId: z.string().max(200),
   startsItself: z.boolean(),
+  mayRunAsProcess: z.boolean().default(false),
 })
 
 /** The token is derived from a secret that the host does not know. */

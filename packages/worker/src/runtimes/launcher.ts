@@ -1,7 +1,7 @@
 import { type ImageConfig } from '@platform/oci/types'
 import { type Deployment } from '@platform/core/modules/record'
 import { execFile } from 'node:child_process'
-import { mkdir, rm } from 'node:fs/promises'
+import { chmod, chown, mkdir, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 export interface UnpackedImage {
@@ -26,6 +26,8 @@ export interface Command {
   args: readonly string[]
   env: Readonly<Record<string, string>>
   cwd: string
+  /** User and group of the process; those of the platform by default. */
+  userId?: number
   /** A command that stops remaining processes of the instance. It may fail if there are none. */
   cleanUp?: readonly string[]
   /** Called once the instance listens; removes files that only the start needs. */
@@ -62,6 +64,18 @@ export async function removeFolder(path: string): Promise<void> {
     await promisify(execFile)('chmod', ['-R', 'u+rwx', path], { env: { PATH: systemPath } })
     await remove()
   })
+}
+
+/**
+ * Where the platform runs as root, its modules run as this user, which no machine assigns to a person. They can then
+ * neither signal the platform nor read its files.
+ */
+export const moduleUserId = 65_532
+
+/** Allows modules to reach a path below the folder, but not to list the folder. */
+export async function allowPassage(folder: string): Promise<void> {
+  await chown(folder, -1, moduleUserId)
+  await chmod(folder, ((await stat(folder)).mode & 0o777) | 0o010)
 }
 
 /** Only the platform can access the folder. */

@@ -15,6 +15,8 @@ export interface DeploymentSpec {
    * hooks of a release's first instance, so that all modules are configured before any starts.
    */
   startsItself: boolean
+  /** Whether the module may run as a process if containers are unavailable and the operator has not selected processes. */
+  mayRunAsProcess: boolean
 }
 
 /** One request for any purpose: lifecycle, health, jobs, events and traffic all use HTTP. */

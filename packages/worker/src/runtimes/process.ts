@@ -1,16 +1,22 @@
-import { mkdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chown, mkdir, realpath, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { environmentNames } from '@platform/modules/protocol'
 import {
+  allowPassage,
   type Command,
+  emptyFolder,
   imageVariables,
   instanceSocket,
   type Launch,
   type Launcher,
+  moduleUserId,
+  removeFolder,
   type UnpackedImage,
 } from './launcher.ts'
 import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
+import { captureOutput } from './output-capture.ts'
 import { RuntimeError } from './port.ts'
+import { spawnWithWatchdog } from './watchdog.ts'
 
 /** Heap for JavaScript objects: the old generation, and three semi-spaces for new ones. Excludes buffers. */
 const oldMegabytes = 208
@@ -28,15 +34,33 @@ const unsafeVariables =
  * Runs images as processes of the platform's own Node, isolated by its permission model. It requires only Node, and
  * protects against accidents rather than malicious code: `isolation` lists the gaps.
  */
-export const processLauncher: Launcher = {
+export const processLauncher = (userId?: number): Launcher => ({
   kind: 'process',
   isolation:
     'Process of Node with --permission: reads its image, writes a temporary folder, starts no programs or threads; heap ' +
-    `${heapMegabytes} MB. Shares user, network and signals with the platform.`,
-  prepare,
+    `${heapMegabytes} MB. ${userId === undefined ? 'Shares user, network and signals' : 'Has its own user and shares the network'} with the platform.`,
+  prepare: (launch) => prepare(launch, userId),
+})
+
+/**
+ * The user of modules in processes if the platform runs as root and this user can reach Node and the run folder.
+ * `dataFolders` are the folders of the platform above the folders for images and running instances.
+ */
+export async function findModuleUser(runFolder: string, dataFolders: readonly string[]): Promise<number | undefined> {
+  if (process.getuid?.() !== 0) return undefined
+  const folder = join(runFolder, 'trial')
+  await emptyFolder(folder)
+  await Promise.all([...dataFolders, runFolder, folder].map(allowPassage))
+  const script = join(folder, 'trial.mjs')
+  await writeFile(script, "console.log('ok')", { mode: 0o644 })
+  const child = spawnWithWatchdog({ args: [process.execPath, script], env: {}, cwd: folder, userId: moduleUserId })
+  const output = captureOutput([child.stdout, child.stderr], () => {})
+  await child.cleanedUp
+  await removeFolder(folder)
+  return output.tail().trim() === 'ok' ? moduleUserId : undefined
 }
 
-async function prepare({ folder, socketFolder, image, protocol }: Launch): Promise<Command> {
+async function prepare({ folder, socketFolder, image, protocol }: Launch, userId?: number): Promise<Command> {
   const { options, script } = parse(image)
   // Node resolves links in the script's path, so the permitted path must be resolved too.
   const resolvedImage = { ...image, root: await realpath(image.root) }
@@ -44,9 +68,15 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch): Promi
   if (!(await isFolder(cwd))) throw cannotRun(`its working directory ${workingDirectory(image)} does not exist`)
   const temporary = join(folder, 'tmp')
   await mkdir(temporary, { mode: 0o700 })
+  if (userId !== undefined) {
+    await Promise.all([temporary, socketFolder].map((path) => chown(path, userId, userId)))
+    const imageFolder = dirname(image.root)
+    await Promise.all([dirname(folder), folder, dirname(imageFolder), imageFolder].map(allowPassage))
+  }
   const writable = [temporary, socketFolder].map((path) => `${path}/`)
   const restrictions = [
     '--permission',
+    '--disable-sigusr1',
     ...[`${resolvedImage.root}/`, ...writable].map((path) => `--allow-fs-read=${path}`),
     ...writable.map((path) => `--allow-fs-write=${path}`),
     `--max-old-space-size=${oldMegabytes}`,
@@ -61,6 +91,7 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch): Promi
       [environmentNames.socket]: join(socketFolder, instanceSocket),
     },
     cwd,
+    ...(userId !== undefined && { userId }),
   }
 }
 
@@ -89,5 +120,5 @@ const isFolder = async (path: string): Promise<boolean> =>
 const cannotRun = (reason: string): RuntimeError =>
   new RuntimeError(
     'refused',
-    `This image cannot run here: ${reason}. Without a container runtime (runc), modules run as processes of Node only.`,
+    `This image cannot run here: ${reason}. Without containers, modules run as processes of Node only.`,
   )

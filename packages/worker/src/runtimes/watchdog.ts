@@ -29,7 +29,7 @@ const cleanUpMs = 20_000
  * watchdog then cleans up and kills the group. The command replaces the shell that started both, so that it receives
  * signals.
  */
-export function spawnWithWatchdog({ args, env, cwd, cleanUp = [] }: Command): WatchdogChild {
+export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Command): WatchdogChild {
   const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']
   const watchdog = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables; the command must receive only its own environment.
@@ -38,6 +38,7 @@ export function spawnWithWatchdog({ args, env, cwd, cleanUp = [] }: Command): Wa
     cwd,
     env,
     detached: true,
+    ...(userId !== undefined && { uid: userId, gid: userId }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
   return watch(child, cleanUp)

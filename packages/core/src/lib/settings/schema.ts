@@ -54,6 +54,8 @@ export const Config = z.object({
   /** Time until another worker takes over an operation whose worker has failed. */
   PLAT_OPERATION_LEASE_SECONDS: integer(60, 3, 3600),
   PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: integer(60, 1, 3600),
+  /** `seeded`: containers are unavailable, so only the platform's own modules may run. Set by the one-machine platform. */
+  PLAT_MODULE_PROCESSES: z.enum(['any', 'seeded']).default('any'),
   PLAT_MODULE_HOST_URL: z.string().default(''),
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Lambda only: the repository for copies of module images. */

@@ -2,6 +2,7 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 import { slotWarning } from '@platform/contract/module'
 import * as z from 'zod'
 import { type Description, states } from '@platform/modules/protocol'
+import { sanitize } from './control-client.ts'
 
 const text = z.string().max(300)
 
@@ -29,6 +30,10 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
     ...missingJobs.map((id) => `The manifest’s job ${id} is not in the module’s code.`),
   ].slice(0, maxWarnings)
 }
+
+/** Names for the log; the slots of the code may contain anything. */
+export const slotNames = (slots: readonly Record<string, unknown>[]): string[] =>
+  slots.slice(0, 20).map(({ slotId, id, route }) => sanitize([slotId, id, route].map(String).join(' '), 300))
 
 /** The same text for equal slots, regardless of the order of slots and members. */
 const canonicalText = (slots: readonly Record<string, unknown>[]): string =>
