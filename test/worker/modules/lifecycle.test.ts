@@ -3,7 +3,8 @@ import { slotWarning } from '@platform/contract/module'
 import { type Description, publishedLimits } from '@platform/modules/protocol'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'
 import { runLifecycle, type LoadPhase } from '@platform/worker/modules/lifecycle/run'
-import { describe, expect, test } from 'vitest'
+import { config } from '@platform/core/config'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { captureLog } from '../../support/log.ts'
 import { isLong } from '../../support/long.ts'
 import { type Failure, type Hook, misbehavingId } from '../../support/modules/misbehaving.ts'
@@ -167,6 +168,9 @@ describe('warnings', () => {
     async ([declared, isLogged]) => {
       const runtime = moduleProcesses()
       const calm = await candidate(runtime, 'calm', { navSlots: declared })
+      const { PLAT_LOG_LEVEL } = config
+      onTestFinished(() => void Object.assign(config, { PLAT_LOG_LEVEL }))
+      Object.assign(config, { PLAT_LOG_LEVEL: 'warn' })
       const lines = await captureLog(() => runLifecycle(runtime, [calm]))
       const expected = {
         moduleId: 'calm',

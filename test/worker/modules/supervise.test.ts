@@ -16,7 +16,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { now } from '@platform/core/clock'
 import * as Module from '@platform/core/modules/module'
-import { ready } from '@platform/core/platform/health'
+import { aggregateOf, ready } from '@platform/core/platform/health'
 import { type StoredCheck } from '@platform/core/modules/record'
 import { healthOf } from '@platform/worker/modules/health-check'
 import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
@@ -39,6 +39,12 @@ const tickUnavailable = () => {
   return supervise(async () => ({ ...runtime, list }))
 }
 const namesOf = (events: { name: string }[]) => events.map(({ name }) => name)
+
+async function readyModule() {
+  const { body } = await ready()
+  const checks = body.checks.filter(({ source }) => source.startsWith('module:'))
+  return { checks, aggregate: aggregateOf(checks) }
+}
 
 test('makes two store calls for an unchanged module, five with a subscription and a job', async () => {
   await runningModule()
@@ -116,13 +122,13 @@ test('counts a heartbeat as missed only if the health endpoint does not respond,
 })
 
 test('a module that does not respond degrades the platform, even if its checks are informational', async () => {
-  const check = { name: 'behaviour', path: '/_platform/v1/health/behaviour', tags: ['informational' as const] }
+  const check = { name: 'behaviour', path: '/health/behaviour', tags: ['informational' as const] }
   const { id } = await runningModule({ spec: { healthChecks: [check] } })
   await runtime.remove((await runtime.list())[0]!.deployment, 0)
   await tickUnavailable()
-  expect((await ready()).body.aggregate).toBe('Healthy')
+  expect((await readyModule()).aggregate).toBe('Healthy')
   await tickUnavailable()
-  expect((await ready()).body.aggregate).toBe('Degraded')
+  expect((await readyModule()).aggregate).toBe('Degraded')
   expect((await Module.read(id)).health).toBe('Unhealthy')
 })
 
@@ -173,7 +179,7 @@ describe('background jobs', () => {
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
     const failing = { name: 'background-jobs', status: 'Unhealthy', description: expect.stringContaining(': work.') }
-    const { aggregate, checks } = (await ready()).body
+    const { aggregate, checks } = await readyModule()
     expect([aggregate, checks.at(-1)]).toMatchObject(['Degraded', failing])
     expect(await takeEventData(caller)).toMatchObject([
       { name: 'module.heartbeat_missed', backgroundJobId: 'work', missed: 2 },
@@ -186,7 +192,7 @@ describe('background jobs', () => {
     advanceClock(60 * second)
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
-    expect((await ready()).body.aggregate).toBe('Healthy')
+    expect((await readyModule()).aggregate).toBe('Healthy')
     expect((await readActorLog(id)).jobs).toHaveLength(4)
     const expected = ['module.health_changed', `module.${id}.worked`]
     expect(namesOf(await takeEventData(caller)).toSorted()).toEqual(expected.toSorted())
