@@ -10236,6 +10236,7 @@ export interface operations {
              *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
              *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
              */
@@ -10333,6 +10334,7 @@ export interface operations {
              *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
              *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
              *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
              */
