@@ -1,11 +1,14 @@
+import { passwordResetIn, resetPassword } from '@platform/core/accounts/reset-password'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { rotationIn, ensureKeys } from '@platform/core/signing/keys'
 import { scheduled } from '@platform/http/schedule'
 
 const start = scheduled('bootstrap', bootstrap)
 
-/** A deployment runs bootstrap; an operator's event may request a key rotation instead. */
+/** A deployment runs bootstrap; an operator's event may request a key rotation or a new password instead. */
 export const handler = (event?: unknown) => {
+  const username = passwordResetIn(event)
+  if (username !== undefined) return resetPassword(username)
   const rotation = rotationIn(event)
   return rotation === undefined ? start(event) : scheduled('key rotation', () => ensureKeys(rotation))()
 }

@@ -108,6 +108,17 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
   })
 })
 
+test('a person with the data folder resets the password of the only administrator', async () => {
+  await using platform = await PlatformProcess.start()
+  const api = await platform.setUp()
+  const text = await platform.command('npm run -s reset-password -- ada')
+  const [, password = ''] = /^The new password of ada is: (\S+)$/m.exec(text) ?? []
+  await expect(platform.command('npm run -s reset-password -- eve')).rejects.toMatchObject({
+    stderr: expect.stringContaining('The user does not exist'),
+  })
+  expectStatus(await api.anonymous.post('/api/v1/auth/login', { username: 'ada', password }), 200)
+})
+
 test('generates a deleted module key and registry password again, and signs hello with the new key', async () => {
   await using platform = await PlatformProcess.start()
   const admin = await (await platform.setUp()).admin

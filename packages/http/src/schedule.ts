@@ -8,20 +8,20 @@ import { newTraceId } from '@platform/core/lib/trace'
 
 /** Creates a Lambda function that a schedule or a deployment starts. An error is logged and fails the invocation. */
 export const scheduled =
-  (task: string, work: () => Promise<void>) =>
+  (task: string, work: () => Promise<void>, logLevel: 'info' | 'debug' = 'info') =>
   async (event?: unknown): Promise<ProbeResponse | undefined> => {
     if (isProbe(event)) return { version }
-    await withTrace({ traceId: newTraceId(), task }, () => withMetrics(() => run(work)))
+    await withTrace({ traceId: newTraceId(), task }, () => withMetrics(() => run(work, logLevel)))
     return undefined
   }
 
-async function run(work: () => Promise<void>): Promise<void> {
+async function run(work: () => Promise<void>, logLevel: 'info' | 'debug'): Promise<void> {
   const startedAtMs = performance.now()
   recordMetric('ScheduledRuns')
   try {
     await work()
     const durationMs = Math.round(performance.now() - startedAtMs)
-    log('info', 'scheduled run completed', { durationMs })
+    log(logLevel, 'scheduled run completed', { durationMs })
     recordMetric('ScheduledRunDuration', durationMs)
     recordMetric('ScheduledRunFailures', 0)
   } catch (error) {

@@ -2,6 +2,9 @@ import { permissionsOf } from '@platform/contract/permission'
 import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { resetPassword } from '@platform/core/accounts/reset-password'
+import * as Notification from '@platform/core/notifications/notification'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { refresh, signIn } from '@platform/core/accounts/session'
 import * as User from '@platform/core/accounts/user'
@@ -162,4 +165,25 @@ describe('the last platform administrator', () => {
     expect(await Promise.all([removal, demote(other, other)])).toContain('no error')
     expect(await countAdministrators()).toBe(1)
   })
+})
+
+test.each(['Viewer', 'OrgAdmin'] as const)('the operator resets the password of a lost account (%s)', async (role) => {
+  const { username } = await UserAdmin.create(tenant.caller, userRequest([role]))
+  const { accessToken, refreshToken } = await signInAs(username)
+  const request = { name: 'ci', permissions: ['clusters:read' as const] }
+  await ApiToken.create(await verifyAccessToken(accessToken), request)
+  const reset = await resetPassword(username.toUpperCase())
+  expect(reset).toEqual({ username, password: expect.stringMatching(/^[\w-]{24}$/) })
+  await expectError(refresh({ refreshToken }), 'invalid_refresh_token')
+  await expectError(signInAs(username), 'invalid_credentials')
+  const caller = await verifyAccessToken((await signInAs(username, reset.password)).accessToken)
+  expect((await ApiToken.list(caller)).items).toEqual([])
+  await drainOutbox(caller.organisationId)
+  expect((await auditEntries(tenant.caller)).map(({ action }) => action)).toContain('user.reset_password')
+  const { items } = await Notification.list(caller, firstPage)
+  expect(items).toMatchObject([{ type: 'SecurityAlert', title: `The password of ${username} was reset` }])
+})
+
+test.each(['stranger', '', 'x'.repeat(2000)])('rejects to reset the password of %j', async (name) => {
+  await expectError(resetPassword(name), 'user_not_found')
 })

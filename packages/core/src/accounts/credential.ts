@@ -15,7 +15,7 @@ import { ipNetworkOf } from '../lib/ip-network.ts'
 import { passwordMatches } from './password.ts'
 
 /** Usernames are unique on the platform, not only within an organisation. */
-const Credential = z.object({
+export const Credential = z.object({
   userId: z.string(),
   organisationId: z.string(),
   /** Absent for users of identity providers. */

@@ -120,7 +120,7 @@ async function tryUpdate(
   return failure === undefined ? view({ ...user, email, roles }) : undefined
 }
 
-const tokenRemovals = ({ tokenIds }: User): WriteItem[] =>
+export const tokenRemovals = ({ tokenIds }: User): WriteItem[] =>
   [...tokenIds].map((tokenId) => removal(keys.apiToken(tokenId)))
 
 const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>

@@ -76,6 +76,15 @@ const sessionReused = template(eventSchemas['session.reuse_detected'], ({ userId
   audience: { userId },
 }))
 
+const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, username }) => ({
+  type: 'SecurityAlert',
+  severity: 'critical',
+  title: `The password of ${username} was reset`,
+  body: 'The operator of the platform set a new one, which ended all sessions and API tokens of this user.',
+  resource: userId,
+  audience: { userId, ...administrators },
+}))
+
 const enrollmentReused = template(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
@@ -181,6 +190,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'job.failed': jobFailed,
   'batch.finished': batchFinished,
   'session.reuse_detected': sessionReused,
+  'user.password_reset': passwordReset,
   'enrollment.reuse_detected': enrollmentReused,
   'webhook.disabled': webhookDisabled,
   'module.installed': moduleInstalled,
