@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Mounting needs root and a kernel that allows it. */
@@ -11,13 +12,15 @@ export const canMount: boolean = await mountedFolder('1m').then(
 )
 
 /** A file system of its own, in memory. */
-export async function mountedFolder(size: string): Promise<{ path: string } & AsyncDisposable> {
+export async function mountedFolder(size: string, path?: string): Promise<{ path: string } & AsyncDisposable> {
   const folder = await temporaryFolder()
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=700`, 'tmpfs', folder.path], { stdio: 'ignore' })
+  const mountPoint = path ?? folder.path
+  mkdirSync(mountPoint, { recursive: true })
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=750`, 'tmpfs', mountPoint], { stdio: 'ignore' })
   return {
-    path: folder.path,
+    path: mountPoint,
     async [Symbol.asyncDispose]() {
-      execFileSync('umount', ['--lazy', folder.path])
+      execFileSync('umount', ['--lazy', mountPoint])
       await folder[Symbol.asyncDispose]()
     },
   }

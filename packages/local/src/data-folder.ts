@@ -9,6 +9,9 @@ import { StartError } from './start-error.ts'
 
 const layoutFile = 'layout-version'
 
+/** Exists while a restore is incomplete, with the files that are not in place yet. */
+export const restoringFolder = 'restoring'
+
 /** Returns 0 for data without a layout version, undefined without data. */
 export async function layoutOf(dataDir: string): Promise<number | undefined> {
   const text = await readFile(join(dataDir, layoutFile), 'utf8').catch(() => undefined)
@@ -34,6 +37,10 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     const ownerName = owner === undefined ? 'Another platform' : `The platform with process id ${owner.processId}`
     const advice = 'Stop it, or set PLAT_DATA_DIR to another folder.'
     throw new StartError(`${ownerName} uses the data in ${dataDir}. ${advice}`)
+  }
+  if ((await readdir(dataDir)).includes(restoringFolder)) {
+    lock[Symbol.dispose]()
+    throw new StartError(`A restore into ${dataDir} was interrupted. Run it again: npm run restore -- FILE`)
   }
   const layout = await layoutOf(dataDir)
   if (layout === undefined) await replaceFile(join(dataDir, layoutFile), `${layoutVersion}\n`)

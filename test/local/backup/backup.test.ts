@@ -1,13 +1,15 @@
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { layoutVersion } from '@platform/core/db/schema'
-import { restoreBackup } from '@platform/local/backup/read-backup'
+import { restoreBackup } from '@platform/local/backup/restore-folder'
 import { writeBackup } from '@platform/local/backup/write-backup'
 import { claimDataFolder } from '@platform/local/data-folder'
+import { StartError } from '@platform/local/start-error'
 import { extract, type Header, pack } from 'tar-stream'
 import { expect, test } from 'vitest'
+import { canMount, mountedFolder } from '../../support/mounted-folder.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 async function dataFolder({ layout = layoutVersion } = {}) {
@@ -120,6 +122,64 @@ test('restores into an empty folder, but not over data', async () => {
   await mkdir(empty)
   await restoreBackup(file, empty)
   expect(await readdir(empty)).toContain('dynamodb')
+})
+
+test.skipIf(!canMount)('restores into a mount point and keeps its mode', async () => {
+  await using folder = await backedUp()
+  await using disk = await mountedFolder('16m')
+  await mkdir(join(disk.path, 'lost+found'))
+  await using registry = await mountedFolder('16m', join(disk.path, 'registry'))
+  await restoreBackup(folder.file, disk.path)
+  const names = ['dynamodb', 'layout-version', 'lock.sqlite', 'lost+found', 'module-signing-key.pem', 'registry']
+  expect((await readdir(disk.path)).toSorted()).toEqual(names)
+  expect(await readdir(join(registry.path, 'content', 'ab'))).toEqual(['abcd'])
+  expect((await stat(disk.path)).mode & 0o777).toBe(0o750)
+})
+
+test('restores through a symbolic link', async () => {
+  await using folder = await backedUp()
+  await mkdir(join(folder.path, 'real'))
+  await symlink('real', folder.target)
+  await restoreBackup(folder.file, folder.target)
+  expect(await readdir(join(folder.path, 'real'))).toContain('dynamodb')
+})
+
+test('an interrupted restore is visible, and can be repeated in an empty folder', async () => {
+  await using folder = await backedUp()
+  const { file, target } = folder
+  await mkdir(join(target, 'restoring'), { recursive: true })
+  await writeFile(join(target, 'restoring', 'half'), '')
+  await expect(claimDataFolder(target)).rejects.toThrow('was interrupted. Run it again')
+  await writeFile(join(target, 'layout-version'), '')
+  await expect(restoreBackup(file, target)).rejects.toThrow(
+    /was interrupted and left .*layout-version\. Empty the folder/,
+  )
+  await rm(join(target, 'layout-version'))
+  await restoreBackup(file, target)
+  const claim = await claimDataFolder(target)
+  claim[Symbol.dispose]()
+})
+
+test.each([
+  ['a file as folder', 'platform.backup', '', /platform\.backup cannot be used: a file is where a folder must be\.$/],
+  ['a folder below a file', 'platform.backup/data', '', /cannot be used: a file is where a folder must be\.$/],
+  ['a loop of links', 'loop', '', /loop cannot be used: its symbolic links form a loop\.$/],
+  ['a folder as backup', 'restored', 'data', /data cannot be used: a folder is where a file must be\.$/],
+  ['a folder that the kernel owns', '/proc/restored', '', /^\/proc\/restored cannot be (?:used|created)/],
+])('explains with the path why %s cannot be used', async (_, target, backup, message) => {
+  await using folder = await backedUp()
+  await symlink('loop', join(folder.path, 'loop'))
+  const file = backup === '' ? folder.file : join(folder.path, backup)
+  await expect(restoreBackup(file, resolve(folder.path, target))).rejects.toThrow(message)
+  if (backup === '') await expect(claimDataFolder(resolve(folder.path, target))).rejects.toThrow(StartError)
+  expect(await folder.others()).toEqual(['loop'])
+})
+
+test.skipIf(!canMount)('explains a full disk with the path and leaves an empty folder', async () => {
+  await using folder = await backedUp()
+  await using disk = await mountedFolder('100k')
+  await expect(restoreBackup(folder.file, disk.path)).rejects.toThrow(/abcd cannot be used: the disk is full\.$/)
+  expect(await readdir(disk.path)).toEqual(['lock.sqlite'])
 })
 
 type Change = (entries: TarEntry[]) => TarEntry[]

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { mkdir, open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { layoutVersion } from '@platform/core/db/schema'
 import { version } from '@platform/core/lib/version'
 import { gt } from 'semver'
 import { extract } from 'tar-stream'
-import { layoutAdvice, layoutOf } from '../data-folder.ts'
-import { syncFolder } from '../emulators/secrets/durable-file.ts'
+import { explainFileError, isFileError } from './file-error.ts'
 import { BackupError, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each : never
@@ -18,32 +16,8 @@ type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each
 const damaged = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
-/**
- * Restores a data folder from a backup, completely or not at all. Throws `BackupError` if the folder has data or the
- * backup is damaged.
- */
-export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
-  const present = await readdir(dataDir).catch(() => [])
-  if (present.length > 0)
-    throw new BackupError(`The folder ${dataDir} contains data. Move it, or set PLAT_DATA_DIR to another folder.`)
-  await mkdir(dirname(dataDir), { recursive: true })
-  // In the parent folder of the target, so that one rename publishes the draft.
-  const draft = await mkdtemp(join(dirname(dataDir), `${basename(dataDir)}.restoring-`))
-  try {
-    const manifest = await unpackBackup(file, draft)
-    const layout = await layoutOf(draft)
-    if (layout !== layoutVersion)
-      throw new BackupError(`The data in ${file} cannot be restored. ${layoutAdvice(layout)}`)
-    await rename(draft, dataDir)
-    syncFolder(dirname(dataDir))
-    return manifest
-  } catch (error) {
-    await rm(draft, { recursive: true, force: true })
-    throw error
-  }
-}
-
-async function unpackBackup(file: string, folder: string): Promise<Manifest> {
+/** Throws `BackupError` if the backup is damaged. */
+export async function unpackBackup(file: string, folder: string): Promise<Manifest> {
   const restored = new Map<string, SavedFile>()
   let manifest: Manifest | undefined
   const entries = extract()
@@ -68,13 +42,11 @@ async function unpackBackup(file: string, folder: string): Promise<Manifest> {
 /** If one stream fails, it also aborts the other. Selects the original cause. */
 function errorOf(reasons: readonly unknown[], file: string): unknown {
   const known = reasons.find((reason) => reason instanceof BackupError)
-  const diskFull = reasons.find((reason) => codeOf(reason) === 'ENOSPC')
-  if (known !== undefined || diskFull !== undefined) return known ?? diskFull
-  const isMissing = reasons.some((reason) => codeOf(reason) === 'ENOENT')
-  return isMissing ? new BackupError(`The file ${file} does not exist.`) : damaged('it cannot be read', reasons[0])
+  const fileError = reasons.find(isFileError)
+  return (
+    known ?? (fileError === undefined ? damaged('it cannot be read', reasons[0]) : explainFileError(fileError, file))
+  )
 }
-
-const codeOf = (reason: unknown): unknown => (reason instanceof Error && 'code' in reason ? reason.code : undefined)
 
 async function readManifest(entry: Entry): Promise<Manifest> {
   const parsed = Manifest.safeParse(JSON.parse(await text(entry)))
@@ -104,6 +76,8 @@ async function saveFile(entry: Entry, folder: string, restored: Map<string, Save
       await handle.writeFile(chunk)
     }
     await handle.sync()
+  } catch (error) {
+    throw explainFileError(error, target)
   } finally {
     await handle.close()
   }

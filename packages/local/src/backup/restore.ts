@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
 import { fileArgument, runCommand } from './command.ts'
-import { restoreBackup } from './read-backup.ts'
+import { restoreBackup } from './restore-folder.ts'
 
 await runCommand(async () => {
   const { dataDir } = parseSettings(process.env)

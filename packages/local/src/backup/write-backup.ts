@@ -8,6 +8,7 @@ import { version } from '@platform/core/lib/version'
 import { type Pack, pack } from 'tar-stream'
 import { claimDataFolder } from '../data-folder.ts'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
+import { explainFileError } from './file-error.ts'
 import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
 /** Files of a single run, and unpacked images, which the platform can fetch again. */
@@ -37,8 +38,8 @@ export async function writeBackup(dataDir: string, target: string): Promise<Mani
     syncFolder(dirname(target))
     return manifest
   } catch (error) {
-    await rm(draft, { force: true })
-    throw error
+    await rm(draft, { force: true }).catch(() => undefined)
+    throw explainFileError(error, target)
   }
 }
 

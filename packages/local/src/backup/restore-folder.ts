@@ -1,0 +1,109 @@
+import { existsSync } from 'node:fs'
+import { access, constants, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { layoutVersion } from '@platform/core/db/schema'
+import { makeFolder } from '@platform/oci/make-folder'
+import { layoutAdvice, layoutOf, restoringFolder } from '../data-folder.ts'
+import { syncFolder } from '../emulators/secrets/durable-file.ts'
+import { lockFile } from '../file-lock.ts'
+import { codeOf, explainFileError } from './file-error.ts'
+import { BackupError, type Manifest } from './manifest.ts'
+import { unpackBackup } from './read-backup.ts'
+
+const lockName = 'lock.sqlite'
+/** A file system of its own has `lost+found`. */
+const ignoredNames = new Set(['lost+found', lockName, `${lockName}-journal`])
+
+/**
+ * Restores a data folder from a backup. The files are unpacked and checked in a folder inside it, which marks the data
+ * as incomplete, and then moved, so that the folder may be a mount point or a symbolic link. Throws `BackupError` if the
+ * folder has data or the backup is damaged.
+ */
+export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
+  const placed: string[] = []
+  const isMissing = !existsSync(dataDir)
+  let isCreated = false
+  try {
+    makeFolder(dataDir)
+    isCreated = isMissing
+    await access(dataDir, constants.W_OK)
+    await requireEmpty(dataDir)
+    using _ = lockFolder(dataDir)
+    return await restoreInto(dataDir, file, placed)
+  } catch (error) {
+    await removeFiles(dataDir, placed, isCreated).catch(() => undefined)
+    throw explainFileError(error, dataDir)
+  }
+}
+
+function lockFolder(dataDir: string): Disposable {
+  const lock = lockFile(join(dataDir, lockName))
+  if (lock === undefined) throw new BackupError(`Another process uses the folder ${dataDir}. Stop it, and try again.`)
+  return lock
+}
+
+async function requireEmpty(dataDir: string): Promise<void> {
+  const file = await firstFile(dataDir)
+  if (file === undefined) return
+  const isInterrupted = (await readdir(dataDir)).includes(restoringFolder)
+  throw new BackupError(
+    isInterrupted
+      ? `An earlier restore into ${dataDir} was interrupted and left ${file}. Empty the folder, and try again.`
+      : `The folder ${dataDir} contains data, such as ${file}. Move it, or set PLAT_DATA_DIR to another folder.`,
+  )
+}
+
+/** Empty folders do not count: they may be mount points. */
+async function firstFile(folder: string, isTop = true): Promise<string | undefined> {
+  for (const name of (await readdir(folder)).toSorted()) {
+    if (isTop && (ignoredNames.has(name) || name === restoringFolder)) continue
+    const path = join(folder, name)
+    const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false
+    const file = isFolder ? await firstFile(path, false) : path
+    if (file !== undefined) return file
+  }
+  return undefined
+}
+
+async function restoreInto(dataDir: string, file: string, placed: string[]): Promise<Manifest> {
+  const draft = join(dataDir, restoringFolder)
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { mode: 0o700 })
+  syncFolder(dataDir)
+  const manifest = await unpackBackup(file, draft)
+  const layout = await layoutOf(draft)
+  if (layout !== layoutVersion) throw new BackupError(`The data in ${file} cannot be restored. ${layoutAdvice(layout)}`)
+  for (const { path } of manifest.files) {
+    placed.push(path)
+    await place(join(draft, path), join(dataDir, path))
+  }
+  for (const folder of new Set(placed.map((path) => dirname(join(dataDir, path))))) syncFolder(folder)
+  await rm(draft, { recursive: true })
+  syncFolder(dataDir)
+  return manifest
+}
+
+/** Each file appears complete: by a rename, or by a copy where the folder is on another file system. */
+async function place(source: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true, mode: 0o700 })
+  try {
+    await rename(source, target)
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error
+    const copy = `${target}.restoring`
+    await copyFile(source, copy)
+    await using handle = await open(copy, 'r+')
+    await handle.sync()
+    await rename(copy, target)
+  }
+}
+
+/** The marker is removed last. */
+async function removeFiles(dataDir: string, placed: readonly string[], isCreated: boolean): Promise<void> {
+  if (isCreated) return rm(dataDir, { recursive: true, force: true })
+  for (const path of placed) {
+    const target = join(dataDir, path)
+    for (const each of [target, `${target}.restoring`]) await rm(each, { force: true })
+  }
+  await rm(join(dataDir, restoringFolder), { recursive: true, force: true })
+}
