@@ -161,9 +161,19 @@ test('an interrupted restore is visible, and can be repeated in an empty folder'
 })
 
 test.each([
-  ['a file as folder', 'platform.backup', '', /platform\.backup cannot be used: a file is where a folder must be\.$/],
-  ['a folder below a file', 'platform.backup/data', '', /cannot be used: a file is where a folder must be\.$/],
-  ['a loop of links', 'loop', '', /loop cannot be used: its symbolic links form a loop\.$/],
+  [
+    'a file as folder',
+    'platform.backup',
+    '',
+    /platform\.backup cannot be used: a file or a broken link is where a folder must be\.$/,
+  ],
+  [
+    'a folder below a file',
+    'platform.backup/data',
+    '',
+    /cannot be used: a file or a broken link is where a folder must be\.$/,
+  ],
+  ['a loop of links', 'loop', '', /loop cannot be used: a file or a broken link is where a folder must be\.$/],
   ['a folder as backup', 'restored', 'data', /data cannot be used: a folder is where a file must be\.$/],
   ['a folder that the kernel owns', '/proc/restored', '', /^\/proc\/restored cannot be (?:used|created)/],
 ])('explains with the path why %s cannot be used', async (_, target, backup, message) => {

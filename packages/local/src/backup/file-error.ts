@@ -6,10 +6,9 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
-  EEXIST: 'a file is where a folder must be',
-  ENOTDIR: 'a file is where a folder must be',
+  EEXIST: 'a file or a broken link is where a folder must be',
+  ENOTDIR: 'a file or a broken link is where a folder must be',
   EISDIR: 'a folder is where a file must be',
-  ELOOP: 'its symbolic links form a loop',
 }
 
 export const codeOf = (error: unknown): string | undefined =>
