@@ -180,7 +180,7 @@ test.each(['Viewer', 'OrgAdmin'] as const)('the operator resets the password of 
   expect((await ApiToken.list(caller)).items).toEqual([])
   await drainOutbox(caller.organisationId)
   expect((await auditEntries(tenant.caller)).map(({ action }) => action)).toContain('user.reset_password')
-  const { items } = await Notification.list(caller, firstPage)
+  const { items } = await Notification.list(caller, { ...firstPage, unreadOnly: false })
   expect(items).toMatchObject([{ type: 'SecurityAlert', title: `The password of ${username} was reset` }])
 })
 
