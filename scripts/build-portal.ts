@@ -81,7 +81,7 @@ async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
   }
 }
 
-/** Keeps an encoding only where it is smaller. */
+/** Omits an encoding that is not smaller than the content. */
 async function compress(content: Buffer): Promise<{ br?: Buffer; gzip?: Buffer }> {
   const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
   const [br, gz] = await Promise.all([brotliAsync(content, { params }), gzipAsync(content, { level: 9 })])

@@ -1,4 +1,4 @@
-/** Fails where a dependency is not pinned, has no reason in docs/dependencies.md, or has a licence that is not allowed. */
+/** Fails if a dependency is not pinned, has no reason in docs/dependencies.md, or has a licence that is not allowed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { report, root } from './source.ts'
@@ -17,7 +17,7 @@ const permissive = new Set(
   '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT Python-2.0 Unlicense Zlib'.split(' '),
 )
 
-/** Licences that also cover redistribution: allowed for tools, which are not part of the product. */
+/** Licences with conditions for redistribution. They are allowed for tools, which are not part of the product. */
 const forTools = new Set([...permissive, 'CC-BY-4.0', 'MPL-2.0'])
 
 const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>

@@ -21,7 +21,7 @@ const howTo = {
 } as const
 
 /**
- * Finds the account before anything is deployed, with one call that needs no permission. Throws `CliError` where
+ * Finds the account before anything is deployed, with one call that needs no permission. Throws `CliError` if
  * credentials are missing, expired or rejected; never prints a credential.
  */
 export async function findAccount(): Promise<Account> {

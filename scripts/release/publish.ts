@@ -16,7 +16,7 @@ const maxConcurrentUploads = 4
 
 /**
  * Publishes a release and its signature. The tag is written last, so that an unsigned release is never visible. Returns false
- * where the same release exists. Throws `CliError` where the version exists with other content, and `RegistryError`.
+ * if the same release exists. Throws `CliError` if the version exists with other content, and `RegistryError`.
  */
 export async function publish(
   { client, name }: Repository,

@@ -61,8 +61,8 @@ test('lists an unsigned module after a scan with the reason why it cannot be ins
   const { out, err } = await plat.run(['module', 'catalog'])
   expect(out).toMatch(/^greeting +0\.1\.1 +no +- /m)
   expect(err).toMatch(/^greeting is not verified: No signature of sha256:\w+ is in modules\/greeting\.$/m)
-  for (const what of ['greeting', image]) {
-    const refused = await plat.run(['module', 'install', what])
+  for (const target of ['greeting', image]) {
+    const refused = await plat.run(['module', 'install', target])
     expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(module_signature_unverified)')])
   }
 })

@@ -18,7 +18,7 @@ test('accepts 500 jobs that are readable immediately', async ({ platform, admin 
     expect([job.status, job.clusterId, job.payload]).toEqual(['Queued', clusterId, payload])
     expect(job.batchId).toBe(batchId)
   }
-  // Jobs are active from the acceptance on, before their expansion.
+  // An accepted job counts as active even before it is stored.
   for (const { id } of clusters)
     expectStatus(await admin.delete(`/api/v1/clusters/${id}`), 409, 'cluster_has_active_jobs')
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)

@@ -22,8 +22,8 @@ test('readiness returns ok and an aggregate of the critical and degradable check
   const { status, aggregate, checks } = expectStatus(await anonymous.get('/health/ready'), 200)
   expect(status).toBe('ok')
   const counting = checks.filter(({ tags }: { tags: string[] }) => !tags.includes('informational'))
-  const isSound = counting.every((check: { status: string }) => check.status === 'Healthy')
-  expect(aggregate).toBe(isSound ? 'Healthy' : 'Degraded')
+  const isHealthy = counting.every((check: { status: string }) => check.status === 'Healthy')
+  expect(aggregate).toBe(isHealthy ? 'Healthy' : 'Degraded')
 })
 
 test('serves a reference page that loads no external resource', async ({ anonymous }) => {

@@ -58,9 +58,9 @@ test('limits the summary and history to the permissions of an API token', async 
   expect(summary.jobs.total).toBeGreaterThanOrEqual(0)
   const { points } = expectStatus(await program.get(`${paths.history}?hours=1`), 200)
   expect(Object.keys(points.at(-1)).toSorted()).toEqual(['at', 'jobs'])
-  const used = await waitFor('the use of the token', async () => {
+  const lastUsedAt = await waitFor('the use of the token', async () => {
     const { items } = expectStatus(await client.get('/api/v1/users/me/tokens'), 200)
     return items[0].lastUsedAt ?? undefined
   })
-  expect(Date.parse(used)).toBeGreaterThan(0)
+  expect(Date.parse(lastUsedAt)).toBeGreaterThan(0)
 })

@@ -110,12 +110,12 @@ test('tries unknown users with the directories', async () => {
 
 test('counts failed sign-ins of browsers and API clients together', async () => {
   const { credentials } = await createColleague(admin.caller, 'Viewer')
-  const wrong = { ...credentials, password: 'wrong password' }
+  const wrongCredentials = { ...credentials, password: 'wrong password' }
   fixtures.advanceToNextMinute()
   const statuses: number[] = []
   for (let attempt = 0; attempt < 3; attempt++) {
-    statuses.push((await newPage().post(auth, session, wrong)).status)
-    statuses.push((await send(auth, jsonRequest('/api/v1/auth/login', wrong))).status)
+    statuses.push((await newPage().post(auth, session, wrongCredentials)).status)
+    statuses.push((await send(auth, jsonRequest('/api/v1/auth/login', wrongCredentials))).status)
   }
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
   expect((await newPage().post(auth, session, credentials)).status).toBe(429)

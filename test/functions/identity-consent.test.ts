@@ -1,4 +1,4 @@
-// First: it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { unreachableIssuer, peer } from '../core/support/oidc-issuers.ts'
 import { shiftClock } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
@@ -21,7 +21,7 @@ const settingsPage = `${administrator.publicUrl}/settings/identity`
 const admin = await newUser('PlatformAdmin')
 const { tenantId } = cloud
 
-type Parameters = Record<string, string>
+type QueryParameters = Record<string, string>
 type Headers = Record<string, string>
 
 const configure = async (request: object): Promise<any> =>
@@ -33,8 +33,8 @@ const statusOf = async (providerId: string): Promise<string> => {
   return json.items.find((each: any) => each.id === providerId).status
 }
 
-const encode = (parameters: Parameters) => new URLSearchParams(parameters).toString()
-const byGet = (parameters: Parameters, headers: Headers = {}) =>
+const encode = (parameters: QueryParameters) => new URLSearchParams(parameters).toString()
+const byGet = (parameters: QueryParameters, headers: Headers = {}) =>
   send(handler, { target: `${callback}?${encode(parameters)}`, headers })
 const post = (body: string, headers: Headers = {}, search = '') =>
   send(handler, {
@@ -43,10 +43,10 @@ const post = (body: string, headers: Headers = {}, search = '') =>
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
     body,
   })
-const byForm = (parameters: Parameters, headers: Headers = {}) => post(encode(parameters), headers)
-const byPostedQuery = (parameters: Parameters, headers: Headers = {}) =>
+const byForm = (parameters: QueryParameters, headers: Headers = {}) => post(encode(parameters), headers)
+const byPostedQuery = (parameters: QueryParameters, headers: Headers = {}) =>
   send(handler, { method: 'POST', target: `${callback}?${encode(parameters)}`, headers })
-const byJson = (parameters: Parameters, headers: Headers = {}) =>
+const byJson = (parameters: QueryParameters, headers: Headers = {}) =>
   post(JSON.stringify(parameters), { 'content-type': 'application/json', ...headers })
 const methods = {
   GET: byGet,
@@ -55,7 +55,7 @@ const methods = {
   'POST with a query': byPostedQuery,
 }
 
-function redirectParameters({ status, headers, text }: TestResponse): Parameters {
+function redirectParameters({ status, headers, text }: TestResponse): QueryParameters {
   expect([status, text]).toEqual([302, ''])
   const location = new URL(headers['location'] ?? '')
   expect(location.origin + location.pathname).toBe(settingsPage)

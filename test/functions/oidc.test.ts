@@ -1,4 +1,4 @@
-// First: it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer, peer } from '../core/support/oidc-issuers.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { nowSeconds, shiftClock } from '@platform/core/clock'

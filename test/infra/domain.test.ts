@@ -58,7 +58,7 @@ test.runIf(isLong)('a restored table replaces the old one, which is retained', a
   const graph = await restored()
   const tables = ofType(graph, 'aws:dynamodb/table:Table')
   expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
-  // The engine would otherwise refuse to replace the old table.
+  // Pulumi refuses to replace a protected table.
   expect(tables[0]?.protect).toBe(false)
   for (const { environment, statements } of functionsOf(graph, functionNames)) {
     expect(environment['PLAT_TABLE']).toBe('restored-2026')

@@ -139,8 +139,8 @@ describe('an image with a base', () => {
   test('converts the media types of Docker layers', async () => {
     const { base } = await pushBase()
     const mediaType = 'application/vnd.docker.image.rootfs.diff.tar.gzip'
-    const docker = { ...base.manifest, layers: [{ ...base.manifest.layers[0]!, mediaType }] }
-    const { manifest } = await buildImage({ files: hello, base: { ...base, manifest: docker } })
+    const dockerManifest = { ...base.manifest, layers: [{ ...base.manifest.layers[0]!, mediaType }] }
+    const { manifest } = await buildImage({ files: hello, base: { ...base, manifest: dockerManifest } })
     const types = (JSON.parse(manifest.toString()) as Manifest).layers.map((layer) => layer.mediaType)
     expect(types).toEqual([mediaTypes.layer, mediaTypes.layer])
   })

@@ -118,7 +118,7 @@ const uploading =
 
 const page = (next: string): ServerReply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
 
-const pour: Respond = (_request, outgoing) => {
+const respondEndlessly: Respond = (_request, outgoing) => {
   const more = () => {
     while (outgoing.write(Buffer.alloc(65_536)));
   }
@@ -142,7 +142,7 @@ const wrongContent: Row[] = [
   ['has other content as a blob', 'blob', 'invalid', always({ status: 200, body: 'Content' })],
   ['has a shorter blob', 'blob', 'invalid', always({ status: 200, body: 'conten' })],
   ['has a longer blob', 'blob', 'invalid', always({ status: 200, body: 'content!' })],
-  ['has an endless blob', 'blob', 'invalid', () => pour],
+  ['has an endless blob', 'blob', 'invalid', () => respondEndlessly],
   ['sends a partial blob', 'blob', 'invalid', always({ status: 206, body: 'content' })],
   ['stores another blob', 'putBlob', 'invalid', () => uploading(started, { status: 201, headers: otherDigest })],
   ['stores another manifest', 'putManifest', 'invalid', always({ status: 201, headers: otherDigest })],

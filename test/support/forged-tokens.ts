@@ -58,8 +58,8 @@ function publicKeySecrets(publicKey: KeyObject): Readonly<Record<string, string 
   }
 }
 
-export function wrongSignatures(good: string, publicKey: KeyObject): Forgeries {
-  const { headerFields: header, claimFields: claims } = decodeToken(good)
+export function wrongSignatures(validToken: string, publicKey: KeyObject): Forgeries {
+  const { headerFields: header, claimFields: claims } = decodeToken(validToken)
   const withHeader = (change: Claims, signInput: Sign = signEdDsa(strangerKey)): string =>
     encodeToken({ ...header, ...change }, claims, signInput)
   const hmacs = Object.entries(publicKeySecrets(publicKey)).flatMap(([how, key]) => [
@@ -95,8 +95,8 @@ export function wrongSignatures(good: string, publicKey: KeyObject): Forgeries {
   }
 }
 
-export function malformedTokens(good: string): Forgeries {
-  const { header, claims, signature, headerFields, claimFields } = decodeToken(good)
+export function malformedTokens(validToken: string): Forgeries {
+  const { header, claims, signature, headerFields, claimFields } = decodeToken(validToken)
   const flipped = Buffer.from(signature, 'base64url')
   flipped[10] = (flipped[10] ?? 0) ^ 1
   const spaced = Buffer.from(JSON.stringify(claimFields, null, 1)).toString('base64url')
@@ -109,18 +109,18 @@ export function malformedTokens(good: string): Forgeries {
     'claims with other spaces': `${header}.${spaced}.${signature}`,
     'claims in another order': `${header}.${reordered}.${signature}`,
     'one bit of the signature': `${header}.${claims}.${flipped.toString('base64url')}`,
-    'half of the signature': good.slice(0, -40),
-    'without the last letter': good.slice(0, -1),
-    'one more letter': `${good}A`,
+    'half of the signature': validToken.slice(0, -40),
+    'without the last letter': validToken.slice(0, -1),
+    'one more letter': `${validToken}A`,
     'a signature of DER': `${header}.${claims}.${Buffer.concat([Buffer.from([48, 68]), flipped]).toString('base64url')}`,
     'two parts': `${header}.${claims}`,
-    'a dot at its end': `${good}.`,
-    'five parts': `${good}.x.y`,
+    'a dot at its end': `${validToken}.`,
+    'five parts': `${validToken}.x.y`,
     'empty claims': `${header}..${signature}`,
-    'all in lower case': good.toLowerCase(),
-    'encoded twice': Buffer.from(good).toString('base64url'),
+    'all in lower case': validToken.toLowerCase(),
+    'encoded twice': Buffer.from(validToken).toString('base64url'),
     'as JSON': encode({ payload: claims, protected: header, signature }),
-    'percent-encoded': good.replaceAll('.', '%2e'),
+    'percent-encoded': validToken.replaceAll('.', '%2e'),
     'a megabyte': `${header}.${'A'.repeat(1_000_000)}.${signature}`,
     'ten thousand dots': '.'.repeat(10_000),
     'only dots': '..',
@@ -129,8 +129,8 @@ export function malformedTokens(good: string): Forgeries {
   }
 }
 
-function changesOf(good: string, key: KeyObject) {
-  const { headerFields: header, claimFields: claims } = decodeToken(good)
+function changesOf(validToken: string, key: KeyObject) {
+  const { headerFields: header, claimFields: claims } = decodeToken(validToken)
   return {
     claims,
     withHeader: (change: Claims, signingKey = key): string =>
@@ -139,8 +139,8 @@ function changesOf(good: string, key: KeyObject) {
   }
 }
 
-export function wrongClaims(good: string, key: KeyObject): Forgeries {
-  const { withHeader, withClaims } = changesOf(good, key)
+export function wrongClaims(validToken: string, key: KeyObject): Forgeries {
+  const { withHeader, withClaims } = changesOf(validToken, key)
   return {
     'typ JWT': withHeader({ typ: 'JWT' }),
     'no typ': withHeader({ typ: undefined }),
@@ -177,8 +177,8 @@ interface RelayIdentity {
   key: KeyObject
 }
 
-export function wrongRelayClaims(good: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
-  const { claims, withHeader, withClaims } = changesOf(good, own.key)
+export function wrongRelayClaims(validToken: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
+  const { claims, withHeader, withClaims } = changesOf(validToken, own.key)
   return {
     'the key of another relay': withHeader({}, other.key),
     'the name of another relay': withHeader({ kid: other.relayId }),

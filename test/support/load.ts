@@ -35,9 +35,9 @@ export class Load {
 
   /** Calls the API until it has responded `responses` times, then kills the platform during the next calls. */
   async untilKilled(clients: number, responses: number, kill: () => Promise<void>): Promise<void> {
-    const enough = this.#responses + responses
+    const requiredResponses = this.#responses + responses
     const calling = Array.from({ length: clients }, () => this.#call())
-    await waitFor(`${responses} more responses`, async () => this.#responses >= enough)
+    await waitFor(`${responses} more responses`, async () => this.#responses >= requiredResponses)
     await kill()
     await Promise.all(calling)
   }

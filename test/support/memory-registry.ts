@@ -10,7 +10,7 @@ export interface MemoryRegistry extends RegistryClient {
   tagged: Map<string, string>
 }
 
-const absent = (what: string) => new RegistryError('not_found', `There is no ${what}.`)
+const absent = (content: string) => new RegistryError('not_found', `There is no ${content}.`)
 
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const blobs: MemoryRegistry['blobs'] = new Map()

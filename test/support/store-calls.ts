@@ -39,7 +39,7 @@ export interface CallHook {
 /** `after` runs before the response is used. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
-  after?: (call: StoreCall, answer: any) => Promise<void>
+  after?: (call: StoreCall, response: any) => Promise<void>
 }): Disposable {
   const name = crypto.randomUUID()
   client.middlewareStack.add(

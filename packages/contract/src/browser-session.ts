@@ -12,7 +12,7 @@ export const BrowserSignIn = z
   .strictObject({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
   .refine(
-    (given) => signInFields.filter((way) => way.some((name) => given[name] !== undefined)).length === 1,
+    (given) => signInFields.filter((names) => names.some((name) => given[name] !== undefined)).length === 1,
     'must contain either username and password, or code, or refreshToken',
   )
   .refine(

@@ -7,7 +7,7 @@ export type ErrorExtra = Partial<
   /** Sent as the `Retry-After` header. */
   retryAfterSeconds?: number
   headers?: Readonly<Record<string, string>>
-  /** Become `Set-Cookie` headers. */
+  /** Sent as `Set-Cookie` headers. */
   cookies?: readonly string[]
 }
 

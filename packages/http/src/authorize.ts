@@ -71,7 +71,7 @@ function credential(headers: Headers, scheme: string): string {
   return token
 }
 
-/** Throws `forbidden` if the caller lacks the permission, or uses an API token where a session is required. */
+/** Throws `forbidden` if the caller lacks the permission, or uses an API token although a session is required. */
 export function requirePermission(access: Access, caller: Caller | RelayCaller | undefined): void {
   if (access === 'session' && (caller?.kind !== 'user' || caller.tokenId !== undefined))
     throw platformError('forbidden')

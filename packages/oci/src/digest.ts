@@ -7,5 +7,5 @@ export const digestOf = (content: Uint8Array | string): string =>
 /** Registries use no algorithm other than SHA-256. */
 export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text)
 
-/** The tag for a digest where only tags are available: `sha256-` and its hexadecimal digits (OCI referrers tag). */
+/** The tag for a digest if only tags are available: `sha256-` and its hexadecimal digits (OCI referrers tag). */
 export const digestTag = (digest: string): string => digest.replace(':', '-')

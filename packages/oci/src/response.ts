@@ -48,7 +48,7 @@ const redirectMessage = (registry: string, description: string): string =>
 /** At most one day. A date is relative to the `Date` header of the registry. */
 function retryAfterOf(response: TransportResponse): number | undefined {
   const text = headerOf(response, 'retry-after')?.trim() ?? ''
-  const at = text.endsWith('GMT') ? Date.parse(text) : Number.NaN
-  const seconds = /^\d+$/.test(text) ? Number(text) : (at - Date.parse(headerOf(response, 'date') ?? '')) / 1000
+  const dateMs = text.endsWith('GMT') ? Date.parse(text) : Number.NaN
+  const seconds = /^\d+$/.test(text) ? Number(text) : (dateMs - Date.parse(headerOf(response, 'date') ?? '')) / 1000
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), 24 * 60 * 60)
 }

@@ -62,8 +62,8 @@ function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' |
 }
 
 function invalidSetting(settings: JsonObject): string | undefined {
-  const wrong = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
-  return wrong?.[0]
+  const invalid = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
+  return invalid?.[0]
 }
 
 function readText(path: string): string {

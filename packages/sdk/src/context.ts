@@ -11,7 +11,7 @@ export interface ModuleContext {
   /** Services that `configureServices` has registered. */
   readonly services: ServiceProvider
   /**
-   * Resources that are disposed of after the `dispose` hook, in reverse order, even after errors. Add them by
+   * Resources that are disposed of after the `dispose` hook, in reverse order, even after errors. Add them with
    * `disposables.use(…)` or `.defer(…)`.
    */
   readonly disposables: AsyncDisposableStack

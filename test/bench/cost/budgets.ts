@@ -1,4 +1,4 @@
-/** Most that one occurrence of an operation or flow may use; messages and secret reads are 0 if absent. */
+/** The maximum use of one operation or flow. Messages and secret reads are 0 if absent. */
 export interface Budget {
   storeCalls: number
   writeUnits: number

@@ -2,7 +2,7 @@ export interface Goal {
   name: string
   measured: number
   limit: number
-  /** Reported but never failed: the value depends on the load of the machine. */
+  /** A missed target is only reported, because the value depends on the load of the machine. */
   isTarget: boolean
 }
 

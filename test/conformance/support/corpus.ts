@@ -1,4 +1,4 @@
-/** Invalid request bodies, derived from a valid one. The default content type is JSON. */
+/** An invalid request body. Its content type is JSON by default. */
 export interface InvalidBody {
   body: string | Uint8Array
   type?: string

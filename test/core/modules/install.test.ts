@@ -165,24 +165,24 @@ test('accepts one of several concurrent installs', async () => {
   expect((await pendingRecords(caller.organisationId)).length).toBe(1)
 })
 
-const at = (apiBasePath: string) => ({ spec: { apiBasePath } })
+const specAt = (apiBasePath: string) => ({ spec: { apiBasePath } })
 
 test.each([
   ['/api/team', '/api/team'],
   ['/api/team/x', '/api/team'],
   ['/api/team', '/api/team/x'],
 ])('rejects the path %s if another module has %s', async (apiBasePath, reserved) => {
-  await putModule(releaseFor(newModuleId(), at(reserved)))
+  await putModule(releaseFor(newModuleId(), specAt(reserved)))
   const { caller, id, install } = await pushed({ apiBasePath })
   await expectError(install(), 'module_route_taken')
   expect([await moduleRecord(id), await countInstallJobs(caller)]).toEqual([undefined, 0])
 })
 
 test('accepts a path beside another one, and the current path at an upgrade', async () => {
-  await putModule(releaseFor(newModuleId(), at('/api/team')))
+  await putModule(releaseFor(newModuleId(), specAt('/api/team')))
   const { caller, id, install } = await pushed({ apiBasePath: '/api/team2' })
   expect(await install()).toMatchObject({ moduleId: id })
-  await putModule(releaseFor(id, at('/api/team2')))
+  await putModule(releaseFor(id, specAt('/api/team2')))
   const manifest = writtenManifest(id, '2.0.0', { apiBasePath: '/api/team2' })
   const { reference } = await registry.push(id, { version: '2.0.0', manifest })
   expect(await installFromImage(caller, { imageRef: reference })).toMatchObject({ version: '2.0.0' })

@@ -103,17 +103,17 @@ test.each<[OperationType, string]>([
   ['PlatformRollback', 'update_failed'],
 ])('a failed %s has the reason %s in job and event; a completed one has none', async (type, statusReason) => {
   const caller = await newCaller()
-  const bad = await claimed(await pendingOperation(caller, type))
-  const good = await claimed(await pendingOperation(caller, type))
-  await finishOperation(bad, failed)
-  await finishOperation(good, completed)
-  expect(await Job.read(caller, bad.id)).toMatchObject({ status: 'Failed', statusReason })
-  expect(await Job.read(caller, good.id)).not.toHaveProperty('statusReason')
+  const failing = await claimed(await pendingOperation(caller, type))
+  const successful = await claimed(await pendingOperation(caller, type))
+  await finishOperation(failing, failed)
+  await finishOperation(successful, completed)
+  expect(await Job.read(caller, failing.id)).toMatchObject({ status: 'Failed', statusReason })
+  expect(await Job.read(caller, successful.id)).not.toHaveProperty('statusReason')
   const data = { type, createdBy: caller.userId, previousStatus: 'Running' }
   const events = await pendingEvents(caller)
   expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
-    { id: anyText, name: 'job.failed', subject: bad.id, data: { ...data, jobId: bad.id, statusReason } },
-    { id: anyText, name: 'job.completed', subject: good.id, data: { ...data, jobId: good.id } },
+    { id: anyText, name: 'job.failed', subject: failing.id, data: { ...data, jobId: failing.id, statusReason } },
+    { id: anyText, name: 'job.completed', subject: successful.id, data: { ...data, jobId: successful.id } },
   ])
 })
 

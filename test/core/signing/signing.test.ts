@@ -49,8 +49,8 @@ beforeEach(async () => {
 })
 
 describe('an access token', () => {
-  const timed = async (good: string, issuedSeconds: number, expirySeconds: number): Promise<string> => {
-    const { headerFields, claimFields } = forged.decodeToken(good)
+  const timed = async (validToken: string, issuedSeconds: number, expirySeconds: number): Promise<string> => {
+    const { headerFields, claimFields } = forged.decodeToken(validToken)
     const [iat, exp] = [nowSeconds() + issuedSeconds, nowSeconds() + expirySeconds]
     const { access } = await forged.platformSigningKeys()
     return forged.encodeToken(headerFields, { ...claimFields, iat, exp }, forged.signEdDsa(access))
@@ -109,13 +109,13 @@ describe('an access token', () => {
   })
 
   test.each(['wrongClaims', 'wrongSignatures', 'malformedTokens'] as const)('is rejected with %s', async (kind) => {
-    const good = await newToken()
+    const validToken = await newToken()
     const { access } = await forged.platformSigningKeys()
     const forgeries = Object.entries(
       {
-        wrongClaims: () => forged.wrongClaims(good, access),
-        wrongSignatures: () => forged.wrongSignatures(good, createPublicKey(access)),
-        malformedTokens: () => forged.malformedTokens(good),
+        wrongClaims: () => forged.wrongClaims(validToken, access),
+        wrongSignatures: () => forged.wrongSignatures(validToken, createPublicKey(access)),
+        malformedTokens: () => forged.malformedTokens(validToken),
       }[kind](),
     )
     expect(forgeries.length).toBeGreaterThan(15)
@@ -126,10 +126,10 @@ describe('an access token', () => {
   })
 
   test('is rejected without details for the caller, but with a cause for the log', async () => {
-    const good = await newToken()
+    const validToken = await newToken()
     const { access } = await forged.platformSigningKeys()
-    const { 'no subject': withoutSubject = '' } = forged.wrongClaims(good, access)
-    for (const token of [withoutSubject, await timed(good, -1000, -100)]) {
+    const { 'no subject': withoutSubject = '' } = forged.wrongClaims(validToken, access)
+    for (const token of [withoutSubject, await timed(validToken, -1000, -100)]) {
       const error = await verifyAccessToken(token).catch((cause: unknown) => cause)
       expect(error).toMatchObject({ extra: {}, cause: expect.any(Error) })
     }

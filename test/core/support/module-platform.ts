@@ -1,4 +1,4 @@
-// Imported first: it sets the addresses that the platform may reach, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { pushModule, type PushedModule } from './module-images.ts'
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'

@@ -233,7 +233,7 @@ describe('an accepted update', () => {
     ]) {
       await expectError(update(caller, request), 'update_in_progress')
     }
-    // Finished without releasing the lock.
+    // The job ends, but its lock is not released.
     expect(await finishOperation(operation, failed)).toBe(true)
     await expect(finishUpdate(operation, failed)).rejects.toThrow(LeaseLost)
     await drainOutbox(caller.organisationId)

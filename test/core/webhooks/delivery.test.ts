@@ -1,4 +1,4 @@
-// First: sets PLAT_WEBHOOK_ALLOW before core reads it.
+// Imported first, because it sets `PLAT_WEBHOOK_ALLOW`, which core reads when it is imported.
 import { newReceiver, type Receiver, unreachableReceiver } from '../support/receivers.ts'
 import { CloudEvent, type EventOf } from '@platform/contract/event'
 import { sweep } from '@platform/core/background/sweep'

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { startBarrier } from '../support/barrier.ts'
 import { writeFunctions } from '../support/platform.ts'
 
-const fine = 'export const handler = () => 7'
+const workingFunction = 'export const handler = () => 7'
 
 async function poolOf(
   sources: Record<string, string>,
@@ -80,7 +80,7 @@ test.for([
   ['cannot be imported', `import './missing.ts'\nexport const handler = () => 1`, /missing/],
   ['returns a value that cannot be cloned', `export const handler = () => () => 1`, /could not be cloned/],
 ] as const)('a function that %s fails without ending its thread', async ([, source, message]) => {
-  await using pool = await poolOf({ broken: source, fine })
+  await using pool = await poolOf({ broken: source, fine: workingFunction })
   await expect(pool.invoke('broken', {})).rejects.toThrow(message)
   await expect(pool.invoke('broken', {})).rejects.toBeInstanceOf(FunctionError)
   expect(await pool.invoke('fine', {})).toBe(7)
@@ -96,7 +96,7 @@ test.for([
   await using barrier = await startBarrier()
   const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
   const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
-  const functions = { waiting, crashing, fine }
+  const functions = { waiting, crashing, fine: workingFunction }
   await using pool = await poolOf(functions, { timeoutMs: 170_000 })
   const other = pool.invoke('waiting', {})
   const failed = expect(other).rejects.toThrow(reason)
@@ -109,7 +109,7 @@ test.for([
 
 test('a thread that cannot start is started again after a delay, and calls fail until then', async () => {
   const environment: Record<string, string> = { NODE_OPTIONS: '--require=/no/such/file' }
-  await using pool = await poolOf({ fine }, { environment })
+  await using pool = await poolOf({ fine: workingFunction }, { environment })
   await expect.poll(() => pool.logged.length, { timeout: 20_000 }).toBe(2)
   expect(pool.logged[0]).toMatchObject({
     message: 'a function thread does not start',
@@ -124,7 +124,10 @@ test.for([
   ['a timeout does not end its thread', 'new Promise(() => {})', []],
   ['a thread with an endless loop is replaced', '{ for (;;); }', ['a function thread ended and is replaced']],
 ] as const)('%s', async ([, body, logged]) => {
-  await using pool = await poolOf({ endless: `export const handler = () => ${body}`, fine }, { timeoutMs: 50 })
+  await using pool = await poolOf(
+    { endless: `export const handler = () => ${body}`, fine: workingFunction },
+    { timeoutMs: 50 },
+  )
   await expect(pool.invoke('endless', {})).rejects.toBeInstanceOf(FunctionTimeout)
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged.map(({ message }) => message)).toEqual(logged)
@@ -136,7 +139,7 @@ test('does not replace a thread that starts slowly', async () => {
   // Longer than the limits of a call and of a ping.
   await writeFile(slow, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
   const environment = { NODE_OPTIONS: `--require=${slow}` }
-  await using pool = await poolOf({ fine }, { timeoutMs: 50, environment })
+  await using pool = await poolOf({ fine: workingFunction }, { timeoutMs: 50, environment })
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toEqual([])
 })

@@ -51,7 +51,7 @@ const ofEcr = (action: string, { repositoryName }: Json): RequiredPermission[] =
     ? [{ action: `ecr:${action}`, resource: '*' }]
     : ofRepository(repositoryName, [action])
 
-/** Permissions of a registry request; undefined where IAM has none. */
+/** Permissions of a registry request; undefined if IAM has none. */
 const imageActions: Readonly<Record<string, readonly string[]>> = {
   'GET manifest': ['BatchGetImage'],
   'HEAD manifest': ['BatchGetImage'],

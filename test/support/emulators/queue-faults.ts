@@ -21,7 +21,7 @@ const none: QueueFaults = { seed: 1, duplicateRate: 0, reorderRate: 0, lostAckno
 export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHooks } {
   const faults = createSwitches(none)
   const duplicates = new WeakSet<object>()
-  const strikes = (rate: Exclude<keyof QueueFaults, 'seed'>) =>
+  const occurs = (rate: Exclude<keyof QueueFaults, 'seed'>) =>
     faults.read()[rate] > 0 && faults.random() < faults.read()[rate]
 
   const shuffle = (items: unknown[]) => {
@@ -32,13 +32,13 @@ export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHo
   }
 
   const intercept: SqsHooks['intercept'] = async ({ action }, run, queue) => {
-    if (strikes('throttleRate')) throw new AwsServiceError('RequestThrottled', 'The request is throttled.')
-    if (action === 'ReceiveMessage' && queue && strikes('reorderRate')) shuffle(queue.messages)
+    if (occurs('throttleRate')) throw new AwsServiceError('RequestThrottled', 'The request is throttled.')
+    if (action === 'ReceiveMessage' && queue && occurs('reorderRate')) shuffle(queue.messages)
     const output = await run()
-    if (action.startsWith('SendMessage') && strikes('lostAcknowledgementRate')) throw new NoResponse()
+    if (action.startsWith('SendMessage') && occurs('lostAcknowledgementRate')) throw new NoResponse()
     for (const { ReceiptHandle } of objectsIn(output['Messages'])) {
       const original = queue?.inflightMessages.get(String(ReceiptHandle))?.message
-      if (original === undefined || duplicates.has(original) || !strikes('duplicateRate')) continue
+      if (original === undefined || duplicates.has(original) || !occurs('duplicateRate')) continue
       const duplicate = { ...original }
       duplicates.add(duplicate)
       queue?.enqueue(duplicate)

@@ -51,7 +51,7 @@ export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: Dynam
   const { read, set, random } = switches
   let indexLag: IndexLag | undefined
 
-  const strikes = (kind: keyof typeof affected, operation: string): boolean => {
+  const occurs = (kind: keyof typeof affected, operation: string): boolean => {
     const { operations, remaining, [`${kind}Rate` as const]: rate } = read()
     if (rate === 0 || remaining === 0 || !affected[kind].includes(operation)) return false
     if (operations?.includes(operation) === false || random() >= rate) return false
@@ -70,11 +70,11 @@ export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: Dynam
   }
   const hooks: DynamoDbHooks = {
     intercept: async (operation, input, run) => {
-      if (strikes('hang', operation)) throw new NoResponse({ hangs: true })
-      if (strikes('throttle', operation)) throw throttled
-      if (strikes('transactionConflict', operation)) throw conflictIn(input, random)
-      const response = await runWithoutSome(input, run, () => strikes('unprocessed', operation))
-      if (strikes('lostAcknowledgement', operation)) throw new NoResponse()
+      if (occurs('hang', operation)) throw new NoResponse({ hangs: true })
+      if (occurs('throttle', operation)) throw throttled
+      if (occurs('transactionConflict', operation)) throw conflictIn(input, random)
+      const response = await runWithoutSome(input, run, () => occurs('unprocessed', operation))
+      if (occurs('lostAcknowledgement', operation)) throw new NoResponse()
       return response
     },
     openIndexes: async (database, commits, report) => {
@@ -96,9 +96,11 @@ const throttled = dynamoError(
 function conflictIn({ TransactItems: members }: Input, random: () => number) {
   const message = 'Transaction is ongoing for the item'
   if (!Array.isArray(members)) return dynamoError('TransactionConflictException', message)
-  const victim = Math.floor(random() * members.length)
+  const rejectedIndex = Math.floor(random() * members.length)
   const conflict = { Code: 'TransactionConflict', Message: message }
-  return transactionCanceled(members.map((_member, position) => (position === victim ? conflict : { Code: 'None' })))
+  return transactionCanceled(
+    members.map((_member, position) => (position === rejectedIndex ? conflict : { Code: 'None' })),
+  )
 }
 
 async function runWithoutSome(input: Input, run: (input: Input) => Promise<Input>, skips: () => boolean) {

@@ -2,14 +2,14 @@ import { waitFor } from '../wait-for.ts'
 import type { Page, Request } from 'playwright-core'
 import { waitForPage } from './open.ts'
 
-export async function requestsDuring(page: Page, act: () => Promise<unknown>): Promise<string[]> {
+export async function requestsDuring(page: Page, action: () => Promise<unknown>): Promise<string[]> {
   const requests: string[] = []
   const add = (request: Request) => {
     const { pathname, search } = new URL(request.url())
     requests.push(`${request.method()} ${pathname}${search}`)
   }
   page.on('request', add)
-  await act()
+  await action()
   page.off('request', add)
   return requests
 }

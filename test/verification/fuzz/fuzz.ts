@@ -53,8 +53,8 @@ function failureOf(operation: Operation, wire: Wire, response: TestResponse, wri
 const describeWire = (wire: Wire): string =>
   JSON.stringify({ ...wire, body: wire.body && Buffer.from(wire.body).toString().slice(0, 600) })
 
-/** Without parameters and body only the path can be malformed; every changed request counts. */
-const isFormless = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
+/** If an operation has neither parameters nor a body, every changed request counts as malformed. */
+const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
 
 /** Share of well-formed requests that are sent: they have effects, and a password costs 30 ms. */
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
@@ -79,7 +79,7 @@ async function fuzz(operation: Operation, count: number): Promise<void> {
     const { valid } = sender
     const changed = changes.reduce((wire, change) => change(wire, valid), toWire(operation, valid))
     const wire = withoutWaiting(changed)
-    const isCounted = isFormless(operation) || isMalformed(operation, wire)
+    const isCounted = hasNoInput(operation) || isMalformed(operation, wire)
     fc.pre(isCounted || percentile < wellFormedShare(valid))
     if (isCounted) sent.malformed++
     const result = await sendWire(operation, sender, wire)

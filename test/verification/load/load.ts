@@ -33,7 +33,7 @@ export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number;
   const users = (await Promise.all(Array.from({ length: userCount }, newUser))).map(userActions)
   const begin = () => {
     const stopped = new AbortController()
-    const running = users.map((actions, index) => act(actions, stats, seed + index, pauseMs, stopped.signal))
+    const running = users.map((actions, index) => runActions(actions, stats, seed + index, pauseMs, stopped.signal))
     return async () => {
       stopped.abort()
       await Promise.all(running)
@@ -54,7 +54,7 @@ async function createUser(api: Platform, anonymous: RetryingClient) {
   return { tokens, relay: new Relay(anonymous, key, enrolled) }
 }
 
-async function act(
+async function runActions(
   actions: readonly (() => Promise<void>)[],
   stats: ClientStats,
   userSeed: number,

@@ -1,4 +1,4 @@
-// First: it sets the allowed outbound addresses, which core reads at import.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import {
   requestInstall,
   openRuntime,
@@ -301,9 +301,9 @@ const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) 
 
 test.each(kills)('completes an %s whose worker was killed at any store call, %s its effect', async (name, when) => {
   let wasKilled = true
-  for (let n = 1; wasKilled; n++) {
+  for (let nth = 1; wasKilled; nth++) {
     const operation = await cases[name]()
-    wasKilled = await crashAtCall(n, when, () => runModuleOperation(operation.accepted, pick))
+    wasKilled = await crashAtCall(nth, when, () => runModuleOperation(operation.accepted, pick))
     // The message is redelivered immediately and after the lease.
     await runModuleOperation(operation.accepted, pick)
     expireLease()

@@ -1,4 +1,4 @@
-// First: it sets the allowed outbound addresses, which core reads at import.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { pushModule, registry, unresponsiveHost, temporaryKey } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { buildImage } from '@platform/oci/build'

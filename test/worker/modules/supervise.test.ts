@@ -1,4 +1,4 @@
-// First: it sets the allowed outbound addresses, which core reads at import.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import {
   setBehaviour,
   pick,

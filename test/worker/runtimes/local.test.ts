@@ -140,8 +140,8 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     await runtime.remove({ id, moduleId, version, digest, runtime: mode, isolation: '', handle: '' }, 0)
     await deploying
     expect([await runtime.leftovers(), await runtime.unpacked()]).toEqual([[], []])
-    const fine = await pushFixture(runtime.registry, 'puppet')
-    expect(await runtime.deploy({ ...spec, ...fine })).toMatchObject({ id, digest: fine.digest })
+    const validImage = await pushFixture(runtime.registry, 'puppet')
+    expect(await runtime.deploy({ ...spec, ...validImage })).toMatchObject({ id, digest: validImage.digest })
   })
 
   test.skipIf(isSkipped)('runs an instance again if it is deployed during its removal', async () => {

@@ -83,11 +83,11 @@ test('rolls back a release that fails at real requests only', async () => {
   }
   await expectAttempt(update, target, 'Failed')
   expect(target.shares).toEqual([`${newer.version} 10`])
-  const beside = `version ${older.version} 0 times in the same time`
+  const oldVersionText = `version ${older.version} 0 times in the same time`
   const [{ data }] = (await endEventsOf(update)).filter(({ name }) => name === 'update.failed') as any
   expect(data).toMatchObject({ action: 'apply', version: newer.version, previousVersion: older.version })
   expect(data.message.replace(/in \d+ s/, 'in a while')).toBe(
-    `Version ${newer.version} failed 4 times in a while at 10 %, ${beside}. Version ${older.version} serves.`,
+    `Version ${newer.version} failed 4 times in a while at 10 %, ${oldVersionText}. Version ${older.version} serves.`,
   )
 })
 
@@ -384,18 +384,18 @@ const isCounted = ({ name }: TargetCall): boolean => name !== 'invoke' && name !
 const disconnected = (): Error => new Error('The connection has ended.')
 
 /** Kills a worker at its n-th call, before or after the effect of the call. Returns whether it came that far. */
-async function killAt({ update, target }: Case, n: number, when: 'before' | 'after'): Promise<boolean> {
+async function killAt({ update, target }: Case, nth: number, when: 'before' | 'after'): Promise<boolean> {
   const { before, after } = target.hook
   let calls = 0
   const enter = () => {
-    if (calls >= n || (++calls >= n && when === 'before')) throw disconnected()
+    if (calls >= nth || (++calls >= nth && when === 'before')) throw disconnected()
   }
   const leave = () => {
-    if (calls >= n) throw disconnected()
+    if (calls >= nth) throw disconnected()
   }
   target.hook = {
     before: async (call) => {
-      if (calls >= n || isCounted(call)) enter()
+      if (calls >= nth || isCounted(call)) enter()
       await before?.(call)
     },
     after: async (call) => {
@@ -406,7 +406,7 @@ async function killAt({ update, target }: Case, n: number, when: 'before' | 'aft
   using _ = onStoreCall({ before: async () => enter(), after: async () => leave() })
   await attempt(update, target.port).catch(() => undefined)
   target.hook = { ...(before && { before }), ...(after && { after }) }
-  return calls >= n
+  return calls >= nth
 }
 
 const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) => [name, when] as const))
@@ -415,15 +415,15 @@ test.each(sampled(kills, 6))(
   'leaves exactly one release after the worker of %s is killed at any call, %s its effect',
   async (name, when) => {
     let [wasKilled, tried] = [true, 0]
-    for (let n = 1; wasKilled; n += stride) {
+    for (let nth = 1; wasKilled; nth += stride) {
       const each = await cases[name]()
-      wasKilled = await killAt(each, n, when)
+      wasKilled = await killAt(each, nth, when)
       await attempt(each.update, each.target.port)
       expireLease()
       await attempt(each.update, each.target.port)
       expireLease()
       await expectAttempt(each.update, each.target, each.status)
-      tried = n
+      tried = nth
     }
     expect(tried).toBeGreaterThan(15)
   },
@@ -431,17 +431,17 @@ test.each(sampled(kills, 6))(
 
 test.each(names)('leaves exactly one release after any response to %s is lost', async (name) => {
   let wasLost = true
-  for (let n = 1; wasLost; n += stride) {
+  for (let nth = 1; wasLost; nth += stride) {
     const each = await cases[name]()
     let calls = 0
     const { after } = each.target.hook
     each.target.hook.after = async (call) => {
       await after?.(call)
-      if (isCounted(call) && ++calls === n) throw new TargetError('No response.')
+      if (isCounted(call) && ++calls === nth) throw new TargetError('No response.')
     }
     await attemptRepeatedly(each.update, each.target.port)
     await expectEnd(each.update, each.target, each.status)
-    wasLost = calls >= n
+    wasLost = calls >= nth
   }
 })
 

@@ -195,9 +195,9 @@ test('adds errors that the host counts to those that functions count', async () 
   }
   const output = await expectAttempt(update, target, 'Failed')
   expect(target.shares).toEqual([`${newer.version} 10`])
-  const beside = `version ${older.version} 0 times in the same time`
+  const oldVersionText = `version ${older.version} 0 times in the same time`
   expect(output.replace(/in \d+ s/, 'in a while')).toBe(
-    `Version ${newer.version} failed 3 times in a while at 10 %, ${beside}. Version ${older.version} serves.`,
+    `Version ${newer.version} failed 3 times in a while at 10 %, ${oldVersionText}. Version ${older.version} serves.`,
   )
 })
 

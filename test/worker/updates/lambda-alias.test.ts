@@ -187,11 +187,11 @@ const isWrite = ({ method, path }: { method: string; path: string }): boolean =>
 
 const disconnect = () => Promise.reject(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }))
 
-function disconnectAt(n: number, when: 'before' | 'after') {
+function disconnectAt(nth: number, when: 'before' | 'after') {
   const counter = { writes: 0 }
   const intercept: NonNullable<TargetOptions>['intercept'] = async (request, send) => {
-    if (counter.writes >= n) return disconnect()
-    if (!isWrite(request) || ++counter.writes < n) return send()
+    if (counter.writes >= nth) return disconnect()
+    if (!isWrite(request) || ++counter.writes < nth) return send()
     if (when === 'after') await send()
     return disconnect()
   }
@@ -205,12 +205,12 @@ test.each(
   ] as const),
 )('completes an update (%s) whose worker was killed at any write, %s its effect', async (action, when) => {
   let wasKilled = true
-  for (let n = 1; wasKilled; n += 2 * stride - 1) {
+  for (let nth = 1; wasKilled; nth += 2 * stride - 1) {
     const platform = await cloud.deploy('1.0.0', withPortal)
     const release = await released(withPortal)
-    const { options, counter } = disconnectAt(n, when)
+    const { options, counter } = disconnectAt(nth, when)
     const update = await run(platform, { action, release, before: deployed }, options)
-    wasKilled = counter.writes >= n
+    wasKilled = counter.writes >= nth
     expireLease()
     await attempt(update, platform.target(), withPortal)
     expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)

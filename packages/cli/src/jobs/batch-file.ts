@@ -32,8 +32,8 @@ export function readBatchFile(text: string): BatchFile {
 
 const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
 
-type ErrorFactory = (what: string) => CliError
-const batchError: ErrorFactory = (what) => new CliError('usage', `The batch ${what}.`)
+type ErrorFactory = (problem: string) => CliError
+const batchError: ErrorFactory = (problem) => new CliError('usage', `The batch ${problem}.`)
 
 // Ignoring an invalid limit would run more jobs, or run them longer, than intended.
 function numberOf<Name extends string>(fields: Fields, name: Name, fault: ErrorFactory): { [name in Name]?: number } {
@@ -86,7 +86,7 @@ const jobFields = new Set([
 
 function entryOf(job: unknown, number: number): Entry {
   const fields = isFields(job) ? job : {}
-  const fault = (what: string) => new CliError('usage', `Job ${number} of the batch ${what}.`)
+  const fault = (problem: string) => new CliError('usage', `Job ${number} of the batch ${problem}.`)
   const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
   if (unknown !== undefined) throw fault(`has an unknown field ${cellOf(unknown)}`)
   const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields

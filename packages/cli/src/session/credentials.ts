@@ -32,8 +32,8 @@ export function credentials(environment = process.env): Credentials {
   return sessionCredentials(session)
 }
 
-const notSignedIn = (what: string): CliError =>
-  new CliError('notSignedIn', `${what} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
+const notSignedIn = (problem: string): CliError =>
+  new CliError('notSignedIn', `${problem} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
 
 function sessionCredentials(session: Session): Credentials {
   let current = session

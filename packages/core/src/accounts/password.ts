@@ -11,14 +11,14 @@ const passes = 2
 const lanes = 1
 const tagBytes = 32
 
-interface Parameters {
+interface HashParameters {
   nonce: Buffer
   memory: number
   passes: number
   parallelism: number
 }
 
-const hash = (queueKey: string, password: string, parameters: Parameters): Promise<Buffer> =>
+const hash = (queueKey: string, password: string, parameters: HashParameters): Promise<Buffer> =>
   withFairQueue(
     queueKey,
     () =>

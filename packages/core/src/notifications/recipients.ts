@@ -3,7 +3,7 @@ import * as keys from '../db/keys.ts'
 import { queryAll } from '../db/table.ts'
 import { parseUser } from '../accounts/user.ts'
 
-/** Means one user, all users with a permission, or both. */
+/** One user, all users with a permission, or both. */
 export interface Audience {
   userId?: string
   permission?: Permission

@@ -20,7 +20,7 @@ import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
 
 /** No attempt starts after this time. The last one may take ten seconds more. */
 const workMs = 10_000
-/** Longer than a message takes. A crashed worker blocks the webhook for this time. */
+/** Longer than the processing of a message. A crashed worker blocks the webhook for at most this time. */
 const leaseMs = 30_000
 const pageSize = 10
 /** The longest delay of a message; the sweep handles later deliveries. */

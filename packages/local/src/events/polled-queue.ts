@@ -50,7 +50,7 @@ export function createReceive(
   }
 }
 
-/** SQS delivers a message again that could not be deleted. */
+/** SQS delivers a message again if it could not be deleted. */
 export async function deleteMessages(
   { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],

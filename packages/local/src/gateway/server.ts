@@ -17,7 +17,7 @@ export interface Gateway {
   drain: (limitMs: number) => Promise<void>
 }
 
-/** Limits of API Gateway, and defaults where it has none. */
+/** Limits of API Gateway, and defaults if it has none. */
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,

@@ -35,7 +35,7 @@ async function place(draft: string, path: string): Promise<void> {
 const ifMissing =
   <Fallback>(fallback: Fallback) =>
   (error: NodeJS.ErrnoException): Fallback => {
-    // ENOTDIR: a file exists where a folder is expected.
+    // ENOTDIR: a file exists at the path of an expected folder.
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return fallback
     throw error
   }

@@ -23,7 +23,7 @@ export const meQuery = queryOptions({
   retry: false,
 })
 
-/** The signed-in user. Routes behind the sign-in load it before their pages render. */
+/** The signed-in user. Routes that require a sign-in load it before their pages render. */
 export const useMe = (): Schemas['UserProfile'] => useSuspenseQuery(meQuery).data
 
 export type Permission = Schemas['UserProfile']['permissions'][number]

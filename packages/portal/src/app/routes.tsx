@@ -55,7 +55,7 @@ const signIn = createRoute({
   component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
 })
 
-// Pages behind the sign-in need the user and the navigation before they render.
+// Pages that require a sign-in need the user and the navigation before they render.
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',

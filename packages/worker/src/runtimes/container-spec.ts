@@ -94,7 +94,7 @@ const newUserNamespace = {
   args: [{ index: 0, value: cloneNewUser, valueTwo: cloneNewUser, op: 'SCMP_CMP_MASKED_EQ' }],
 }
 
-/** The namespace maps only this user, as root. */
+/** In a user namespace, root of the container is this user of the host. No other user is mapped. */
 const mapping = (hostID = 0) => [{ containerID: 0, hostID, size: 1 }]
 
 const mountsOf = ({ userId, socketFolder, files }: ContainerOptions) => [

@@ -36,7 +36,7 @@ export interface Command {
 
 export interface Launcher {
   kind: Exclude<Deployment['runtime'], 'lambda'>
-  /** For users: how an instance is isolated from the platform, and how it is not. */
+  /** Describes for users how an instance is isolated from the platform, and the gaps. */
   isolation: string
   /** Prepares the start of an instance. Throws `RuntimeError` (`refused`) for an image that cannot run this way. */
   prepare: (launch: Launch) => Promise<Command>
@@ -78,7 +78,7 @@ export async function allowPassage(folder: string): Promise<void> {
   await chmod(folder, ((await stat(folder)).mode & 0o777) | 0o010)
 }
 
-/** Only the platform can access the folder. */
+/** Creates or empties a folder that only the platform's user can access. */
 export async function emptyFolder(path: string): Promise<void> {
   await removeFolder(path)
   await mkdir(path, { recursive: true, mode: 0o700 })

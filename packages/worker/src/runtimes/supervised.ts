@@ -12,7 +12,7 @@ import { restartDelayMs as defaultPauseMs, Supervisor } from './supervisor.ts'
 export interface SupervisedOptions {
   launcher: Launcher
   images: Images
-  /** Folder for files of running instances such as sockets; emptied at startup. Short: see `checkRunFolder`. */
+  /** Folder for sockets and other files of running instances; emptied at startup. For its length see `checkRunFolder`. */
   runFolder: string
   tokenOf: (deploymentId: string) => Promise<string>
   onLog: (moduleId: string, line: string) => void

@@ -24,10 +24,10 @@ const watchdogMs = 3000
 const cleanUpMs = 20_000
 
 /**
- * Starts a command in its own process group with a watchdog: a shell that waits until a pipe closes whose other end only
- * this process holds. The pipe closes when the instance ends or is to be killed, or when this process is killed. The
- * watchdog then cleans up and kills the group. The command replaces the shell that started both, so that it receives
- * signals.
+ * Starts a command in its own process group with a watchdog: a shell that waits until a pipe closes. Only this process
+ * holds the other end of the pipe, so the pipe closes when the instance ends or must be killed, or when this process is
+ * killed. The watchdog then cleans up and kills the group. The command replaces the shell that started both, so that it
+ * receives signals.
  */
 export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Command): WatchdogChild {
   const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']

@@ -1,4 +1,4 @@
-// First, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import {
   ber,
   canary,
@@ -93,29 +93,29 @@ function respond(socket: Socket, id: number, operation: number, bytes: Buffer): 
 }
 
 /** Handles a request of the client; returns true to suppress the valid response. */
-type Answer = (socket: Socket, id: number, operation: number, bytes: Buffer) => boolean | void
-function respondWith(answer: Answer): void {
+type RequestHandler = (socket: Socket, id: number, operation: number, bytes: Buffer) => boolean | void
+function respondWith(handle: RequestHandler): void {
   hostile.behave = (plain) => {
     const socket = inTls(plain, fixtures.own)
     onRequest(socket, (id, operation, bytes) => {
-      if (answer(socket, id, operation, bytes) !== true) respond(socket, id, operation, bytes)
+      if (handle(socket, id, operation, bytes) !== true) respond(socket, id, operation, bytes)
     })
   }
 }
 
 /** Handles the n-th request of a kind. */
-const at =
-  (operation: number, nth: number, act: Answer): (() => Answer) =>
+const onNth =
+  (operation: number, nth: number, handle: RequestHandler): (() => RequestHandler) =>
   () => {
     let count = 0
     return (socket, id, received, bytes) => {
       if (received !== operation || ++count !== nth) return false
-      act(socket, id, received, bytes)
+      handle(socket, id, received, bytes)
       return true
     }
   }
 const writing =
-  (...parts: ((id: number) => Uint8Array)[]): Answer =>
+  (...parts: ((id: number) => Uint8Array)[]): RequestHandler =>
   (socket, id) =>
     void socket.write(Buffer.concat(parts.map((part) => part(id))))
 const startTlsAccepted = message(1, result(0x78, 0))
@@ -132,20 +132,20 @@ function acceptStartTls(response: Uint8Array): void {
 
 const tiny = (count: number) => (id: number) => Buffer.concat(Array<Buffer>(count).fill(message(id, references())))
 
-const answers = (operation: number, nth: number, ...parts: ((id: number) => Uint8Array)[]): (() => Answer) =>
-  at(operation, nth, writing(...parts))
+const sends = (operation: number, nth: number, ...parts: ((id: number) => Uint8Array)[]): (() => RequestHandler) =>
+  onNth(operation, nth, writing(...parts))
 
-const answersBytes = (bytes: Uint8Array) => answers(bind, 1, () => bytes)
+const sendsBytes = (bytes: Uint8Array) => sends(bind, 1, () => bytes)
 
-const answersEndlessly = (bytesOf: (id: number) => Uint8Array) =>
-  at(search, 1, (socket, id) => {
+const sendsEndlessly = (bytesOf: (id: number) => Uint8Array) =>
+  onNth(search, 1, (socket, id) => {
     const bytes = bytesOf(id)
     const writeMore = () => void (socket.destroyed || socket.write(bytes, writeMore))
     writeMore()
   })
 
 const finds = (...entries: Buffer[]) =>
-  answers(search, 1, ...entries.map((entry) => (id: number) => message(id, entry)), (id) => searchDone(id))
+  sends(search, 1, ...entries.map((entry) => (id: number) => message(id, entry)), (id) => searchDone(id))
 
 /** An entry whose set of values is longer than the message. */
 const overlongSet = ber(
@@ -156,45 +156,45 @@ const overlongSet = ber(
 const referral = result(0x61, 10, ber(0xa3, Buffer.from('ldap://x')))
 const withoutCode = Buffer.from('6100', 'hex')
 
-const unreachable: [string, () => Answer][] = [
+const unreachable: [string, () => RequestHandler][] = [
   ['sends no response', () => () => true],
-  ['closes the connection at the first request', at(bind, 1, (socket) => void socket.end())],
-  ['resets the connection at the search', at(search, 1, (socket) => void socket.destroy())],
-  ['resets the connection at the bind of the user', at(bind, 2, (socket) => void socket.destroy())],
-  ['responds with HTTP', answersBytes(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))],
-  ['responds with random bytes', answersBytes(randomBytes(5000))],
-  ['responds with zeros', answersBytes(Buffer.alloc(5000))],
-  ['announces a message of 4 GB', answersBytes(Buffer.from('3084ffffffff', 'hex'))],
-  ['sends an indefinite length', answersBytes(Buffer.from('30800201', 'hex'))],
-  ['omits the code of a bind', answers(bind, 1, (id) => message(id, withoutCode))],
-  ['omits the code of the bind of the user', answers(bind, 2, (id) => message(id, withoutCode))],
-  ['sends an empty code', answers(bind, 2, (id) => message(id, ber(0x61, ber(10), ber(4), ber(4))))],
-  ['responds to the bind of the user with an entry', answers(bind, 2, (id) => message(id, ada))],
-  ['truncates the response', answers(bind, 2, (id) => bindDone(id).subarray(0, 6))],
-  ['responds to another message id', answers(bind, 2, (id) => bindDone(id + 1))],
-  ['responds to the search with a bind response', answers(search, 1, (id) => bindDone(id))],
-  ['is busy', answers(bind, 2, (id) => bindDone(id, 51))],
-  ['responds to the bind with a referral', answers(bind, 2, (id) => message(id, referral))],
-  ['responds to the search with a referral', answers(search, 1, (id) => searchDone(id, 10))],
-  ['sends a set that exceeds its message', answers(search, 1, (id) => message(id, overlongSet))],
+  ['closes the connection at the first request', onNth(bind, 1, (socket) => void socket.end())],
+  ['resets the connection at the search', onNth(search, 1, (socket) => void socket.destroy())],
+  ['resets the connection at the bind of the user', onNth(bind, 2, (socket) => void socket.destroy())],
+  ['responds with HTTP', sendsBytes(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))],
+  ['responds with random bytes', sendsBytes(randomBytes(5000))],
+  ['responds with zeros', sendsBytes(Buffer.alloc(5000))],
+  ['announces a message of 4 GB', sendsBytes(Buffer.from('3084ffffffff', 'hex'))],
+  ['sends an indefinite length', sendsBytes(Buffer.from('30800201', 'hex'))],
+  ['omits the code of a bind', sends(bind, 1, (id) => message(id, withoutCode))],
+  ['omits the code of the bind of the user', sends(bind, 2, (id) => message(id, withoutCode))],
+  ['sends an empty code', sends(bind, 2, (id) => message(id, ber(0x61, ber(10), ber(4), ber(4))))],
+  ['responds to the bind of the user with an entry', sends(bind, 2, (id) => message(id, ada))],
+  ['truncates the response', sends(bind, 2, (id) => bindDone(id).subarray(0, 6))],
+  ['responds to another message id', sends(bind, 2, (id) => bindDone(id + 1))],
+  ['responds to the search with a bind response', sends(search, 1, (id) => bindDone(id))],
+  ['is busy', sends(bind, 2, (id) => bindDone(id, 51))],
+  ['responds to the bind with a referral', sends(bind, 2, (id) => message(id, referral))],
+  ['responds to the search with a referral', sends(search, 1, (id) => searchDone(id, 10))],
+  ['sends a set that exceeds its message', sends(search, 1, (id) => message(id, overlongSet))],
   [
     'sends an entry of 10 MB',
-    answers(search, 1, (id) => message(id, ber(0x64, ber(4, Buffer.alloc(10 * 1024 * 1024, 'x'))))),
+    sends(search, 1, (id) => message(id, ber(0x64, ber(4, Buffer.alloc(10 * 1024 * 1024, 'x'))))),
   ],
-  ['sends entries endlessly', answersEndlessly((id) => Buffer.concat(Array<Buffer>(200).fill(message(id, ada))))],
-  ['sends references endlessly', answersEndlessly(tiny(9000))],
-  ['sends an unsolicited notice of disconnection', answers(search, 1, () => message(0, result(0x78, 52)))],
+  ['sends entries endlessly', sendsEndlessly((id) => Buffer.concat(Array<Buffer>(200).fill(message(id, ada))))],
+  ['sends references endlessly', sendsEndlessly(tiny(9000))],
+  ['sends an unsolicited notice of disconnection', sends(search, 1, () => message(0, result(0x78, 52)))],
   [
     'sends single bytes slowly',
-    at(bind, 1, (socket) => {
+    onNth(bind, 1, (socket) => {
       const timer = setInterval(() => socket.write('0'), 100)
       socket.on('close', () => clearInterval(timer))
     }),
   ],
 ]
 
-const refusing: [string, () => Answer][] = [
-  ['rejects the password', answers(bind, 2, (id) => bindDone(id, 49))],
+const refusing: [string, () => RequestHandler][] = [
+  ['rejects the password', sends(bind, 2, (id) => bindDone(id, 49))],
   ['finds no entry', finds()],
   ['finds two entries', finds(ada, ada)],
   ['finds the entry of another user', finds(entryOf('uid=root,ou=people', { uid: 'root' }))],
@@ -223,9 +223,9 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect(await outcome()).toBe('no error')
   })
 
-  test.each(unreachable)('fails if a directory %s', async (_, answer) => {
+  test.each(unreachable)('fails if a directory %s', async (_, newHandler) => {
     const deadline = new AbortController()
-    const handle = answer()
+    const handle = newHandler()
     respondWith((...request) => {
       setTimeout(() => deadline.abort(), rounds(300, 800))
       return handle(...request)
@@ -235,13 +235,13 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
   })
 
   test('reports a reset connection as an unreachable directory', async () => {
-    respondWith(at(bind, 2, (socket) => void socket.destroy())())
+    respondWith(onNth(bind, 2, (socket) => void socket.destroy())())
     await directory()
     expect(await outcome()).toBe('directory_unreachable')
   })
 
-  test.each(refusing)('rejects the credentials if a directory %s', async (_, answer) => {
-    respondWith(answer())
+  test.each(refusing)('rejects the credentials if a directory %s', async (_, newHandler) => {
+    respondWith(newHandler())
     await directory()
     expect(await outcome()).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
@@ -250,7 +250,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
   test('ignores search references', async () => {
     const reference = references(`ldap://127.0.0.1:${canary.port}/`)
     const parts = [(id: number) => message(id, reference), (id: number) => message(id, ada), tiny(2000), searchDone]
-    respondWith(at(search, 1, writing(...parts.map((part) => (id: number) => part(id))))())
+    respondWith(onNth(search, 1, writing(...parts.map((part) => (id: number) => part(id))))())
     await directory()
     expect(await outcome()).toBe('no error')
     expect(canary.connections).toHaveLength(0)

@@ -1,4 +1,4 @@
-// First, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { canary, ownCertificates, ports } from '../../support/directories.ts'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { find, type User } from '@platform/core/accounts/user'

@@ -1,4 +1,4 @@
-// First, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer } from '../../support/oidc-issuers.ts'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
@@ -117,11 +117,11 @@ test('exchanges a code once, also among concurrent requests', async () => {
 test('rejects a wrong code and a code of another browser without consuming it', async () => {
   const signIn = await completed()
   const { code, browser, provider, state } = signIn
-  for (const wrong of [(await startSignIn(provider)).browser, '', code]) {
-    await expectError(exchange(code, wrong, origin), 'sign_in_code_invalid')
+  for (const otherBrowser of [(await startSignIn(provider)).browser, '', code]) {
+    await expectError(exchange(code, otherBrowser, origin), 'sign_in_code_invalid')
   }
-  for (const wrong of [state, code.toUpperCase(), `${code}x`, 'x']) {
-    await expectError(exchange(wrong, browser, origin), 'sign_in_code_invalid')
+  for (const wrongCode of [state, code.toUpperCase(), `${code}x`, 'x']) {
+    await expectError(exchange(wrongCode, browser, origin), 'sign_in_code_invalid')
   }
   await expectError(signIn.exchange(), 'no error')
 })

@@ -1,4 +1,4 @@
-// First, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer } from '../../support/oidc-issuers.ts'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import { identityOf, lacksClaims } from '@platform/core/identity-providers/oidc/claims'

@@ -35,10 +35,10 @@ export async function sendTo({ cloud }: Simulator, queue: string, message: objec
 
 export const sweepUntil = (
   { tick }: Pick<Deployment, 'tick'>,
-  what: string,
+  condition: string,
   check: () => Promise<boolean>,
 ): Promise<boolean> =>
-  waitFor(what, async () => {
+  waitFor(condition, async () => {
     await tick('schedule/sweep')
     return check()
   })

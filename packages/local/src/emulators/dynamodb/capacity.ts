@@ -68,7 +68,7 @@ export class Bill {
 
 type CapacityKind = 'ReadCapacityUnits' | 'WriteCapacityUnits'
 
-/** As in transactions, `kind` repeats the units under another name. */
+/** With `kind`, as in transactions, the units are also returned under the name of the kind. */
 export function describeCost(mode: unknown, tableName: string, cost: Cost, kind?: CapacityKind): Input | undefined {
   if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
   const units = (used: number) => ({ CapacityUnits: used, ...(kind && { [kind]: used }) })

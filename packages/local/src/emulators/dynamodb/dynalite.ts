@@ -80,7 +80,7 @@ const validations: Validations = require('dynalite/validations')
 const rules = new Map<RequestName, Rules>()
 const actions = new Map<ActionName, Action>()
 
-// dynalite ends an index key in 24 bits of a digest, so items with equal index keys can overwrite each other.
+// dynalite appends 24 bits of a digest to an index key, so items with equal index keys can overwrite each other.
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
 // dynalite counts UTF-16 units; DynamoDB counts bytes.
 db.itemSize = itemSize

@@ -3,7 +3,7 @@ import type { AttributeValue, Item } from './types.ts'
 const CONTAINER_BYTES = 3
 const ENTRY_BYTES = 1
 
-/** DynamoDB's size of an item: UTF-8 names and texts, packed digits, decoded binaries. */
+/** The size of an item in bytes, as DynamoDB computes it: texts in UTF-8, packed digits, decoded binary values. */
 export function itemSize(item: Item): number {
   let bytes = 0
   for (const name in item) bytes += Buffer.byteLength(name) + valueSize(item[name]!)

@@ -9,7 +9,7 @@ import type { Item } from './types.ts'
 
 const RECORDS_PER_BATCH = 200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
-/** DynamoDB does not expire an item whose time is older, which is probably a mistake. */
+/** As in DynamoDB, an item with an older expiry time never expires, because such a time is probably a mistake. */
 const OLDEST_SECONDS = 5 * YEAR_SECONDS
 
 /** Deletes expired items and transaction tokens. Reads only the records that are due. */

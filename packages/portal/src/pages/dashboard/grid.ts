@@ -70,10 +70,10 @@ export function moveByKey(
 
 function afterStep(position: GridPosition, others: readonly GridPosition[], step: Step): GridPosition {
   const { x, y, w, h } = position
-  const beside = others.filter((other) => sharesColumn(other, position))
+  const inSameColumns = others.filter((other) => sharesColumn(other, position))
   // `up` and `down` swap the widget with its neighbour in the same columns.
-  const above = beside.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
-  const below = beside.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
+  const above = inSameColumns.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
+  const below = inSameColumns.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
   const changes: Record<Step, Partial<GridPosition>> = {
     left: { x: x - 1 },
     right: { x: x + 1 },

@@ -24,12 +24,12 @@ const reasons: Readonly<Record<string, string>> = {
 const unknownReason = 'Request consent again. If it persists, check the audit trail.'
 
 export function ConsentNote({ consent, error, provider, onDismiss }: ConsentNoteProps) {
-  const isGood = consent === 'granted' && !isContradicted(consent, provider)
-  const Icon = isGood ? CircleCheck : CircleAlert
+  const isGranted = consent === 'granted' && !isContradicted(consent, provider)
+  const Icon = isGranted ? CircleCheck : CircleAlert
   return (
     <div
-      role={isGood ? 'status' : 'alert'}
-      className={classes(styles['note'], isGood ? styles['good'] : styles['bad'])}
+      role={isGranted ? 'status' : 'alert'}
+      className={classes(styles['note'], isGranted ? styles['good'] : styles['bad'])}
     >
       <Icon size={18} aria-hidden />
       <p>{resultText(consent, error, provider)}</p>

@@ -44,9 +44,9 @@ async function followOutput(jobId: string, signal: AbortSignal, onChange: (chang
       failures = 0
       offset = page.nextOffset
       isFinished = page.finished
-      const more = read(page.items)
+      const newParts = read(page.items)
       onChange(({ parts }) => ({
-        parts: more.length > 0 ? retain([...parts, ...more]) : parts,
+        parts: newParts.length > 0 ? retain([...parts, ...newParts]) : parts,
         isFinished: page.finished,
         failure: undefined,
       }))

@@ -7,7 +7,6 @@ import { jobQuery } from '../jobs/job-queries.ts'
 /** A job of the platform itself, such as a module installation or an update. */
 export type Operation = Schemas['Job']
 
-// Only while the job runs.
 const pollSeconds = 1
 
 const isFinished = (job: Operation | undefined): boolean => job?.completedAt !== undefined

@@ -43,8 +43,8 @@ function Updates() {
 }
 
 function titleOf({ type, payload: { targetVersion, previousVersion } }: Operation): string {
-  const what = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
-  return `${what} ${String(targetVersion)} from ${String(previousVersion)}`
+  const action = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
+  return `${action} ${String(targetVersion)} from ${String(previousVersion)}`
 }
 
 // The portal is part of the release, so an open tab is outdated after an update.
@@ -86,10 +86,10 @@ export function HistoryCard() {
 function VersionLink({ id, type }: JobSummary) {
   const { data } = useQuery({ ...operationQuery(id), refetchInterval: false })
   const version = data?.payload['targetVersion']
-  const what = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
+  const action = type === 'PlatformRollback' ? 'Rollback to' : 'Update to'
   return (
     <Link to="/jobs/$jobId" params={{ jobId: id }}>
-      {typeof version === 'string' ? `${what} ${version}` : `${what} …`}
+      {typeof version === 'string' ? `${action} ${version}` : `${action} …`}
     </Link>
   )
 }

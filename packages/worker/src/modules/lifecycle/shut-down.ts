@@ -15,8 +15,8 @@ export interface ShutdownResult {
 }
 
 /**
- * Shuts down a module: stop with its own time limit, dispose regardless of the result, then removal of the deployment.
- * Module errors are reported and do not abort it. Throws only if the runtime cannot remove the deployment: retry then.
+ * Calls the hook `stop`, then `dispose` even if `stop` fails, and removes the deployment. Errors of the module are
+ * returned in `problems`. Throws only if the runtime cannot remove the deployment; the caller must then try again.
  */
 export async function shutDown(
   runtime: ModuleRuntime,

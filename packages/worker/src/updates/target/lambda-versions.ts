@@ -147,7 +147,7 @@ async function latestWith(
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {
-    // A concurrent change, or a lost response to the first try: the next read shows the result.
+    // Another change was concurrent, or the response to the first try was lost. The next read shows the result.
     if (!isAws(error, 'ResourceConflictException', 'PreconditionFailedException')) throw error
   }
   return undefined
