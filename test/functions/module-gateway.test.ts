@@ -324,16 +324,51 @@ test('rejects a body above 4 MiB before forwarding it', async () => {
   expect(module.requests).toHaveLength(1)
 })
 
-test.for(['/../v1/setup', '//v1', '/%2e%2e/x', '/%252e%252e/', '/a%5Cb', '/a%00b', '/./a', '/%23', '/a%3Fb', '/..'])(
-  'rejects the path %s below a module',
+test.for(['/../v1/setup', '/%2e%2e/x', '/a%5Cb', '/a%00b', '/./a', '/..', '/.%2e', '/a%2F..%2Fb', '/%2e%5c'])(
+  'rejects the path %s below a module, sent as it is or decoded',
   async (suffix) => {
     await using module = await runInstance()
     for (const path of [module.api, `/modules/${module.moduleId}`]) {
-      expect(statusAndError(await get(path + suffix))).toEqual([400, 'invalid_path'])
+      for (const gateway of [{}, { isOneMachine: true }] as const)
+        expect(statusAndError(await request({ target: path + suffix, ...gateway }))).toEqual([400, 'invalid_path'])
     }
     expect(module.requests).toEqual([])
   },
 )
+
+const encodedPaths = [
+  '/a%2Fb',
+  '/a%3Fb',
+  '/a%23b',
+  '/a%25b',
+  '/%252e%252e/',
+  '//v1',
+  '/a//',
+  "/a;b=c,d+e@f:g!$&'()*%20%c3%a4",
+]
+
+test.for(encodedPaths)('one machine passes the path %s as it was sent', async (suffix) => {
+  await using module = await runInstance()
+  for (const path of [module.api, `/modules/${module.moduleId}`]) {
+    expect((await request({ target: `${path}${suffix}?q=%2F`, isOneMachine: true })).status).toBe(200)
+    expect(module.requests.at(-1)?.url).toBe(`${path}${suffix}?q=%2F`)
+  }
+})
+
+test.for(['/a%3Fb', '/a%23b', '/a%25b', '//v1', '/%EF%BF%BD'])(
+  'rejects the path %s if the gateway has decoded it, because it is ambiguous',
+  async (suffix) => {
+    await using module = await runInstance()
+    expect(statusAndError(await get(module.api + suffix))).toEqual([400, 'invalid_path'])
+  },
+)
+
+test('answers a request for WebSocket with 501', async () => {
+  await using module = await runInstance()
+  const headers = { ...operator, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', 'sec-websocket-version': '13' }
+  expect(statusAndError(await get(module.api, headers))).toEqual([501, 'upgrade_not_supported'])
+  expect(module.requests).toEqual([])
+})
 
 test('encodes path and query for the module', async () => {
   await using module = await runInstance()

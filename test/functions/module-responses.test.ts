@@ -34,6 +34,7 @@ test('forwards only the listed response headers', async () => {
     etag: '"1"',
     'last-modified': 'Sat, 21 Nov 2026 10:00:00 GMT',
     'retry-after': '5',
+    'x-total-count': '7',
   }
   const removed = {
     'set-cookie': ['session=stolen', 'b=c'],
@@ -148,8 +149,41 @@ test.for([
   const { api, moduleId } = module
   const resolve = (text: string) => text.replace('{api}', api).replace('{id}', moduleId)
   module.respondWith(respond({ location: resolve(location) }, '', 302))
-  const { status, headers } = await get(`${api}/a`)
-  expect([status, headers['location']]).toEqual([302, expected && resolve(expected)])
+  const { status, headers, json } = await get(`${api}/a`)
+  if (expected !== undefined) return expect([status, headers['location']]).toEqual([302, resolve(expected)])
+  expect([status, headers['location'], json.error]).toEqual([502, undefined, 'module_failed'])
+  expect(json.message).toContain('redirects to an address that is not below its own paths')
+})
+
+test.for([
+  ['<?page=2>; rel="next", <{api}/a?page=9>; rel=last', '<{api}/a?page=2>; rel="next", <{api}/a?page=9>; rel=last'],
+  ['<http://module{api}?page=2>; rel="next"', '<{api}?page=2>; rel="next"'],
+  ['<https://attacker.example>; rel=next', undefined],
+  ['<?page=2>; rel=next, <//attacker.example>; rel=prev', undefined],
+  ['<?page=2>; rel=next, <https://attacker.example', undefined],
+] as const)('forwards the links %s only to paths of the module', async ([link, expected]) => {
+  await using module = await runInstance()
+  const resolve = (text: string) => text.replaceAll('{api}', module.api)
+  module.respondWith(respond({ link: resolve(link) }))
+  const { status, headers } = await get(`${module.api}/a`)
+  expect([status, headers['link']]).toEqual([200, expected && resolve(expected)])
+})
+
+test.for(['text/event-stream', 'Text/Event-Stream; charset=utf-8'])(
+  'rejects an endless response of type %s at once',
+  async (type) => {
+    const endless = (_: unknown, response: ServerResponse) =>
+      void response.writeHead(200, { 'content-type': type }).write('data: 1\n\n')
+    await using module = await runInstance(endless)
+    const { status, json } = await get(module.api)
+    expect([status, json.error]).toEqual([502, 'module_failed'])
+    expect(json.message).toContain('streams events')
+  },
+)
+
+test('an empty response without a type stays without one', async () => {
+  await using module = await runInstance(respond({}, ''))
+  expect((await get(module.api)).headers).not.toHaveProperty('content-type')
 })
 
 test.for([200, 204, 205, 206, 301, 304, 400, 401, 404, 418, 429, 500, 503, 599])(

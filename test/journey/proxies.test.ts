@@ -63,8 +63,8 @@ for (const [name, argumentsOf] of Object.entries(proxies)) {
       const [port = 0] = await freePorts(1)
       const proxyArguments = await argumentsOf(folder.path, port, new URL(platform.url).host)
       const env = { ...process.env, HOME: folder.path, XDG_DATA_HOME: folder.path, XDG_CONFIG_HOME: folder.path }
-      await using _proxy = new Program(name, proxyArguments, { cwd: folder.path, env })
-      await waitFor(`${name} listens`, () => isListening({ host: '127.0.0.1', port }))
+      await using proxy = new Program(name, proxyArguments, { cwd: folder.path, env })
+      await waitFor(`${name} listens`, async () => proxy.hasEnded || (await isListening({ host: '127.0.0.1', port })))
 
       const origin = `https://localhost:${port}`
       const send = async (method: string, path: string, headers: Record<string, string> = {}, body = '') => {

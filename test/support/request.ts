@@ -8,6 +8,8 @@ export interface TestRequest {
   headers?: Record<string, string>
   body?: string | Uint8Array
   address?: string
+  /** Also passes the path as it was sent, as the one-machine gateway does. */
+  isOneMachine?: true
 }
 
 export interface TestResponse {
@@ -39,6 +41,7 @@ function gatewayEvent({
   headers = {},
   body,
   address = '192.0.2.1',
+  isOneMachine,
 }: TestRequest): GatewayEvent {
   const [sentPath = '', rawQueryString = ''] = target.split('?', 2)
   const path = decodedPath(sentPath)
@@ -50,6 +53,7 @@ function gatewayEvent({
     version: '2.0',
     routeKey: '$default',
     rawPath: path,
+    ...(isOneMachine && { sentPath }),
     rawQueryString,
     ...(cookies.length > 0 && { cookies }),
     headers: { host: 'platform.example.com', 'x-forwarded-for': address, ...fields },

@@ -128,6 +128,7 @@ export const errors = {
     502,
     'The module failed or returned an invalid response. Try again; if it persists, contact the module author.',
   ],
+  upgrade_not_supported: [501, 'Modules are reached by plain requests only. WebSocket is not available.'],
   module_unavailable: [503, 'The module is not running at the moment. Try again shortly.'],
   module_timeout: [504, 'The module did not respond in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],

@@ -22,12 +22,15 @@ export const toHonoHandler =
     (await handle(context)) as unknown as Response
 
 /** Creates a Hono app with the behaviour that all API functions share. `route` adds the endpoints. */
-export function createApp(route: (app: Hono<HttpEnv>) => void): App {
+export function createApp(route: (app: Hono<HttpEnv>) => void, checkPath = rejectInvalidPath): App {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
-  app.use(rejectInvalidPath)
+  app.use(({ env }, next) => {
+    checkPath(env.event)
+    return next()
+  })
   app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
   route(app)
   app.onError((error, context) => toHonoHandler((each) => failure(error, each))(context))

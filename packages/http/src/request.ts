@@ -3,14 +3,14 @@ import type { ErrorDetail } from '@platform/contract/common'
 import { type EndpointDefinition, mayOmitBody, takesForm } from '@platform/contract/endpoint'
 import { platformError, PlatformError, validationFailed } from '@platform/core/error'
 import { jsonPointer } from '@platform/core/lib/validate'
-import type { Next } from 'hono'
-import type { HttpContext } from './context.ts'
 import { type HttpResponse, httpResponse } from './response.ts'
 
 /** The fields of an API Gateway event (HTTP API, payload 2.0) that are read. Header names are lower-case. */
 export interface GatewayEvent {
   /** The decoded path: `%2F` arrives as `/`. */
   rawPath: string
+  /** The path as it was sent; only the one-machine gateway passes it. */
+  sentPath?: string
   rawQueryString: string
   headers: Readonly<Record<string, string | undefined>>
   /** Cookies as `name=value`. The headers do not contain them. */
@@ -67,9 +67,8 @@ const invalidPathPattern = /[%\\?#\u0000-\u001f\u007f-\u009f]|\/\/|\/\.{1,2}(?:\
  * Throws `invalid_path` for decoded paths that another program could decode or resolve differently, such as path
  * traversal.
  */
-export function rejectInvalidPath({ env }: HttpContext, next: Next): Promise<void> {
-  if (invalidPathPattern.test(env.event.rawPath)) throw platformError('invalid_path')
-  return next()
+export function rejectInvalidPath({ rawPath }: GatewayEvent): void {
+  if (invalidPathPattern.test(rawPath)) throw platformError('invalid_path')
 }
 
 // Larger than any valid form.

@@ -18,6 +18,7 @@ test('builds the event of payload format 2.0', async () => {
     version: '2.0',
     routeKey: 'GET /things/{id}',
     rawPath: '/things/a b',
+    sentPath: '/things/a%20b',
     rawQueryString: 'color=red&color=blue&size=5',
     cookies: ['one=1', 'two=2'],
     headers: expect.objectContaining({
@@ -59,7 +60,7 @@ test('omits event members without a value', async () => {
   await using gateway = await startRecorder()
   await sendTarget(gateway.url, '/things')
   const { event } = gateway.last()
-  const required = 'version routeKey rawPath rawQueryString headers requestContext isBase64Encoded'
+  const required = 'version routeKey rawPath sentPath rawQueryString headers requestContext isBase64Encoded'
   expect(Object.keys(event).toSorted()).toEqual(required.split(' ').toSorted())
   expect([event.rawQueryString, event.requestContext.http.userAgent]).toEqual(['', ''])
 })
@@ -81,7 +82,8 @@ test.for([
   await using gateway = await startRecorder()
   await sendTarget(gateway.url, target ?? '')
   const { event } = gateway.last()
-  expect(event).toMatchObject({ rawPath: path, rawQueryString: query, requestContext: { http: { path } } })
+  const sentPath = (target ?? '').replace('http://other.example', '').split('?')[0] || '/'
+  expect(event).toMatchObject({ rawPath: path, sentPath, rawQueryString: query, requestContext: { http: { path } } })
 })
 
 test.for([

@@ -1,6 +1,8 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
+import { maximumBodyBytes } from '@platform/local/gateway/body'
+import type { Invoke } from '@platform/local/gateway/exchange'
 import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
@@ -64,8 +66,11 @@ function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
     return path === undefined ? [] : [{ method, path, functionName }]
   })
   const fallback = routes.find(({ routeKey }) => routeKey === '$default')?.functionName ?? ''
-  const invoke = (functionName: string, event: unknown) =>
-    invokeFunction(lambda, functionName, event, aliases.get(functionName))
+  // API Gateway reads the whole body and passes only the decoded path.
+  const invoke: Invoke = async (functionName, event) =>
+    event.isBodyPending
+      ? { statusCode: 100, headers: { 'x-body-limit': String(maximumBodyBytes) } }
+      : invokeFunction(lambda, functionName, { ...event, sentPath: undefined }, aliases.get(functionName))
   // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
   return { route: createRouter(table, fallback), invoke, longPolls: createLongPolls(), log, metrics }

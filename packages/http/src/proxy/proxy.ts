@@ -4,10 +4,12 @@ import { bulkhead } from '@platform/core/lib/async'
 import { PlatformError, platformError } from '@platform/core/error'
 import { addLogFields } from '@platform/core/log'
 import type { Deployment } from '@platform/core/modules/record'
+import { isModulePath } from '@platform/core/modules/routes'
 import { createApp, toHonoHandler } from '../app.ts'
 import { authenticate, identityOf } from '../authorize.ts'
 import type { HttpContext } from '../context.ts'
-import { continueResponse, type GatewayEvent, rejectLargeBody } from '../request.ts'
+import { continueResponse, type GatewayEvent, rejectInvalidPath, rejectLargeBody } from '../request.ts'
+import { modulePathOf } from './path.ts'
 import { type ProxyResponse, toClientResponse, isPageNavigation, redirectToPortal } from './response.ts'
 import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
 import { type ProxyRequest, toModuleRequest } from './request.ts'
@@ -29,9 +31,13 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
  * page is redirected to the portal.
  */
 export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {
-  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, send))))
+  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, send))), checkPath)
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
+
+// Paths of modules have their own rule.
+const checkPath = (event: GatewayEvent): void =>
+  isModulePath(event.rawPath) ? void modulePathOf(event) : rejectInvalidPath(event)
 
 // The order of the checks decides which error a caller receives. It is the same as for the platform's own endpoints.
 async function perform(context: HttpContext, send: ModuleClient): Promise<HttpResponse> {
@@ -42,6 +48,8 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   const owner = methods.has(method) ? await lookUpRouteOwner(rawPath) : undefined
   if (owner === undefined) throw platformError('route_not_found')
   addLogFields({ moduleId: owner.moduleId })
+  // The gateway removes `Upgrade`.
+  if (event.headers['sec-websocket-key'] !== undefined) throw platformError('upgrade_not_supported')
 
   rejectLargeBody(event, { access: 'user' })
   const caller = await authenticate('user', event)
@@ -53,7 +61,7 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>
     withBulkhead(moduleId, requestsPerModule, () => sendToOwner(send, owner, event, caller)),
   )
-  const { status, headers, body } = toClientResponse(response, owner, rawPath)
+  const { status, headers, body } = toClientResponse(response, owner, modulePathOf(event))
   return httpResponse(status, body ?? null, headers)
 }
 

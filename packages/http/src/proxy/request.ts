@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '@platform/core/caller'
-import { platformError } from '@platform/core/error'
 import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from '../request.ts'
+import { moduleTargetOf } from './path.ts'
 
 /** A request as a module receives it. */
 export interface ProxyRequest {
@@ -35,7 +35,7 @@ export async function toModuleRequest(event: GatewayEvent, moduleId: string, cal
   const hasNoBody = !event.body || method === 'GET' || method === 'HEAD'
   return {
     method,
-    path: encodedPath(event),
+    path: moduleTargetOf(event),
     headers: {
       ...proxyHeaders(forwardedHeaders, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
@@ -43,17 +43,6 @@ export async function toModuleRequest(event: GatewayEvent, moduleId: string, cal
     },
     ...(!hasNoBody && { body: bytesOf(event) }),
   }
-}
-
-/**
- * The percent-encoded path and query. The gateway decodes the path, and `rejectInvalidPath` rejects percent signs in
- * it; the query arrives as sent.
- */
-export function encodedPath({ rawPath, rawQueryString }: GatewayEvent): string {
-  if (!rawPath.isWellFormed()) throw platformError('invalid_path')
-  const path = rawPath.split('/').map(encodeURIComponent).join('/')
-  const query = rawQueryString.toWellFormed().replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)
-  return query === '' ? path : `${path}?${query}`
 }
 
 /** Whether a header value is safe to forward. Other characters could start a second header in another program. */

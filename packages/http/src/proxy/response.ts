@@ -1,9 +1,11 @@
 import { openedPage } from '@platform/contract/portal-paths'
-import { platformError } from '@platform/core/error'
+import { PlatformError, platformError } from '@platform/core/error'
+import { log } from '@platform/core/log'
 import { isUnder } from '@platform/core/modules/routes'
 import type { GatewayEvent } from '../request.ts'
 import { type HttpResponse, httpResponse } from '../response.ts'
-import { isHeaderSafe, proxyHeaders, encodedPath } from './request.ts'
+import { moduleTargetOf } from './path.ts'
+import { isHeaderSafe, proxyHeaders } from './request.ts'
 import type { RouteOwner } from './route-owner.ts'
 
 /** A response as a module returns it. Header names are lower-case. */
@@ -25,6 +27,7 @@ const forwardedHeaders = [
   'expires',
   'last-modified',
   'retry-after',
+  'x-total-count',
 ]
 
 // Module pages are served from the platform's host. The sandbox gives them an opaque origin without access to the
@@ -48,27 +51,52 @@ const inertTypes =
 const unknownType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/** The filtered response for the caller. Throws `module_failed` if the status is invalid. */
+/**
+ * The filtered response for the caller; `path` is the percent-encoded path of the request. Throws `module_failed` for a
+ * response that would not work without the parts that are removed.
+ */
 export function toClientResponse(response: ProxyResponse, owner: RouteOwner, path: string) {
-  const { status, headers } = response
+  const { status, headers, body } = response
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
-  const location = locationOf(headers['location'], owner, path)
+  if (type.essence === 'text/event-stream') throw rejection('streams events, but only whole responses are forwarded')
+  const own = (address: string) => ownAddress(address, owner, path)
+  const location = headers['location'] === undefined ? undefined : own(headers['location'])
+  if (redirects.has(status) && headers['location'] !== undefined && location === undefined)
+    throw rejection('redirects to an address that is not below its own paths', headers['location'])
+  const link = headers['link'] === undefined ? undefined : ownLinks(headers['link'], own)
+  for (const [name, value] of Object.entries({ location, link })) {
+    if (value === undefined && headers[name] !== undefined) log('warn', 'a header of a module was removed', { name })
+  }
   const hasBody = !statusesWithoutBody.has(status)
+  // Browsers save an empty response of the default type as a file.
+  const hasType = hasBody && (body.length > 0 || headers['content-type'] !== undefined)
   return {
     status,
-    body: hasBody ? response.body : undefined,
+    body: hasBody ? body : undefined,
     headers: {
       ...proxyHeaders(forwardedHeaders, headers),
       vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...varyHeadersFor(path)]
         .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
       ...(location !== undefined && { location }),
+      ...(link !== undefined && { link }),
       // Without a body, these headers would replace those of the body that the caller has cached.
-      ...(hasBody && { 'content-type': type.full, ...policyOf(type.essence) }),
+      ...(hasType && { 'content-type': type.full, ...policyOf(type.essence) }),
     },
   }
 }
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+// The log names the module and contains the address, for its author.
+const rejection = (reason: string, address?: string): PlatformError =>
+  new PlatformError(
+    'module_failed',
+    `The module ${reason}. Contact the module author.`,
+    {},
+    { cause: { reason, address } },
+  )
 
 function policyOf(type: string): Record<string, string> {
   if (inertTypes.test(type)) return {}
@@ -83,14 +111,20 @@ function typeOf(value = ''): { essence: string; full: string } {
   return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
-// Modules may redirect only to their own paths.
-function locationOf(value: string | undefined, { moduleId, claim }: RouteOwner, path: string): string | undefined {
-  const base = new URL('http://module')
-  base.pathname = path
-  if (value === undefined || !URL.canParse(value, base.href)) return undefined
+// Modules may redirect and link only to their own paths; clients may send their credentials there.
+function ownAddress(value: string, { moduleId, claim }: RouteOwner, path: string): string | undefined {
+  const base = `http://module${path}`
+  if (!URL.canParse(value, base)) return undefined
   const { origin, pathname, search, hash } = new URL(value, base)
   const isOwn = isUnder(pathname, `/modules/${moduleId}`) || isUnder(pathname, claim.apiBasePath)
-  return origin === base.origin && isOwn ? pathname + search + hash : undefined
+  const address = pathname + search + hash
+  return origin === 'http://module' && isOwn && isHeaderSafe(address) ? address : undefined
+}
+
+// `Link: <address>; rel="next", …`
+function ownLinks(value: string, own: (address: string) => string | undefined): string | undefined {
+  const links = value.replaceAll(/<([^<>]*)>/g, (_, address: string) => `<${own(address) ?? '<'}>`)
+  return isHeaderSafe(links) && !/<<|<[^>]*$/.test(links) ? links : undefined
 }
 
 const pagesPath = '/modules/'
@@ -108,6 +142,6 @@ export const isPageNavigation = ({ rawPath, headers, requestContext }: GatewayEv
  */
 export const redirectToPortal = (event: GatewayEvent): HttpResponse =>
   httpResponse(302, null, {
-    location: `/?${openedPage}=${encodeURIComponent(encodedPath(event))}`,
+    location: `/?${openedPage}=${encodeURIComponent(moduleTargetOf(event))}`,
     vary: varyHeadersFor(event.rawPath).join(', '),
   })

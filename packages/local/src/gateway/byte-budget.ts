@@ -8,7 +8,7 @@ export interface Charge {
   release: () => void
 }
 
-export interface ByteBudget {
+interface ByteBudget {
   open: () => Charge
 }
 

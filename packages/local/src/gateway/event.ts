@@ -13,6 +13,8 @@ export interface HttpEvent {
   routeKey: string
   /** Percent-decoded, unlike its name. */
   rawPath: string
+  /** Not part of API Gateway: the path as it was sent, for modules. */
+  sentPath: string
   rawQueryString: string
   cookies?: string[]
   /** Names in lower case; repeated headers are joined by commas. */
@@ -61,6 +63,7 @@ export function httpEvent(read: ReadRequest): HttpEvent {
     version: '2.0',
     ...route,
     rawPath: target.path,
+    sentPath: target.sentPath,
     rawQueryString: target.query,
     ...eventHeaders(request, sender, traceId),
     ...eventQuery(target.query),

@@ -3,6 +3,7 @@ import { platformError } from '@platform/core/error'
 /** The path is decoded, the query is not. */
 export interface Target {
   path: string
+  sentPath: string
   query: string
 }
 
@@ -12,9 +13,10 @@ const origin = /^https?:\/\/[^/?]*/i
 export function parseTarget(text: string): Target {
   const relative = text.replace(origin, '')
   const [rawPath, query] = splitAtFirst(relative, '?')
-  const path = decode(rawPath === '' && relative !== text ? '/' : rawPath)
+  const sentPath = rawPath === '' && relative !== text ? '/' : rawPath
+  const path = decode(sentPath)
   if (!path.startsWith('/')) throw platformError('invalid_path')
-  return { path, query }
+  return { path, sentPath, query }
 }
 
 function decode(rawPath: string): string {

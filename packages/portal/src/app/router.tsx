@@ -5,6 +5,8 @@ import { routeTree } from './routes.tsx'
 
 export const router = createRouter({
   routeTree,
+  // A module may treat its paths with and without a last slash differently.
+  trailingSlash: 'preserve',
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultPendingMs: 300,

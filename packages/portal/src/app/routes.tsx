@@ -87,11 +87,11 @@ const home = createRoute({
   },
 })
 
-// The address may be forged, so only URLs below `/modules` are accepted.
+// The address may be forged, so only URLs below `/modules` are accepted. Browsers keep the fragment across the redirect.
 function moduleAddress(text = ''): string | undefined {
   const url = URL.parse(text, location.origin)
   const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')
-  return isOne ? url.pathname + url.search + url.hash : undefined
+  return isOne ? url.pathname + url.search + (url.hash || location.hash) : undefined
 }
 
 const dashboard = createRoute({

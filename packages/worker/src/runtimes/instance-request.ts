@@ -45,7 +45,8 @@ export function sendRequest(
     let hasResponse = false
     outgoing.on('response', (incoming) => {
       hasResponse = true
-      readResponse(incoming, maxBytes).then((response) => settle(() => resolve(response)), fail)
+      const isStream = /^text\/event-stream\b/i.test(incoming.headers['content-type'] ?? '')
+      readResponse(incoming, isStream ? undefined : maxBytes).then((response) => settle(() => resolve(response)), fail)
     })
     outgoing.on('error', (error) => {
       if (!hasResponse) fail(connectionFailure(error))
@@ -86,7 +87,13 @@ function openRequest(
   }
 }
 
-async function readResponse(incoming: http.IncomingMessage, maxBytes: number): Promise<ModuleResponse> {
+/** Without a limit, the body is not read, because a stream of events may never end. */
+async function readResponse(incoming: http.IncomingMessage, maxBytes: number | undefined): Promise<ModuleResponse> {
+  const head = { status: incoming.statusCode ?? 0, headers: headersOf(incoming) }
+  if (maxBytes === undefined) {
+    incoming.on('error', () => undefined)
+    return { ...head, body: Buffer.alloc(0) }
+  }
   const parts: Buffer[] = []
   let bytes = 0
   try {
@@ -98,7 +105,7 @@ async function readResponse(incoming: http.IncomingMessage, maxBytes: number): P
   } catch (cause) {
     throw cause instanceof RuntimeError ? cause : failureOf('crashed', 'The response is incomplete.', cause)
   }
-  return { status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: Buffer.concat(parts) }
+  return { ...head, body: Buffer.concat(parts) }
 }
 
 /** Drops hop-by-hop headers, and cookies, which would apply to the platform's domain. */

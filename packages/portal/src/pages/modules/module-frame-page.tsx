@@ -19,8 +19,9 @@ import { moduleQuery, pageQuery } from './use-modules.ts'
 /** The page of a module in a frame. The module handles the paths below it. */
 export function ModuleFramePage() {
   const { moduleId } = useParams({ from: '/signed-in/modules/$moduleId/$' })
-  const address = useLocation({ select: ({ pathname, searchStr, hash }) => ({ pathname, searchStr, hash }) })
-  const path = address.pathname + address.searchStr
+  // Unlike `pathname`, this is not decoded.
+  const address = useLocation({ select: ({ publicHref }) => publicHref })
+  const path = address.replace(/#.*/s, '')
   const isModuleAddress = isModulePath(path, [`/modules/${moduleId}`])
   const page = useQuery({ ...pageQuery(path), enabled: isModuleAddress })
   const mayRead = useHasPermission('modules:read')
@@ -51,7 +52,7 @@ export function ModuleFramePage() {
         {isReady && (
           <ModuleFrame
             key={path}
-            src={address.hash === '' ? path : `${path}#${address.hash}`}
+            src={address}
             title={`Page of ${name}`}
             moduleId={moduleId}
             apiBasePath={module.data?.apiBasePath}

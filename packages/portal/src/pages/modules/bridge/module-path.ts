@@ -1,23 +1,20 @@
 const maxLength = 2000
 
 // Other characters must be percent-encoded. The query consists of visible ASCII.
-const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})+)+\/?)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
+const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
 
 /**
- * Whether a path, with or without a query, is at or below a base path for every parser. Ambiguous paths are rejected:
- * dot segments, encoded slashes and double escapes.
+ * Whether a path, with or without a query, is at or below a base path as it is sent. As on the platform, dot segments,
+ * NUL and backslashes are rejected, encoded or not.
  */
 export function isModulePath(path: unknown, basePaths: readonly string[]): path is string {
   if (typeof path !== 'string' || path.length > maxLength) return false
   const [, rawPath] = pathPattern.exec(path) ?? []
   const decodedPath = rawPath === undefined ? undefined : decoded(rawPath)
   if (rawPath === undefined || decodedPath === undefined) return false
-  const segments = decodedPath.split('/')
-  const isUnambiguous =
-    segments.length === rawPath.split('/').length &&
-    !/[%\\\p{Cc}]/u.test(decodedPath) &&
-    segments.every((segment) => segment !== '.' && segment !== '..')
-  return isUnambiguous && basePaths.some((base) => decodedPath === base || decodedPath.startsWith(`${base}/`))
+  const isTraversal = decodedPath.split('/').some((segment) => segment === '.' || segment === '..')
+  if (isTraversal || /[\\\0]/.test(decodedPath)) return false
+  return basePaths.some((base) => rawPath === base || rawPath.startsWith(`${base}/`))
 }
 
 // Escapes that are not UTF-8 make the path invalid.

@@ -1,0 +1,29 @@
+import { platformError } from '@platform/core/error'
+import type { GatewayEvent } from '../request.ts'
+
+// Other programs may resolve these. They are rejected in decoded form, so that encoding them makes no difference.
+// oxlint-disable-next-line no-control-regex
+const traversal = /[\\\u0000]|(?:^|\/)\.{1,2}(?:\/|$)/
+
+// Whether these were encoded is unknown after decoding, so a module could receive another path than the caller's.
+const ambiguous = /[%?#\ufffd]|\/\//
+
+/**
+ * The percent-encoded path that a module receives: as it was sent where the gateway passes it, else the decoded path,
+ * encoded again. Throws `invalid_path`.
+ */
+export function modulePathOf({ rawPath, sentPath }: Pick<GatewayEvent, 'rawPath' | 'sentPath'>): string {
+  if (traversal.test(rawPath) || !rawPath.isWellFormed()) throw platformError('invalid_path')
+  if (sentPath !== undefined) return escapeInvalid(sentPath)
+  if (ambiguous.test(rawPath)) throw platformError('invalid_path')
+  return rawPath.split('/').map(encodeURIComponent).join('/')
+}
+
+/** The path with the query, which arrives as it was sent. */
+export function moduleTargetOf(event: GatewayEvent): string {
+  const query = escapeInvalid(event.rawQueryString.toWellFormed())
+  return query === '' ? modulePathOf(event) : `${modulePathOf(event)}?${query}`
+}
+
+// Characters that HTTP does not allow in a request target.
+const escapeInvalid = (text: string): string => text.replaceAll(/[^\u0021-\u007e]|#/gu, encodeURIComponent)
