@@ -7,7 +7,7 @@ import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { insertWrite, nextSortTimeMs, readHead } from '@platform/core/db/offset-list'
-import { create } from '@platform/core/db/table'
+import { create, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import * as Setup from '@platform/core/platform/setup'
@@ -42,7 +42,8 @@ export async function newUser(role: Role, organisation = homeOf(role)): Promise<
   const user = { id: userId, organisationId, username, roles: [role], ...account }
   const session = Session.open(user, { address: '192.0.2.1' })
   const listing = insertWrite(usersOf(organisationId), head, createdAtMs)
-  const failure = await transact([...createUserWrites(user, passwordHash), listing, ...session.writes])
+  const counted = role === 'PlatformAdmin' ? [upsert(keys.administrators(), { add: { count: 1 } })] : []
+  const failure = await transact([...createUserWrites(user, passwordHash), listing, ...session.writes, ...counted])
   if (failure) throw new Error(`The user ${username} could not be created.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const headers = await accessTokenOf(identity, role)

@@ -99,7 +99,8 @@ export const logout = createRoute({
   access: 'user',
   tags: ['Authentication'],
   summary: 'End the session',
-  description: 'Revokes every refresh token of this sign-in; the access token stays valid until it expires.',
+  description:
+    'Revokes every refresh token of this sign-in. Until it expires, the access token can read but change nothing.',
   responses: { 204: { description: 'The session has ended' } },
   capabilities: ['table:write', 'queue:events'],
 })

@@ -37,7 +37,8 @@ export const endSession = createRoute({
   path: '/api/v1/users/me/sessions/{id}',
   access: 'user',
   summary: 'End one of the caller’s sessions',
-  description: 'Its refresh token is revoked immediately; an access token stays valid until it expires.',
+  description:
+    'Its refresh token is revoked immediately. Its access token can change nothing from now on, and can read for at most one more minute.',
   request: { params: z.object({ id: pathId('sess') }) },
   responses: { 204: { description: 'Ended' } },
   errors: ['session_not_found'],
@@ -51,7 +52,7 @@ export const endUserSessions = createRoute({
   access: 'users:admin',
   summary: 'End all sessions of a user',
   description:
-    'Refresh tokens are revoked immediately; access tokens stay valid until they expire. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.',
+    'Refresh tokens are revoked immediately. Access tokens can change nothing from now on, and can read for at most one more minute. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.',
   request: { params: z.object({ id: pathId('user') }) },
   responses: { 204: { description: 'Ended' } },
   errors: ['user_not_found', 'conflict'],

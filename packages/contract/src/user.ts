@@ -139,7 +139,7 @@ export const deleteUser = createRoute({
   path: '/api/v1/users/{id}',
   summary: 'Remove a user',
   description:
-    'Frees the name, revokes API tokens immediately and ends sessions at their next refresh. Returns 403 if the user has more permissions than the caller.',
+    'Frees the name and revokes API tokens immediately. Sessions can change nothing from now on, and can read for at most one more minute. Returns 403 if the user has more permissions than the caller.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
   errors: ['user_not_found', 'last_administrator', 'conflict'],

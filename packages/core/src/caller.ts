@@ -8,11 +8,23 @@ export interface Caller {
   sessionId: string
   tokenId?: string
   permissions: ReadonlySet<Permission>
+  /** Set for requests with an access token. API tokens and their users are read at each request. */
+  rights?: SessionRights
   address?: string
   /** The host and port that the request names. */
   host?: string
   /** Set if the request has an `Idempotency-Key`. */
   idempotency?: IdempotentRequest
+}
+
+/** The rights of a session as read at most a minute ago. They must be confirmed before a lasting effect. */
+export interface SessionRights {
+  userVersion: number
+  /** The permission that the endpoint requires. */
+  permission: Permission | undefined
+  isConfirmed?: true
+  /** Also reads other items in the same call. Throws `unauthenticated` or `forbidden`. */
+  confirm: (itemKeys?: readonly { pk: string; sk: string }[]) => Promise<(Record<string, unknown> | undefined)[]>
 }
 
 /** A request with an `Idempotency-Key`. Repeats receive the response that the first request's transaction stored. */

@@ -5,7 +5,7 @@ import { isApiToken, verifyApiToken } from '@platform/core/accounts/api-token-ca
 import type { Caller, Origin, RelayCaller } from '@platform/core/caller'
 import { PlatformError, platformError } from '@platform/core/error'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
-import { verifyAccessToken } from '@platform/core/signing/access-token'
+import { verifySession } from '@platform/core/accounts/current-rights'
 import { bytesOf, type GatewayEvent, headersOf } from './request.ts'
 import { rejectCrossOrigin } from './same-origin.ts'
 import { accessCookie } from './cookies.ts'
@@ -23,23 +23,26 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
     const body = event.isBodyPending ? undefined : bytesOf(event)
     return authenticateRelay(credential(headers, 'Relay'), rawPath, body)
   }
-  const { sourceIp: address } = requestContext.http
-  return headers['authorization'] === undefined ? browserUserOf(event, address) : userOf(headers, { address })
+  const origin = { address: requestContext.http.sourceIp }
+  const permission = isPermission(access) ? access : undefined
+  return headers['authorization'] === undefined
+    ? browserUserOf(event, origin, permission)
+    : userOf(headers, origin, permission)
 }
 
 // Only a browser sign-in sets the cookie, so it contains an access token and never an API token.
-async function browserUserOf(event: GatewayEvent, address: string): Promise<Caller> {
+async function browserUserOf(event: GatewayEvent, { address }: Origin, permission?: Permission): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')
   await rejectCrossOrigin(event)
-  return withOrigin(await verifyAccessToken(token), event.headers, address)
+  return withOrigin(await verifySession(token, permission), event.headers, address)
 }
 
 type Headers = GatewayEvent['headers']
 
-async function userOf(headers: Headers, { address }: Origin): Promise<Caller> {
+async function userOf(headers: Headers, { address }: Origin, permission?: Permission): Promise<Caller> {
   const token = credential(headers, 'Bearer')
-  const caller = await (isApiToken(token) ? verifyApiToken(token) : verifyAccessToken(token))
+  const caller = await (isApiToken(token) ? verifyApiToken(token) : verifySession(token, permission))
   return withOrigin(caller, headers, address)
 }
 
@@ -56,7 +59,7 @@ export async function authenticateIfPermitted(
   origin: Origin,
 ): Promise<Caller | undefined> {
   try {
-    const caller = await userOf(headers, origin)
+    const caller = await userOf(headers, origin, permission)
     return caller.permissions.has(permission) ? caller : undefined
   } catch (error) {
     if (error instanceof PlatformError && statusOf(error.code) === 401) return undefined

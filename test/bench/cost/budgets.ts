@@ -7,7 +7,10 @@ export interface Budget {
 }
 
 const reads = (storeCalls: number): Budget => ({ storeCalls, writeUnits: 0 })
-/** A change enqueues its projections with one message. */
+/**
+ * A change enqueues its projections with one message. Without an `Idempotency-Key` and a preceding read, it checks the
+ * rights of its session with four write units.
+ */
 const changes = (storeCalls: number, writeUnits: number): Budget => ({ storeCalls, writeUnits, messages: 1 })
 
 export const operationBudgets: Readonly<Record<string, Budget>> = {
@@ -17,7 +20,9 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /relay/jobs/{id}/output': { storeCalls: 2, writeUnits: 6 },
   'POST /relay/jobs/{id}/complete': changes(3, 18),
   'POST /relay/goodbye': changes(2, 16),
-  'POST /jobs/batch, full': changes(2, 18),
+  'POST /jobs/batch, full': changes(2, 22),
+  // At most once a minute for each process and access token.
+  'GET /roles, the first request of a session in a minute': reads(1),
   'GET /health/ready': reads(2),
   'GET /health/startup': reads(1),
   'POST /auth/login': changes(3, 10),
@@ -36,7 +41,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /clusters/{id}/enrollment-token': changes(2, 10),
   'GET /clusters/{id}/timeline': reads(2),
   'GET /sites': reads(1),
-  'POST /sites': changes(1, 10),
+  'POST /sites': changes(1, 14),
   'DELETE /sites/{id}': changes(2, 10),
   'POST /jobs': changes(2, 18),
   'GET /jobs': reads(2),
@@ -49,10 +54,10 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /jobs/{id}/cancel': changes(2, 14),
   'GET /jobs/{id}/output': reads(1),
   'GET /users/me/dashboard-layout': reads(1),
-  'PATCH /users/me/dashboard-layout': changes(1, 6),
+  'PATCH /users/me/dashboard-layout': changes(1, 10),
   'GET /users/me/saved-filters': reads(1),
-  'POST /users/me/saved-filters': changes(1, 8),
-  'DELETE /users/me/saved-filters/{id}': changes(1, 8),
+  'POST /users/me/saved-filters': changes(1, 12),
+  'DELETE /users/me/saved-filters/{id}': changes(1, 12),
   'PUT /users/me/password': changes(4, 8),
   'GET /users/me/sessions': reads(3),
   'DELETE /users/me/sessions/{id}': changes(2, 8),
@@ -70,23 +75,23 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'GET /webhooks': reads(1),
   'POST /webhooks': changes(2, 8),
   'PATCH /webhooks/{id}': changes(2, 6),
-  'DELETE /webhooks/{id}': changes(1, 8),
+  'DELETE /webhooks/{id}': changes(1, 12),
   'POST /webhooks/{id}/rotate-secret': changes(2, 6),
   'POST /webhooks/{id}/test': { storeCalls: 2, writeUnits: 14, messages: 2 },
   'GET /webhooks/{id}/deliveries': reads(2),
   'POST /webhooks/{id}/deliveries/{id}/redeliver': { storeCalls: 3, writeUnits: 16, messages: 2 },
   'GET /platform/organisations': reads(2),
-  'POST /platform/organisations': changes(2, 10),
+  'POST /platform/organisations': changes(2, 14),
   'GET /platform/identity/providers': reads(2),
   'POST /platform/identity/providers': changes(6, 24),
-  'DELETE /platform/identity/providers/{id}': changes(4, 18),
-  'POST /platform/identity/providers/{id}/test': { storeCalls: 3, writeUnits: 4, messages: 1, secretReads: 1 },
-  'POST /platform/identity/providers/{id}/consent': changes(3, 8),
+  'DELETE /platform/identity/providers/{id}': changes(4, 22),
+  'POST /platform/identity/providers/{id}/test': { storeCalls: 3, writeUnits: 8, messages: 1, secretReads: 1 },
+  'POST /platform/identity/providers/{id}/consent': changes(3, 12),
   'GET /auth/providers': reads(2),
   'GET /platform/updates/check': { storeCalls: 2, writeUnits: 2 },
   'PUT /platform/updates/apply': { storeCalls: 2, writeUnits: 18, messages: 2 },
   'GET /modules/catalog': reads(2),
-  'POST /modules/catalog/scan': { storeCalls: 2, writeUnits: 4, messages: 2 },
+  'POST /modules/catalog/scan': { storeCalls: 2, writeUnits: 8, messages: 2 },
   'GET /modules': reads(1),
   'GET /modules/{id}': reads(1),
   'POST /modules/{id}/install': { storeCalls: 3, writeUnits: 22, messages: 2 },
@@ -98,8 +103,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'GET /portal/history': reads(4),
   'GET /portal/navigation': reads(1),
   'GET /notifications': reads(1),
-  'PATCH /notifications': changes(2, 8),
-  'POST /platform/audit': changes(1, 4),
+  'PATCH /notifications': changes(2, 12),
+  'POST /platform/audit': changes(1, 8),
   'GET /platform/audit': reads(3),
   'GET /platform/audit/export': reads(2),
   'GET /platform/audit/verify': reads(2),
@@ -121,7 +126,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a cluster, registered and enrolled': { storeCalls: 22, writeUnits: 83, messages: 3, secretReads: 1 },
   'an hour of an idle relay': { storeCalls: 240, writeUnits: 180 },
   'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
-  'a single job': { storeCalls: 39, writeUnits: 117, messages: 4 },
+  'a single job': { storeCalls: 39, writeUnits: 121, messages: 4 },
   'GET job': reads(1),
   'a job of a batch': { storeCalls: 17, writeUnits: 82, messages: 3 },
 }

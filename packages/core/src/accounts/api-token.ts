@@ -87,8 +87,8 @@ export async function remove(caller: Caller, tokenId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, tokenId: string): Promise<true | undefined> {
   const { organisationId, userId } = caller
-  const user = await find(organisationId, userId)
-  if (!user?.tokenIds.has(tokenId)) throw platformError('token_not_found')
+  const [{ user }] = await reauthorize(caller, [])
+  if (!user.tokenIds.has(tokenId)) throw platformError('token_not_found')
   const change = { drop: { tokenIds: new Set([tokenId]) }, add: { version: 1 } }
   const failure = await commit(caller, {
     writes: [patch(keys.user(organisationId, userId), change, userUnchanged(user)), removal(keys.apiToken(tokenId))],

@@ -2,13 +2,16 @@ import { type Permission, permissionsOf } from '@platform/contract/permission'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
-import { platformError } from '../error.ts'
-import { isOpen, parseSession } from './session.ts'
+import { PlatformError, platformError } from '../error.ts'
+import { isOpen, isReadable, parseSession } from './session.ts'
+import { verifyAccessToken } from '../signing/access-token.ts'
+import { isWithin, now } from '../clock.ts'
 import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
- * An access token stays valid for minutes after its user, session or a role was removed. Use cases that grant longer
- * access therefore check the caller's current rights.
+ * An access token stays valid for minutes after its user, session or a role was removed. The user and the session are
+ * therefore read once a minute per process and token, and again before each lasting effect: here, with the stored
+ * response of an `Idempotency-Key`, or as conditions of the transaction (`outbox/commit.ts`).
  */
 
 export interface CurrentRights {
@@ -26,23 +29,31 @@ export async function reauthorize(
   permissions: readonly Permission[],
   itemKeys: readonly keys.Key[] = [],
 ): Promise<[CurrentRights, ...(Item | undefined)[]]> {
-  const { organisationId, userId, sessionId } = caller
-  const callerKeys = [keys.user(organisationId, userId), keys.session(sessionId)]
-  const [user, session, ...items] = await getConsistent([...callerKeys, ...itemKeys])
+  const [user, session, ...items] = await getConsistent([...callerKeys(caller), ...itemKeys])
   const current = await currentRights(caller, user, session)
   requireCurrentRights(current, permissions)
+  if (caller.rights) {
+    if (caller.rights.permission !== undefined) requireCurrentRights(current, [caller.rights.permission])
+    caller.rights.isConfirmed = true
+  }
   return [current, ...items]
 }
+
+const callerKeys = ({ organisationId, userId, sessionId }: Caller) => [
+  keys.user(organisationId, userId),
+  keys.session(sessionId),
+]
 
 async function currentRights(
   caller: Caller,
   userItem: Item | undefined,
   sessionItem: Item | undefined,
+  isValid = isOpen,
 ): Promise<CurrentRights> {
   const user = userItem && parseUser(userItem)
   const session = sessionItem && parseSession(sessionItem)
   if (user === undefined) throw platformError('unauthenticated')
-  if (caller.tokenId === undefined && (session === undefined || !isOpen(session, user)))
+  if (caller.tokenId === undefined && (session === undefined || !isValid(session, user)))
     throw platformError('unauthenticated')
   if (!(await isProviderEnabled(user))) throw platformError('unauthenticated')
   const rights = new Set(permissionsOf(user.roles).filter((permission) => caller.permissions.has(permission)))
@@ -52,4 +63,39 @@ async function currentRights(
 export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
   const missing = permissions.find((permission) => !rights.has(permission))
   if (missing !== undefined) throw platformError('forbidden', { requiredPermission: missing })
+}
+
+const recentMs = 60_000
+
+/** Keyed by the verified token, so that a renewed token has the roles of its time. */
+const recentRights = new WeakMap<Caller, { read: Promise<CurrentRights>; atMs: number; monotonicMs: number }>()
+
+/** The caller of an access token, with the rights as read at most a minute ago. `permission` is the endpoint's. */
+export async function verifySession(token: string, permission?: Permission): Promise<Caller> {
+  const verified = await verifyAccessToken(token)
+  const { user, rights: permissions } = await rightsWithinMinute(verified)
+  const caller: Caller = { ...verified, permissions }
+  const confirm = async (itemKeys: readonly keys.Key[] = []) => {
+    const [, ...items] = await reauthorize(caller, [], itemKeys)
+    return items
+  }
+  return Object.assign(caller, { rights: { userVersion: user.version, permission, confirm } })
+}
+
+/** Concurrent requests share one read. Neither a clock that steps nor one that stops while frozen extends its use. */
+function rightsWithinMinute(caller: Caller): Promise<CurrentRights> {
+  const [recent, monotonicMs] = [recentRights.get(caller), performance.now()]
+  if (recent && isWithin(recent.atMs, recentMs) && monotonicMs - recent.monotonicMs < recentMs) return recent.read
+  const read = readRights(caller)
+  recentRights.set(caller, { read, atMs: now(), monotonicMs })
+  read.catch((error: unknown) => {
+    const isFinal = error instanceof PlatformError && error.code === 'unauthenticated'
+    if (!isFinal) recentRights.delete(caller)
+  })
+  return read
+}
+
+async function readRights(caller: Caller): Promise<CurrentRights> {
+  const [user, session] = await getConsistent(callerKeys(caller))
+  return currentRights(caller, user, session, isReadable)
 }

@@ -50,14 +50,9 @@ export function checkGrantable(
 export async function findManageableUser(caller: Caller, userId: string) {
   if (!isId('user', userId)) throw platformError('user_not_found')
   const { organisationId } = caller
-  const isSelf = userId === caller.userId
-  const itemKeys = [
-    keys.organisation(organisationId),
-    usersOf(organisationId).head,
-    ...(isSelf ? [] : [keys.user(organisationId, userId)]),
-  ]
+  const itemKeys = [keys.organisation(organisationId), usersOf(organisationId).head, keys.user(organisationId, userId)]
   const [current, organisation, head, userItem] = await reauthorize(caller, ['users:admin'], itemKeys)
-  const user = isSelf ? current.user : userItem && parseUser(userItem)
+  const user = userItem && parseUser(userItem)
   if (user === undefined) throw platformError('user_not_found')
   requireCurrentRights(current, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform

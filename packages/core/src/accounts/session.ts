@@ -3,7 +3,7 @@ import { type Credentials, refreshTokenSeconds, type TokenSet } from '@platform/
 import { type Session, sessionLimit } from '@platform/contract/session'
 import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
 import { type Condition } from '../db/expression.ts'
@@ -31,6 +31,8 @@ const SessionRecord = z.object({
   lastUsedAtMs: z.number(),
   epoch: z.number(),
   revokedAtMs: z.number().optional(),
+  /** Set by a sign-out, which revokes only the refresh token: access tokens can read until they expire. */
+  isSignedOut: z.literal(true).optional(),
 })
 export type SessionRecord = z.infer<typeof SessionRecord>
 
@@ -64,6 +66,10 @@ export const isOpen = (session: SessionRecord, { epoch, keptSessionId }: User): 
   session.revokedAtMs === undefined &&
   session.lastUsedAtMs + refreshTokenMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
+
+/** Whether access tokens of the session can still read. */
+export const isReadable = (session: SessionRecord, user: User): boolean =>
+  isOpen(session.isSignedOut ? { ...session, revokedAtMs: undefined } : session, user)
 
 /**
  * `epoch` is the session epoch of the user's credential. Call `tokens` before the writes, so that a signing error
@@ -186,27 +192,28 @@ async function endDisabledSession(
   throw platformError('invalid_refresh_token')
 }
 
-function revokeSessionWrite(sessionId: string, condition: Condition = {}): WriteItem {
+function revokeSessionWrite(sessionId: string, condition: Condition = {}, isSignedOut?: true): WriteItem {
   const revokedAtMs = now()
-  const set = { revokedAtMs, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
+  const set = { revokedAtMs, isSignedOut, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
   const isNotRevoked = { revokedAtMs: { absent: true } } as const
   return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isNotRevoked, ...condition })
 }
 
-export async function signOut(caller: Caller): Promise<void> {
+/** A repeat has no effect and succeeds, so the rights of the session are not checked. */
+export async function signOut({ rights: _, ...caller }: Caller): Promise<void> {
   if (caller.sessionId === '') return
-  const { sessionId } = caller
-  await commit(caller, {
-    writes: [revokeSessionWrite(sessionId)],
-    audit: { action: 'session.close', resource: sessionId },
-  })
+  await close(caller, revokeSessionWrite(caller.sessionId, {}, true))
 }
+
+const close = (caller: Caller, write: WriteItem) =>
+  commit(caller, { writes: [write], audit: { action: 'session.close', resource: caller.sessionId } })
 
 export async function endSessionByToken(refreshToken: string, origin: Origin): Promise<void> {
   const match = await findByToken(refreshToken)
   if (match === undefined) return
   const { id: sessionId, userId, organisationId } = match.session
-  await signOut({ ...signingInCaller({ id: userId, organisationId }, origin), sessionId })
+  const caller = { ...signingInCaller({ id: userId, organisationId }, origin), sessionId }
+  await close(caller, revokeSessionWrite(sessionId))
 }
 
 /** Covers the newest 100 sessions. The index may lag behind the latest sign-in. */
@@ -230,7 +237,8 @@ const view = ({ id, createdAtMs, lastUsedAtMs, address }: SessionRecord, current
 export async function end(caller: Caller, sessionId: string): Promise<void> {
   if (!isId('sess', sessionId)) throw platformError('session_not_found')
   const { organisationId, userId } = caller
-  const [user, session] = await getConsistent([keys.user(organisationId, userId), keys.session(sessionId)])
+  const itemKeys = [keys.user(organisationId, userId), keys.session(sessionId)]
+  const [user, session] = await readWithRights(caller, itemKeys)
   if (user === undefined) throw platformError('unauthenticated')
   const isOpenNow = session !== undefined && isOpen(parseSession(session), parseUser(user))
   if (!isOpenNow) throw platformError('session_not_found')

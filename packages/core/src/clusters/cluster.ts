@@ -4,6 +4,7 @@ import {
   type ClusterUpdate,
   type RegisteredCluster,
 } from '@platform/contract/cluster'
+import type { Permission } from '@platform/contract/permission'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -133,8 +134,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
 
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
   const { organisationId } = caller
-  const record = await find(organisationId, clusterId)
-  if (record === undefined) throw platformError('cluster_not_found')
+  const record = await findForChange(caller, clusterId, 'clusters:write')
   const name = change.name ?? record.name
   checkSiteId(change.siteId)
   const siteId = change.siteId === undefined ? record.siteId : (change.siteId ?? undefined)
@@ -150,6 +150,13 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
     events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
   })
   return read(caller, clusterId)
+}
+
+async function findForChange(caller: Caller, clusterId: string, permission: Permission): Promise<ClusterRecord> {
+  if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
+  const [, item] = await reauthorize(caller, [permission], [keys.cluster(caller.organisationId, clusterId)])
+  if (item === undefined) throw platformError('cluster_not_found')
+  return parseCluster(item)
 }
 
 function renameWrites({ organisationId, id, name: oldName }: ClusterRecord, name: string): WriteItem[] {
@@ -176,8 +183,7 @@ export async function remove(caller: Caller, clusterId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
-  const record = await find(organisationId, clusterId)
-  if (record === undefined) throw platformError('cluster_not_found')
+  const record = await findForChange(caller, clusterId, 'clusters:admin')
   if (record.activeJobs > 0) throw platformError('cluster_has_active_jobs')
   const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
   const guard = parseRemovalGuard(item)

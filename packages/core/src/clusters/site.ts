@@ -1,7 +1,7 @@
 import { type Site, siteLimit } from '@platform/contract/site'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
@@ -42,7 +42,7 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
 
 export async function remove(caller: Caller, siteId: string): Promise<void> {
   const { organisationId } = caller
-  const item = isId('site', siteId) ? await table.get(keys.site(organisationId, siteId)) : undefined
+  const [item] = isId('site', siteId) ? await readWithRights(caller, [keys.site(organisationId, siteId)]) : []
   if (item === undefined) throw platformError('site_not_found')
   const { name } = SiteRecord.parse(item)
   const failure = await commit(caller, {

@@ -80,8 +80,8 @@ export async function getConsistent(
   options: { stale?: boolean } = {},
 ): Promise<(Item | undefined)[]> {
   const items = new Map<string, Item>()
-  // `keys` may be index items with more attributes.
-  let pending: Item[] = keys.map(({ pk, sk }) => ({ pk, sk }))
+  // `keys` may be index items with more attributes. The store rejects repeated keys.
+  let pending: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)

@@ -13,13 +13,18 @@ export interface ConditionFailure {
 
 /**
  * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Retries collisions
- * with other writers. Returns the first failed condition, or throws its error code.
+ * with other writers, unless `isTentative`: a collision then counts as a failure of the first condition. Returns the
+ * first failed condition, or throws its error code.
  */
-export async function transact(writes: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
+export async function transact(
+  writes: readonly WriteItem[],
+  { isTentative = false } = {},
+): Promise<ConditionFailure | undefined> {
   let token = randomUUID()
   for (let attempt = 1; ; attempt++) {
     const outcome = await callStore(send(writes, token))
     if (outcome !== 'collided' && outcome !== 'collided when repeated') return failureOrThrow(writes, outcome)
+    if (isTentative && outcome === 'collided') return { index: 0, item: undefined }
     if (attempt === 6) throw storeContention()
     // A repeated request keeps its token, because its first attempt may have succeeded without a response; with a new
     // token, its conditions would then fail.

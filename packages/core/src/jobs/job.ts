@@ -19,7 +19,7 @@ import { compress } from '../lib/compression.ts'
 import { parseBody } from '../lib/validate.ts'
 import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
 import { operationView } from '../operations/view.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, readWithRights } from '../outbox/commit.ts'
 import { expand } from './batches/expand.ts'
 import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
@@ -34,7 +34,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   const payload = payloadOf(submission)
   const clusterId = isId('clus', submission.clusterId) ? submission.clusterId : undefined
   if (clusterId === undefined) throw platformError('cluster_not_found')
-  if (payload.targetNodeIds) await checkTargets(organisationId, clusterId, payload.targetNodeIds)
+  if (payload.targetNodeIds) await checkTargets(caller, clusterId, payload.targetNodeIds)
 
   const job = newJob(caller, clusterId, payload, submission.deliverWithinSeconds)
   const response: AcceptedJob = {
@@ -61,8 +61,9 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   return response
 }
 
-async function checkTargets(organisationId: string, clusterId: string, targets: readonly string[]): Promise<void> {
-  const item = await get(keys.nodes(organisationId, clusterId))
+async function checkTargets(caller: Caller, clusterId: string, targets: readonly string[]): Promise<void> {
+  const { organisationId } = caller
+  const [item] = await readWithRights(caller, [keys.nodes(organisationId, clusterId)])
   const nodeIds = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => nodeIds.has(id))) return
   // An unknown cluster must be reported before its nodes.
@@ -99,9 +100,9 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
   return result === undefined ? view : { ...view, result: await readResult(job, result) }
 }
 
-async function readStoredJob(organisationId: string, jobId: string) {
+async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {
   const resultKey = keys.result(organisationId, jobId)
-  const [record, payload, result] = await getConsistent([
+  const [record, payload, result] = await readItems([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
@@ -116,8 +117,9 @@ async function readStoredJob(organisationId: string, jobId: string) {
 
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {
   const { organisationId } = caller
+  const readItems: typeof getConsistent = (itemKeys) => readWithRights(caller, itemKeys)
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId))
+    const lookup = await findJob(organisationId, jobId, () => readStoredJob(organisationId, jobId, readItems))
     if ('operation' in lookup)
       throw platformError(isOperationTerminal(lookup.operation) ? 'job_already_finished' : 'job_not_cancellable')
     if ('isPending' in lookup) {

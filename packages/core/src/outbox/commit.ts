@@ -1,9 +1,10 @@
 import type * as z from 'zod'
 import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
-import type { Actor } from '../caller.ts'
+import type { Actor, Caller } from '../caller.ts'
 import { now } from '../clock.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { type WriteItem, create } from '../db/table.ts'
+import { type WriteItem, check, create, getConsistent, type Item } from '../db/table.ts'
 import { type ConditionFailure, transact } from '../db/transact.ts'
 import { derivedId, newId, timeOf } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
@@ -20,14 +21,14 @@ export interface Change extends Effects {
 }
 
 /**
- * One transaction contains the writes, the outbox record and the idempotent response. Returns the first failed
- * condition, or throws its error code.
+ * One transaction contains the writes, the outbox record and the idempotent response. It fails if the rights of the
+ * caller's session have changed. Returns the first failed condition, or throws its error code.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
   const { writes, response, isEnqueued, ...effects } = change
   const hasEffects = effects.audit !== undefined || effects.events !== undefined || effects.transitions !== undefined
   const request = actor.kind === 'user' && 'response' in change ? actor.idempotency : undefined
-  const failure = await transact([
+  const failure = await transactWithRights(actor, [
     ...writes,
     ...(hasEffects ? [outboxWrite(actor, effects)] : []),
     ...(request && actor.kind === 'user'
@@ -41,6 +42,31 @@ export async function commit(actor: Actor, change: Change): Promise<ConditionFai
   if (isEnqueued !== true) await enqueueProjections(actor.organisationId)
   return undefined
 }
+
+/**
+ * A failed or collided check does not decide, because the change may have kept the rights. A read decides, which cannot
+ * collide: one session may submit many jobs at once.
+ */
+async function transactWithRights(actor: Actor, writes: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
+  const rights = actor.kind === 'user' && actor.rights?.isConfirmed !== true ? actor.rights : undefined
+  if (actor.kind !== 'user' || rights === undefined) return transact(writes)
+  const checks = [
+    check(keys.user(actor.organisationId, actor.userId), {
+      version: unchanged(rights.userVersion || undefined),
+      id: { is: actor.userId },
+    }),
+    check(keys.session(actor.sessionId), { id: { is: actor.sessionId }, revokedAtMs: { absent: true } }),
+  ]
+  const failure = await transact([...checks, ...writes], { isTentative: true })
+  if (failure === undefined) return undefined
+  if (failure.index >= checks.length) return { ...failure, index: failure.index - checks.length }
+  await rights.confirm()
+  return transact(writes)
+}
+
+/** Reads items, and confirms the rights of the caller's session in the same call, so that a commit need not check them. */
+export const readWithRights = ({ rights }: Caller, itemKeys: readonly keys.Key[]): Promise<(Item | undefined)[]> =>
+  rights === undefined || rights.isConfirmed ? getConsistent(itemKeys) : rights.confirm(itemKeys)
 
 const identityOf = (actor: Actor) => {
   if (actor.kind === 'system') return { kind: actor.kind, id: 'system' }

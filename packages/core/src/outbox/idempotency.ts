@@ -29,12 +29,18 @@ const SealedResponse = z.object({ fingerprint: z.string(), status: z.number(), b
 const keyOf = ({ userId }: Caller, { organisationId, key }: IdempotentRequest) =>
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
-/** Throws `idempotency_key_reused` if the key belongs to a different request. */
+/**
+ * Also confirms the rights of the caller's session, which takes no further call. If they are gone, a repeat still
+ * receives its response, and the commit of a new request fails. Throws `idempotency_key_reused` if the key belongs to a
+ * different request.
+ */
 export async function findStoredResponse(
   caller: Caller,
   request: IdempotentRequest,
 ): Promise<StoredResponse | undefined> {
-  const item = await get(keyOf(caller, request))
+  const key = keyOf(caller, request)
+  const rights = caller.rights?.isConfirmed ? undefined : caller.rights
+  const [item] = (await rights?.confirm([key]).catch(() => undefined)) ?? [await get(key)]
   const record = item && IdempotencyRecord.parse(item)
   if (record === undefined || record.expiresAtMs <= now()) return undefined
   const { fingerprint, ...response } = SealedResponse.parse(JSON.parse(decompress(unseal(request.key, record.sealed))))

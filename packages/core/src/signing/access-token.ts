@@ -79,8 +79,8 @@ interface VerifiedToken {
   expiresAtMs: number
 }
 
-// Access tokens cannot be revoked, so a verified one stays valid until it expires or its key is revoked.
-const tokenCache = new BoundedCache<VerifiedToken>(500)
+// The session is checked elsewhere, so a verified token stays valid until it expires or its key is revoked.
+const tokenCache = new BoundedCache<VerifiedToken>(5000)
 
 export async function verifyAccessToken(token: string): Promise<Caller> {
   const cached = tokenCache.get(token)
@@ -89,8 +89,9 @@ export async function verifyAccessToken(token: string): Promise<Caller> {
     return cached.caller
   }
   const verified = await verify(token)
-  tokenCache.set(token, verified)
-  return verified.caller
+  // Concurrent requests receive one caller, so that they share what is cached for it.
+  if (tokenCache.get(token)?.expiresAtMs !== verified.expiresAtMs) tokenCache.set(token, verified)
+  return tokenCache.get(token)?.caller ?? verified.caller
 }
 
 async function verify(token: string): Promise<VerifiedToken> {

@@ -1,6 +1,6 @@
 import { type Delivery, shownDeliveries } from '@platform/contract/webhook'
 import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, readWithRights } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { cloudEvent } from './cloud-event.ts'
 import * as keys from '../db/keys.ts'
@@ -21,7 +21,7 @@ import { idsBefore, isId, newId } from '../id.ts'
 import { indexedKeys, type Page } from '../db/index-page.ts'
 import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
-import { findWebhook, clearBackOff, wakeWrite, type WebhookRecord } from './record.ts'
+import { findWebhook, clearBackOff, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** Covers the newest 1,000 deliveries. */
 export async function list({ organisationId }: Caller, webhookId: string, { page, pageSize }: Page) {
@@ -94,9 +94,11 @@ async function send(
   return response
 }
 
-async function requireEnabled({ organisationId }: Caller, webhookId: string): Promise<WebhookRecord> {
-  const webhook = await findWebhook(organisationId, webhookId)
-  if (webhook === undefined) throw platformError('webhook_not_found')
+async function requireEnabled(caller: Caller, webhookId: string): Promise<WebhookRecord> {
+  const itemKeys = [keys.webhook(caller.organisationId, webhookId)]
+  const [item] = isId('hook', webhookId) ? await readWithRights(caller, itemKeys) : []
+  if (item === undefined) throw platformError('webhook_not_found')
+  const webhook = parseWebhook(item)
   if (!webhook.isEnabled) throw platformError('webhook_disabled')
   return webhook
 }

@@ -57,6 +57,8 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
   if (event.isBodyPending) return continueResponse({ access: 'user' })
   limit(context, { method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
+  // A module can do anything with other methods.
+  if (method !== 'GET' && method !== 'HEAD') await caller.rights?.confirm()
   const { moduleId } = owner
   const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>
     withBulkhead(moduleId, requestsPerModule, () => sendToOwner(send, owner, event, caller)),

@@ -6,11 +6,12 @@ import { jobIdOf } from './id.ts'
 import { type BatchRecord, batchView, findBatch, parseBatch } from './record.ts'
 import { type SubmittedJob, submittedJobs } from './submission.ts'
 import { type Caller } from '../../caller.ts'
-import { commit } from '../../outbox/commit.ts'
+import { commit, readWithRights } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch } from '../../db/table.ts'
 import { platformError } from '../../error.ts'
+import { isId } from '../../id.ts'
 import { type Page, pageOfKeys } from '../../db/index-page.ts'
 import { type JobRecord, parseJob, payloadText } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
@@ -18,13 +19,17 @@ import { enqueueBatch } from '../../aws/queues.ts'
 export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
   createBatch(caller, { jobs: submittedJobs(jobs), ...limits })
 
-export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> =>
-  batchView(await requireBatch(organisationId, batchId))
-
-async function requireBatch(organisationId: string, batchId: string): Promise<BatchRecord> {
+export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> => {
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined) throw platformError('batch_not_found')
-  return batch
+  return batchView(batch)
+}
+
+async function findForChange(caller: Caller, batchId: string): Promise<BatchRecord> {
+  const itemKeys = [keys.batch(caller.organisationId, batchId)]
+  const [item] = isId('batch', batchId) ? await readWithRights(caller, itemKeys) : []
+  if (item === undefined) throw platformError('batch_not_found')
+  return parseBatch(item)
 }
 
 export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
@@ -39,7 +44,7 @@ export async function list({ organisationId }: Caller, { page, pageSize }: Page)
 /** Only marks the batch as cancelled; the batch worker ends its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
-  const batch = await requireBatch(organisationId, batchId)
+  const batch = await findForChange(caller, batchId)
   if (batch.finishedAtMs !== undefined) throw platformError('batch_already_finished')
   const cancelled = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
@@ -59,7 +64,7 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
 }
 
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
-  const batch = await requireBatch(caller.organisationId, batchId)
+  const batch = await findForChange(caller, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
   if (jobs.length === 0) throw platformError('nothing_to_retry')
   const { maxConcurrency, maxErrors } = batch

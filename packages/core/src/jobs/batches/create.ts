@@ -4,7 +4,7 @@ import { type RemovalGuard, isGuardCurrent, openBatchWrite, parseRemovalGuard } 
 import { jobIdOf, newBatchId } from './id.ts'
 import { type SubmittedJob } from './submission.ts'
 import { type Caller } from '../../caller.ts'
-import { commit } from '../../outbox/commit.ts'
+import { commit, readWithRights } from '../../outbox/commit.ts'
 import { iso, now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { check, create, getMany, orThrow, backOff, type WriteItem } from '../../db/table.ts'
@@ -16,6 +16,8 @@ import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
 const maxAttempts = 8
+/** More keys would take a further read. */
+const maxKeysWithRights = 98
 
 export interface BatchRequest {
   jobs: readonly SubmittedJob[]
@@ -34,7 +36,7 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
   if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
   const response = responseFor(newBatchId(), request.jobs.length)
   const writes = batchWrites(caller, request, response)
-  let guard = await checkRequest(organisationId, clusterIds, request.jobs)
+  let guard = await checkRequest(caller, clusterIds, request.jobs)
   for (let attempt = 1; ; attempt++) {
     const failure = await store(caller, request, response, [
       // The transaction checks the first cluster, so that a batch of 500 clusters needs one read request less.
@@ -95,15 +97,17 @@ const store = (
 
 /** Skips the first cluster, which the transaction checks. Returns the guard that was read with the clusters. */
 async function checkRequest(
-  organisationId: string,
+  caller: Caller,
   clusterIds: readonly string[],
   jobs: readonly SubmittedJob[],
 ): Promise<RemovalGuard> {
+  const { organisationId } = caller
   const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
   // A cluster of another organisation must be reported before its nodes.
   const lookupIds = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
+  const itemKeys = [keys.removalGuard(organisationId), ...lookupIds.map((id) => keys.cluster(organisationId, id))]
   const [[guardItem, ...clusters], nodes] = await Promise.all([
-    getMany([keys.removalGuard(organisationId), ...lookupIds.map((id) => keys.cluster(organisationId, id))]),
+    itemKeys.length <= maxKeysWithRights ? readWithRights(caller, itemKeys) : getMany(itemKeys),
     getMany(targeted.map((id) => keys.nodes(organisationId, id))),
   ])
   if (clusters.includes(undefined)) throw platformError('cluster_forbidden')

@@ -50,7 +50,7 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
         isOpen={ending.length > 0}
         onClose={() => setEnding([])}
         title={ending.length === 1 ? 'End this session?' : `End ${ending.length} sessions?`}
-        description="It is signed out within 15 minutes."
+        description="It can change nothing from now on and is signed out within a minute."
         confirmLabel="End"
         onConfirm={endAll}
       />

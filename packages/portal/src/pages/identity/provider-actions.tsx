@@ -66,7 +66,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
         isOpen={isRemoving}
         onClose={() => setIsRemoving(false)}
         title={`Remove ${displayName}?`}
-        description="Its users remain but can no longer sign in. Their sessions end within 15 minutes; their API tokens stop working immediately. Adding a provider with the same type and address restores access."
+        description="Its users remain but can no longer sign in. Their sessions end within a minute; their API tokens stop working immediately. Adding a provider with the same type and address restores access."
         confirmLabel="Remove provider"
         onConfirm={remove}
       />

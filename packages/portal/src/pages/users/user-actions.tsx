@@ -23,7 +23,7 @@ const actions = {
   endSessions: {
     label: 'End sessions',
     title: (username) => `End all sessions of ${username}?`,
-    description: 'The user is signed out within 15 minutes. API tokens stay valid.',
+    description: 'The user can change nothing from now on and is signed out within a minute. API tokens stay valid.',
     done: (username) => `The sessions of ${username} have ended`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
   },

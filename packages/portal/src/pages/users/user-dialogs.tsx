@@ -110,7 +110,10 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
       <EmailField email={before.email} />
       <RolesField chosen={roles} onChange={setRoles} problem={hasNoRoles ? 'Choose at least one role.' : undefined} />
       {id === me.id ? <p>Change your own password under Account.</p> : <ResetPasswordField />}
-      <p>Role changes apply within 15 minutes, and immediately for API tokens.</p>
+      <p>
+        Removed permissions end immediately for changes and within a minute for reads. New ones apply within 15 minutes,
+        and immediately for API tokens.
+      </p>
     </Form>
   )
 }
