@@ -42,12 +42,12 @@ export async function newUser(role: Role, organisation = homeOf(role)): Promise<
   const user = { id: userId, organisationId, username, roles: [role], ...account }
   const session = Session.open(user, { address: '192.0.2.1' })
   const listing = insertWrite(usersOf(organisationId), head, createdAtMs)
-  const counted = role === 'PlatformAdmin' ? [upsert(keys.administrators(), { add: { count: 1 } })] : []
+  const adminRole = organisationId === platformId ? 'PlatformAdmin' : 'OrgAdmin'
+  const counted = role === adminRole ? [upsert(keys.administrators(organisationId), { add: { count: 1 } })] : []
   const failure = await transact([...createUserWrites(user, passwordHash), listing, ...session.writes, ...counted])
   if (failure) throw new Error(`The user ${username} could not be created.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const headers = await accessTokenOf(identity, role)
-  const adminRole = organisationId === platformId ? 'PlatformAdmin' : 'OrgAdmin'
   const { headers: adminHeaders } = role === adminRole ? { headers } : await newUser(adminRole, organisationId)
   return { ...identity, username, headers, adminHeaders }
 }

@@ -102,7 +102,7 @@ export const createUser = createRoute({
   path: '/api/v1/users',
   summary: 'Create a user with a local account',
   description:
-    'Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create the first OrgAdmin of an organisation without users.',
+    'Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create an OrgAdmin of another organisation that has no administrator with a local account. If the organisation has users, they are notified, and both audit trails record `organisation.recover`.',
   request: { body: jsonBody(UserCreation) },
   responses: { 201: { description: 'The user', content: json(UserProfile) } },
   errors: ['username_taken', 'organisation_not_found', 'organisation_has_users', 'role_not_grantable', 'conflict'],

@@ -48,6 +48,14 @@ describe('creating an API token', () => {
     expect(stored).not.toContain(secret)
   })
 
+  test.each([
+    [['modules:install'], 'validation_failed'],
+    [['modules:read', 'modules:install', 'users:admin'], 'validation_failed'],
+    [['modules:install', 'platform:admin'], 'no error'],
+  ] as const)('for %j: %s, because modules:install requires platform:admin', async (permissions, code) => {
+    await expectError(ApiToken.create(platform.caller, { name, permissions: [...permissions] }), code)
+  })
+
   test('rejects permissions that the user lacks', async () => {
     const { caller } = await newUser()
     const creation = ApiToken.create(caller, { name, permissions: ['jobs:read', 'jobs:write', 'platform:admin'] })

@@ -11,7 +11,9 @@ import * as User from '@platform/core/accounts/user'
 import { sweep } from '@platform/core/background/sweep'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { get, query } from '@platform/core/db/table'
+import { get, patch, query } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import * as Notification from '@platform/core/notifications/notification'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
@@ -130,41 +132,66 @@ test('organisations have unique names regardless of case and normalisation, also
   expect((await Organisation.list(firstPage)).totalCount).toBe(before + 1)
 })
 
-describe('the last platform administrator', () => {
-  const countAdministrators = async () => Number((await get(keys.administrators()))?.['count'])
+describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organisation', (role) => {
+  let first: SignedInUser
+  beforeAll(async () => {
+    first = role === 'PlatformAdmin' ? platform : await createTenantAdministrator(platform.caller)
+  })
+  const countAdministrators = async () =>
+    Number((await get(keys.administrators(first.caller.organisationId)))?.['count'])
   const demote = (by: SignedInUser, user: SignedInUser) =>
     errorCodeOf(UserAdmin.update(by.caller, user.id, { roles: ['Viewer'] }))
 
   test('cannot be removed or demoted', async () => {
     expect(await countAdministrators()).toBe(1)
-    await expectError(UserAdmin.remove(platform.caller, platform.id), 'last_administrator')
-    expect(await demote(platform, platform)).toBe('last_administrator')
+    await expectError(UserAdmin.remove(first.caller, first.id), 'last_administrator')
+    expect(await demote(first, first)).toBe('last_administrator')
     expect(await countAdministrators()).toBe(1)
   })
 
   test('remains when two administrators demote or remove each other or themselves concurrently', async () => {
-    const other = await createColleague(platform.caller, 'PlatformAdmin')
-    const isAdmin = async ({ id }: SignedInUser) =>
-      (await User.read(platform.caller, id)).roles.includes('PlatformAdmin')
+    const other = await createColleague(first.caller, role)
+    const isAdmin = async ({ id }: SignedInUser) => (await User.read(first.caller, id)).roles.includes(role)
     for (let round = 0; round < rounds(4, 30); round++) {
       expect(await countAdministrators()).toBe(2)
       const outcomes = await Promise.all(
-        round % 2 === 0
-          ? [demote(platform, other), demote(other, platform)]
-          : [demote(platform, platform), demote(other, other)],
+        round % 2 === 0 ? [demote(first, other), demote(other, first)] : [demote(first, first), demote(other, other)],
       )
       expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
       expect(['last_administrator', 'forbidden']).toContain(outcomes.find((outcome) => outcome !== 'no error'))
       expect(await countAdministrators()).toBe(1)
-      const [first, second] = await Promise.all([isAdmin(platform), isAdmin(other)])
-      expect(Number(first) + Number(second)).toBe(1)
-      const [administrator, demoted] = first ? [platform, other] : [other, platform]
-      await UserAdmin.update(administrator.caller, demoted.id, { roles: ['PlatformAdmin'] })
+      const remaining = await Promise.all([isAdmin(first), isAdmin(other)])
+      expect(remaining.filter(Boolean)).toHaveLength(1)
+      const [by, demoted] = remaining[0] ? [first, other] : [other, first]
+      await UserAdmin.update(by.caller, demoted.id, { roles: [role] })
     }
-    const removal = errorCodeOf(UserAdmin.remove(platform.caller, other.id))
+    const removal = errorCodeOf(UserAdmin.remove(first.caller, other.id))
     expect(await Promise.all([removal, demote(other, other)])).toContain('no error')
     expect(await countAdministrators()).toBe(1)
   })
+})
+
+test('a platform administrator recovers an organisation without an administrator once, and its users learn it', async () => {
+  const { caller } = await createTenantAdministrator(platform.caller)
+  const { organisationId } = caller
+  const viewer = await createColleague(caller, 'Viewer')
+  const recover = () => UserAdmin.create(platform.caller, { ...userRequest(['OrgAdmin']), organisationId })
+  await expectError(recover(), 'organisation_has_users')
+  await transact([
+    patch(keys.administrators(organisationId), { set: { count: 0 } }),
+    patch(keys.user(organisationId, caller.userId), { set: { roles: ['Viewer'] } }),
+  ])
+  const codes = await Promise.all([recover(), recover(), recover()].map(errorCodeOf))
+  expect(codes.toSorted()).toEqual(['no error', 'organisation_has_users', 'organisation_has_users'])
+  for (const each of [platform.caller, caller]) {
+    await drainOutbox(each.organisationId)
+    const actions = (await auditEntries(each)).map(({ action }) => action)
+    expect(actions.filter((action) => action === 'organisation.recover')).toHaveLength(1)
+  }
+  for (const each of [caller, viewer.caller]) {
+    const { items } = await Notification.list(each, { unreadOnly: true, page: 1, pageSize: 20 })
+    expect(items).toMatchObject([{ type: 'SecurityAlert', title: 'A platform administrator created an administrator' }])
+  }
 })
 
 test.each(['Viewer', 'OrgAdmin'] as const)('the operator resets the password of a lost account (%s)', async (role) => {
@@ -181,7 +208,7 @@ test.each(['Viewer', 'OrgAdmin'] as const)('the operator resets the password of 
   await drainOutbox(caller.organisationId)
   expect((await auditEntries(tenant.caller)).map(({ action }) => action)).toContain('user.reset_password')
   const { items } = await Notification.list(caller, { ...firstPage, unreadOnly: false })
-  expect(items).toMatchObject([{ type: 'SecurityAlert', title: `The password of ${username} was reset` }])
+  expect(items[0]).toMatchObject({ type: 'SecurityAlert', title: `The password of ${username} was reset` })
 })
 
 test.each(['stranger', '', 'x'.repeat(2000)])('rejects to reset the password of %j', async (name) => {

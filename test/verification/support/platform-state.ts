@@ -42,8 +42,8 @@ export function isSetUpOnce(items: readonly Item[]): boolean {
     count((pk) => pk.startsWith(keys.username('').pk)),
     count((pk, sk) => pk.startsWith(keys.session('').pk) && sk === keys.session('').sk),
   ]
-  const { pk, sk } = keys.administrators()
-  const administrators = items.find((item) => item['pk'] === pk && item['sk'] === sk)
+  const { sk } = keys.administrators('')
+  const administrators = items.find((item) => item['sk'] === sk)
   return counts.every((each) => each === 1) && administrators?.['count'] === 1
 }
 

@@ -76,6 +76,11 @@ function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<
   const details = permissions.flatMap((permission, index) =>
     rights.has(permission) ? [] : [{ in: 'body' as const, path: `/permissions/${index}`, code: 'not_held', message }],
   )
+  const install = permissions.indexOf('modules:install')
+  if (install >= 0 && !permissions.includes('platform:admin')) {
+    const requirement = 'requires platform:admin; add it, or remove modules:install'
+    details.push({ in: 'body', path: `/permissions/${install}`, code: 'requires_platform_admin', message: requirement })
+  }
   if (details.length > 0) throw validationFailed(details)
   return [...permissions]
 }

@@ -23,14 +23,19 @@ export async function targetOrganisationFor(
   { organisationId = caller.organisationId, roles, username }: UserCreation,
 ): Promise<TargetOrganisation> {
   if (!isId('org', organisationId)) throw platformError('organisation_not_found')
-  const itemKeys = [keys.organisation(organisationId), usersOf(organisationId).head, keys.username(username)]
-  const [current, organisation, head, credential] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const itemKeys = [
+    keys.organisation(organisationId),
+    usersOf(organisationId).head,
+    keys.username(username),
+    keys.administrators(organisationId),
+  ]
+  const [current, organisation, head, credential, administrators] = await reauthorize(caller, ['users:admin'], itemKeys)
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
   const target = { organisationId, isOwn: organisationId === caller.organisationId, isPlatform, head: parseHead(head) }
   if (!target.isOwn) {
     if (organisation === undefined || !current.rights.has('platform:admin'))
       throw platformError('organisation_not_found')
-    if (target.head.total > 0) throw platformError('organisation_has_users')
+    if (Number(administrators?.['count'] ?? 0) > 0) throw platformError('organisation_has_users')
   }
   checkGrantable(roles, current, target)
   if (credential !== undefined) throw platformError('username_taken')

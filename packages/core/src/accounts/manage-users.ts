@@ -11,7 +11,7 @@ import { PlatformError, platformError, validationFailed } from '../error.ts'
 import { newId, timeOf } from '../id.ts'
 import { hashPassword } from './password.ts'
 import { enqueueProjections } from '../aws/queues.ts'
-import { insertWrite, removeWrite, type ListHead, nextSortTimeMs, retryOnConflict } from '../db/offset-list.ts'
+import { insertWrite, removeWrite, nextSortTimeMs, retryOnConflict } from '../db/offset-list.ts'
 import { createUserWrites, endSessions, isLocal, type User, userUnchanged, usersOf, view } from './user.ts'
 import { checkGrantable, type TargetOrganisation, targetOrganisationFor, findManageableUser } from './delegation.ts'
 
@@ -27,7 +27,7 @@ export async function create(caller: Caller, request: UserCreation): Promise<Use
 async function tryCreate(
   caller: Caller,
   { username, email, roles: requestedRoles }: UserCreation,
-  { organisationId, isOwn, head }: TargetOrganisation,
+  { organisationId, isOwn, isPlatform, head }: TargetOrganisation,
   passwordHash: string,
 ): Promise<UserProfile | undefined> {
   const createdAtMs = nextSortTimeMs(head)
@@ -36,15 +36,19 @@ async function tryCreate(
   const user = { id, organisationId, username, email, roles, authProvider: 'local', createdAtMs }
   const response = view(user)
   const [userWrite, credentialWrite] = createUserWrites(user, passwordHash)
-  const audit = { action: 'user.create', resource: id, detail: `${username}: ${roles.join(', ')}` }
+  const isRecovery = !isOwn && head.total > 0
+  const action = isRecovery ? 'organisation.recover' : 'user.create'
+  const audit = { action, resource: id, detail: `${username}: ${roles.join(', ')}` }
   const writes = [
     userWrite,
     orThrow(credentialWrite, 'username_taken'),
     insertWrite(usersOf(organisationId), head, createdAtMs),
-    ...administratorCountWrites(user, [], roles),
+    ...(isOwn ? administratorCountWrites(user, isPlatform, [], roles) : [firstAdministratorWrite(organisationId)]),
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
-  const events = [{ name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }]
+  const recovered = { name: 'organisation.recovered' as const, subject: organisationId, data: { userId: id, username } }
+  const created = { name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }
+  const events = isRecovery ? [created, recovered] : [created]
   const failure = await commit({ ...caller, organisationId }, { writes, response, audit, events })
   if (failure) return undefined
   if (!isOwn) await enqueueProjections(caller.organisationId)
@@ -52,20 +56,31 @@ async function tryCreate(
 }
 
 /**
- * Prevents removing the last local platform administrator. Users of identity providers do not count, because a provider
- * may be disabled or removed.
+ * Prevents removing the last local administrator of an organisation. Users of identity providers do not count, because
+ * a provider may be disabled or removed.
  */
 function administratorCountWrites(
-  user: Pick<User, 'authProvider'>,
+  user: Pick<User, 'authProvider' | 'organisationId'>,
+  isPlatform: boolean,
   before: readonly string[],
   after: readonly string[],
 ): WriteItem[] {
   if (!isLocal(user)) return []
-  const delta = Number(after.includes('PlatformAdmin')) - Number(before.includes('PlatformAdmin'))
+  const role = isPlatform ? 'PlatformAdmin' : 'OrgAdmin'
+  const delta = Number(after.includes(role)) - Number(before.includes(role))
   if (delta === 0) return []
-  if (delta > 0) return [upsert(keys.administrators(), { add: { count: delta } })]
-  const hasAnother = { count: { atLeast: 2 } }
-  return [orThrow(patch(keys.administrators(), { add: { count: delta } }, hasAnother), 'last_administrator')]
+  const key = keys.administrators(user.organisationId)
+  if (delta > 0) return [upsert(key, { add: { count: delta } })]
+  return [orThrow(patch(key, { add: { count: delta } }, { count: { atLeast: 2 } }), 'last_administrator')]
+}
+
+/** A platform administrator creates an administrator only for an organisation without one. */
+const firstAdministratorWrite = (organisationId: string): WriteItem => {
+  const hasNone = { count: { absentOrAtMost: 0 } }
+  return orThrow(
+    upsert(keys.administrators(organisationId), { add: { count: 1 } }, hasNone),
+    'organisation_has_users',
+  )
 }
 
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
@@ -76,7 +91,7 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
     if (!isLocal(user)) throw platformError('account_not_local')
     if (request.roles !== undefined) checkGrantable(request.roles, current, target)
     if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
-    return tryUpdate(caller, user, request, passwordHash)
+    return tryUpdate(caller, user, request, { passwordHash, isPlatform: target.isPlatform })
   })
 }
 
@@ -93,7 +108,7 @@ async function tryUpdate(
   caller: Caller,
   user: User,
   { email = user.email, roles: requestedRoles = [] }: UserUpdate,
-  passwordHash: string | undefined,
+  { passwordHash, isPlatform }: { passwordHash: string | undefined; isPlatform: boolean },
 ): Promise<UserProfile | undefined> {
   const { organisationId, id } = user
   const roles = requestedRoles.length > 0 ? [...new Set(requestedRoles)] : user.roles
@@ -113,7 +128,7 @@ async function tryUpdate(
     writes: [
       patch(keys.user(organisationId, id), change, userUnchanged(user)),
       ...(isReset ? [orThrow(renewCredential(user, passwordHash), 'conflict'), ...tokenRemovals(user)] : []),
-      ...administratorCountWrites(user, user.roles, roles),
+      ...administratorCountWrites(user, isPlatform, user.roles, roles),
     ],
     audit: { action: 'user.update', resource: id, detail: detail.join('; ') },
   })
@@ -133,14 +148,18 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
     const { user, target } = await findManageableUser(caller, userId)
-    return tryRemove(caller, user, target.head)
+    return tryRemove(caller, user, target)
   })
 }
 
 /** An access token is valid for fifteen minutes and can save preferences until then. */
 const purgeDelayMs = 16 * 60_000
 
-async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<true | undefined> {
+async function tryRemove(
+  caller: Caller,
+  user: User,
+  { head, isPlatform }: TargetOrganisation,
+): Promise<true | undefined> {
   const { organisationId, id, username } = user
   const failure = await commit(caller, {
     writes: [
@@ -149,7 +168,7 @@ async function tryRemove(caller: Caller, user: User, head: ListHead): Promise<tr
       ...linkRemovals(user),
       removeWrite(usersOf(organisationId), head, timeOf(id)),
       ...tokenRemovals(user),
-      ...administratorCountWrites(user, user.roles, []),
+      ...administratorCountWrites(user, isPlatform, user.roles, []),
       creation(keys.userPurge(id), { organisationId, userId: id, ...keys.due(id, now() + purgeDelayMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },

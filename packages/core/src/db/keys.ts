@@ -95,7 +95,8 @@ export const idempotencyRecord = (organisationId: string, hash: string): Key => 
   sk: 'RESPONSE',
 })
 
-export const administrators = (): Key => ({ pk: 'PLATFORM', sk: 'ADMINISTRATORS' })
+/** The number of the organisation's administrators with a local account. */
+export const administrators = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'ADMINISTRATORS' })
 
 export const user = (organisationId: string, userId: string): Key => ({
   pk: `ORG#${organisationId}#USER`,

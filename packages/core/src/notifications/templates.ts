@@ -85,6 +85,16 @@ const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, u
   audience: { userId, ...administrators },
 }))
 
+const organisationRecovered = template(eventSchemas['organisation.recovered'], ({ userId, username }) => ({
+  type: 'SecurityAlert',
+  severity: 'critical',
+  title: 'A platform administrator created an administrator',
+  body: `${username} now administers this organisation, which had no administrator. Ask the operator of the platform if you did not expect this.`,
+  resource: userId,
+  // All roles have this permission.
+  audience: { permission: 'clusters:read' },
+}))
+
 const enrollmentReused = template(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
@@ -191,6 +201,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'batch.finished': batchFinished,
   'session.reuse_detected': sessionReused,
   'user.password_reset': passwordReset,
+  'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,
   'webhook.disabled': webhookDisabled,
   'module.installed': moduleInstalled,

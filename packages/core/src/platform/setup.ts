@@ -74,7 +74,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     initialiseWrite(organisations, createdAtMs),
     initialiseWrite(usersOf(organisationId), createdAtMs),
     replace(keys.organisationName(request.platformName), { organisationId }),
-    upsert(keys.administrators(), { set: { count: 1 } }),
+    upsert(keys.administrators(organisationId), { set: { count: 1 } }),
     ...createUserWrites(administrator, await hashPassword(request.adminPassword, ipNetworkOf(origin.address))),
     ...session.writes,
   ]

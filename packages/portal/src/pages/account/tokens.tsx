@@ -142,6 +142,9 @@ function NewToken({ onClose }: { onClose: () => void }) {
   )
 }
 
+const withRequired = (chosen: Permission[]): Permission[] =>
+  chosen.includes('modules:install') ? [...new Set([...chosen, 'platform:admin' as const])] : chosen
+
 function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (token: CreatedApiToken) => void }) {
   const { permissions } = useMe()
   const [chosen, setChosen] = useState<Permission[]>([])
@@ -164,7 +167,7 @@ function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (to
         label="Permissions"
         choices={permissions.map((value) => ({ value, label: permissionTexts[value], hint: <code>{value}</code> }))}
         chosen={chosen}
-        onChange={setChosen}
+        onChange={(next) => setChosen(withRequired(next))}
         problem={wasSubmitted && chosen.length === 0 ? 'Select at least one permission.' : undefined}
       />
       <div className={styles['choices']}>
