@@ -1,4 +1,10 @@
-import { createOrganisation, listOrganisations } from '@platform/contract/organisation'
+import {
+  createOrganisation,
+  getOrganisationSettings,
+  listOrganisations,
+  updateOrganisationSettings,
+} from '@platform/contract/organisation'
+import * as Settings from '@platform/core/accounts/organisation-settings'
 import * as Organisation from '@platform/core/accounts/organisation'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -7,4 +13,6 @@ import { serve } from '@platform/http/serve'
 export const handler = serve(
   route(listOrganisations, async ({ query }) => result(200, await Organisation.list(query))),
   route(createOrganisation, async ({ caller, body }) => result(201, await Organisation.create(caller, body))),
+  route(getOrganisationSettings, async ({ caller }) => result(200, await Settings.read(caller))),
+  route(updateOrganisationSettings, async ({ caller, body }) => result(200, await Settings.update(caller, body))),
 )

@@ -207,6 +207,8 @@ const fixtures: Record<string, Fixture> = {
     await newToken(colleague)
     return { params: { id: colleague.userId } }
   },
+  'GET /api/v1/organisation/settings': empty,
+  'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365 } }),
   'GET /api/v1/platform/organisations': empty,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
 

@@ -35,8 +35,9 @@ export const CreatedApiToken = ApiToken.extend({
 export const ApiTokenCreation = z
   .strictObject({
     name: line(1, 100).meta({ example: 'nightly backup' }),
-    expiresAt: z.iso.datetime({ offset: true }).max(40).optional().meta({
-      description: 'Expiry time in the future. Without it the token never expires',
+    expiresAt: z.iso.datetime({ offset: true }).max(40).nullable().optional().meta({
+      description:
+        'Expiry time in the future, or null for never. Default and maximum are settings of the organisation; at first, tokens expire after 365 days and have no maximum',
       example: '2027-11-21T09:30:00.000Z',
     }),
     permissions: grants

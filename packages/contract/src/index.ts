@@ -100,7 +100,12 @@ export const functions = {
     webhook.listDeliveries,
     webhook.redeliver,
   ],
-  platform: [organisation.listOrganisations, organisation.createOrganisation],
+  platform: [
+    organisation.listOrganisations,
+    organisation.createOrganisation,
+    organisation.getOrganisationSettings,
+    organisation.updateOrganisationSettings,
+  ],
   identity: [
     identity.listProviders,
     identity.configureProvider,

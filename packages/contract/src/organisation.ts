@@ -42,3 +42,49 @@ export const createOrganisation = createRoute({
   errors: ['organisation_name_taken', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })
+
+export const maximumTokenLifetimeDays = 3650
+
+const lifetimeDays = z.int32().min(1).max(maximumTokenLifetimeDays).nullable()
+
+/** Settings of an organisation. A change applies to API tokens that are created from then on. */
+export const OrganisationSettings = z
+  .object({
+    maxTokenLifetimeDays: lifetimeDays.meta({
+      description: 'The longest lifetime of a new API token; null for no limit',
+      example: 365,
+    }),
+    defaultTokenLifetimeDays: lifetimeDays.meta({
+      description: 'The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies',
+      example: 90,
+    }),
+  })
+  .meta({ id: 'OrganisationSettings' })
+
+/** A change of organisation settings. Settings that are not given stay as they are. */
+export const OrganisationSettingsUpdate = OrganisationSettings.partial().meta({ id: 'OrganisationSettingsUpdate' })
+
+export type OrganisationSettings = z.infer<typeof OrganisationSettings>
+export type OrganisationSettingsUpdate = z.infer<typeof OrganisationSettingsUpdate>
+
+const settings = { path: '/api/v1/organisation/settings', tags: ['Organisations'] } as const
+
+export const getOrganisationSettings = createRoute({
+  ...settings,
+  method: 'get',
+  access: 'user',
+  summary: 'The settings of the caller’s organisation',
+  responses: { 200: { description: 'The settings', content: json(OrganisationSettings) } },
+  capabilities: ['table:read'],
+})
+
+export const updateOrganisationSettings = createRoute({
+  ...settings,
+  method: 'patch',
+  access: 'users:admin',
+  summary: 'Change the settings of the caller’s organisation',
+  request: { body: jsonBody(OrganisationSettingsUpdate) },
+  responses: { 200: { description: 'The new settings', content: json(OrganisationSettings) } },
+  errors: ['conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
+})

@@ -25,7 +25,7 @@ export const listSessions = createRoute({
   ...users,
   method: 'get',
   path: '/api/v1/users/me/sessions',
-  access: 'user',
+  access: 'session',
   summary: 'The caller’s sessions, newest first',
   responses: { 200: { description: 'The newest 100 sessions at most', content: json(listOf(Session, sessionLimit)) } },
   capabilities: ['table:read'],
@@ -35,7 +35,7 @@ export const endSession = createRoute({
   ...users,
   method: 'delete',
   path: '/api/v1/users/me/sessions/{id}',
-  access: 'user',
+  access: 'session',
   summary: 'End one of the caller’s sessions',
   description:
     'Its refresh token is revoked immediately. Its access token can change nothing from now on, and can read for at most one more minute.',

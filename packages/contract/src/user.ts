@@ -42,6 +42,10 @@ export const PasswordChange = z
   .strictObject({
     currentPassword: z.string().min(1).max(1024).meta({ format: 'password', example: 'correct horse battery' }),
     newPassword: password.meta({ example: 'a longer sentence than before' }),
+    revokeTokensSince: z.iso.datetime({ offset: true }).max(40).optional().meta({
+      description: 'Also revoke the caller’s API tokens that were created at or after this time; default: none',
+      example: '2026-11-01T00:00:00.000Z',
+    }),
   })
   .meta({ id: 'PasswordChange' })
 
@@ -69,7 +73,7 @@ export const changePassword = createRoute({
   tags: ['Users'],
   summary: 'Change the caller’s password',
   description:
-    'Ends all other sessions of the caller; API tokens are not affected. A wrong password counts as a failed sign-in.',
+    'Ends all other sessions of the caller. API tokens stay valid unless `revokeTokensSince` is given: after a theft, revoke those created since then. A wrong password counts as a failed sign-in.',
   request: { body: jsonBody(PasswordChange) },
   responses: { 204: { description: 'Changed' } },
   errors: ['invalid_credentials', 'account_not_local', 'conflict'],

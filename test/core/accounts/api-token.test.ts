@@ -9,6 +9,9 @@ import * as keys from '@platform/core/db/keys'
 import { get, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newSecret, sha256 } from '@platform/core/id'
+import { changePassword } from '@platform/core/accounts/change-password'
+import * as Settings from '@platform/core/accounts/organisation-settings'
+import * as Notification from '@platform/core/notifications/notification'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import {
@@ -16,6 +19,8 @@ import {
   createTenantAdministrator,
   expectError,
   errorCodeOf,
+  newOrigin,
+  password,
   requestErrorCode,
   setUpPlatform,
   type SignedInUser,
@@ -23,7 +28,7 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { failCommands, runBefore } from '../support/interleaving.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { drainOutbox, pendingRecords } from '../support/outbox.ts'
 
 let platform: SignedInUser
 let tenant: SignedInUser
@@ -54,6 +59,42 @@ describe('creating an API token', () => {
     [['modules:install', 'platform:admin'], 'no error'],
   ] as const)('for %j: %s, because modules:install requires platform:admin', async (permissions, code) => {
     await expectError(ApiToken.create(platform.caller, { name, permissions: [...permissions] }), code)
+  })
+
+  test.each([
+    [null, 365, undefined, 365],
+    [null, null, undefined, undefined],
+    [null, 365, null, undefined],
+    [30, 365, undefined, 30],
+    [90, 7, undefined, 7],
+    [90, 365, 90, 90],
+    [90, null, null, 'too_late'],
+    [90, 365, 91, 'too_late'],
+  ])('with a maximum of %s and a default of %s days, for %s days, lives %s days', async (max, byDefault, days, result) => {
+    const { caller } = await createTenantAdministrator(platform.caller)
+    expect(await Settings.read(caller)).toEqual({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
+    await Settings.update(caller, { maxTokenLifetimeDays: max, defaultTokenLifetimeDays: byDefault })
+    const lifetime = days === undefined ? {} : { expiresAt: days && iso(now() + days * 24 * hourMs) }
+    const creation = ApiToken.create(caller, { name, ...lifetime })
+    if (result === 'too_late')
+      return expect(creation).rejects.toMatchObject({ extra: { details: [{ path: '/expiresAt', code: result }] } })
+    const { expiresAt } = await creation
+    const expected = result === undefined ? null : iso(now() + result * 24 * hourMs)
+    expect(expiresAt?.slice(0, 16)).toBe(expected?.slice(0, 16))
+  })
+
+  test('notifies the owner', async () => {
+    const { caller } = await newUser()
+    await ApiToken.create(caller, { name })
+    await drainOutbox(caller.organisationId)
+    const { items } = await Notification.list(caller, { unreadOnly: true, page: 1, pageSize: 20 })
+    expect(items).toMatchObject([{ type: 'SecurityAlert', title: 'API token nightly was created' }])
+  })
+
+  test('cannot end the sessions of its owner', async () => {
+    const { caller } = await createColleague(tenant.caller, 'OrgAdmin')
+    const { token } = await ApiToken.create(caller, { name })
+    await expectError(UserAdmin.endUserSessions(await verifyApiToken(token), caller.userId), 'forbidden')
   })
 
   test('rejects permissions that the user lacks', async () => {
@@ -96,6 +137,34 @@ describe('creating an API token', () => {
     await newToken(user)
     runBefore(/^TransactWrite/, () => UserAdmin.endUserSessions(tenant.caller, user.id))
     await expectError(newToken(user), 'unauthenticated')
+  })
+})
+
+describe('a password change', () => {
+  const change = ({ caller }: SignedInUser, revokeTokensSince?: string) => {
+    const passwords = { currentPassword: password, newPassword: 'another long password' }
+    return changePassword(caller, { ...passwords, ...(revokeTokensSince && { revokeTokensSince }) }, newOrigin())
+  }
+
+  test('revokes the API tokens created since a time, also those created during the change', async () => {
+    const user = await newUser()
+    const before = await newToken(user)
+    advanceClock(hourMs)
+    const since = iso(now())
+    const after = await newToken(user)
+    let during = after
+    runBefore(/^TransactWrite/, async () => void (during = await newToken(user)))
+    await change(user, since)
+    for (const { token } of [after, during]) await expectRejected(token)
+    expect(await rightsOf(before.token)).toEqual(permissionsOf(['Viewer']))
+    expect((await find(user.caller.organisationId, user.id))?.tokenIds).toEqual(new Set([before.id]))
+  })
+
+  test('keeps API tokens by default', async () => {
+    const user = await newUser()
+    const { token } = await newToken(user)
+    await change(user)
+    expect(await rightsOf(token)).toEqual(permissionsOf(['Viewer']))
   })
 })
 

@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
+import type { Schemas } from '../api/client.ts'
 import { unwrap } from '../api/unwrap.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
-import { addCommand, addListCommand } from './add-command.ts'
+import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
 export function addOrganisationCommands(program: Command): void {
   const organisation = program.command('organisation').description('tenants of the platform')
@@ -20,10 +21,31 @@ export function addOrganisationCommands(program: Command): void {
       ])
     },
   )
+  addCommand(organisation, 'settings', 'show or change the settings of your organisation', [
+    'plat organisation settings --max-token-lifetime-days 90',
+    'plat organisation settings --max-token-lifetime-days none',
+  ])
+    .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', days)
+    .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', days)
+    .action(settings)
   addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
   ]).action(async (name: string, options: Shown) =>
     showOne(options, await unwrap(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
   )
+}
+
+const days = (text: string): number | null => (text === 'none' ? null : wholeNumber(1, 3650)(text))
+
+type Settings = Shown & Partial<Schemas['OrganisationSettings']>
+
+async function settings({ json, maxTokenLifetimeDays, defaultTokenLifetimeDays }: Settings): Promise<void> {
+  const body = {
+    ...(maxTokenLifetimeDays !== undefined && { maxTokenLifetimeDays }),
+    ...(defaultTokenLifetimeDays !== undefined && { defaultTokenLifetimeDays }),
+  }
+  const path = '/api/v1/organisation/settings'
+  const isChange = Object.keys(body).length > 0
+  await showOne({ json }, await unwrap(isChange ? connect().PATCH(path, { body }) : connect().GET(path)))
 }

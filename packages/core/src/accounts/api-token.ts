@@ -1,6 +1,8 @@
 import { type ApiToken, type ApiTokenCreation, apiTokenLimit, type CreatedApiToken } from '@platform/contract/api-token'
 import { permissions as allPermissions, type Permission } from '@platform/contract/permission'
 import { type ApiTokenRecord, permissionsIn, parseApiToken } from './api-token-caller.ts'
+import type { OrganisationSettings } from '@platform/contract/organisation'
+import { parseSettings } from './organisation-settings.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
@@ -36,21 +38,22 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
 /** Returns the token's text only once; the table stores a hash. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
-    const [current] = await reauthorize(caller, [])
-    return tryCreate(caller, request, current)
+    const [current, organisation] = await reauthorize(caller, [], [keys.organisation(caller.organisationId)])
+    return tryCreate(caller, request, current, parseSettings(organisation))
   })
 
 async function tryCreate(
   caller: Caller,
   { name, expiresAt, permissions }: ApiTokenCreation,
   { user, rights }: CurrentRights,
+  settings: OrganisationSettings,
 ): Promise<CreatedApiToken | undefined> {
   if (user.tokenIds.size >= apiTokenLimit) throw platformError('limit_reached')
   const { userId, organisationId } = caller
   const secret = newSecret()
   const id = newId('tok')
   const granted = permissions === undefined ? [...rights] : checkGrantable(permissions, rights)
-  const times = { createdAtMs: now(), ...(expiresAt !== undefined && { expiresAtMs: futureTime(expiresAt) }) }
+  const times = { createdAtMs: now(), expiresAtMs: expiryOf(expiresAt, settings) }
   const record = { id, userId, organisationId, name, hash: sha256(secret), permissions: granted, ...times }
   const response = { ...view(record), token: `plat_${id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([id]), version: 1 } }
@@ -61,15 +64,29 @@ async function tryCreate(
     ],
     response,
     audit: { action: 'token.create', resource: id, detail: name },
+    events: [{ name: 'token.created', subject: id, data: { userId, tokenId: id, name } }],
   })
   return failure === undefined ? response : undefined
 }
 
-function futureTime(text: string): number {
-  const ms = Date.parse(text)
-  if (ms > now()) return ms
-  throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'not_in_future', message: 'must be in the future' }])
+const dayMs = 86_400_000
+
+/** Returns undefined if the token never expires. */
+function expiryOf(
+  requested: string | null | undefined,
+  { maxTokenLifetimeDays, defaultTokenLifetimeDays }: OrganisationSettings,
+): number | undefined {
+  const maxDays = maxTokenLifetimeDays ?? Infinity
+  const defaultMs = now() + Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity) * dayMs
+  const expiresAtMs = requested === undefined ? defaultMs : requested === null ? Infinity : Date.parse(requested)
+  if (expiresAtMs <= now()) throw invalidExpiry('not_in_future', 'must be in the future')
+  if (expiresAtMs > now() + maxDays * dayMs)
+    throw invalidExpiry('too_late', `must be at most ${maxDays} days from now, the maximum of the organisation`)
+  return expiresAtMs === Infinity ? undefined : expiresAtMs
 }
+
+const invalidExpiry = (code: string, message: string) =>
+  validationFailed([{ in: 'body', path: '/expiresAt', code, message }])
 
 function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
   const message = 'must be a permission of the user'

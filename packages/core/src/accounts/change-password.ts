@@ -1,30 +1,64 @@
 import { type PasswordChange } from '@platform/contract/user'
 import { type Caller, type Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { checkPassword, renewCredential } from './credential.ts'
+import { checkPassword, type Credential, renewCredential } from './credential.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { orThrow, patch } from '../db/table.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
+import { orThrow, patch, remove } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { hashPassword } from './password.ts'
 import { reauthorize } from './current-rights.ts'
-import { endSessions, isLocal } from './user.ts'
+import { timeOf } from '../id.ts'
+import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
 
-/** A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. */
+/**
+ * A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. The user's record
+ * must be unchanged, so that no API token created at the same time is missed.
+ */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
-  const { organisationId, userId, sessionId } = caller
-  const [{ user }] = await reauthorize(caller, [])
-  if (!isLocal(user)) throw platformError('account_not_local')
-  const { username, epoch } = user
-  const { passwordHash } = await checkPassword({ username, password: request.currentPassword }, origin)
-  const newHash = await hashPassword(request.newPassword, keys.username(username).pk)
-  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(epoch || undefined) }
-  const sessionChange = endSessions(sessionId === '' ? undefined : sessionId)
-  await commit(caller, {
-    writes: [
-      orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
-      orThrow(patch(keys.user(organisationId, userId), sessionChange), 'unauthenticated'),
-    ],
-    audit: { action: 'password.change', resource: userId },
+  let checked: Credential | undefined
+  let newHash: string | undefined
+  await retryOnConflict(async () => {
+    const [{ user }] = await reauthorize(caller, [])
+    if (!isLocal(user)) throw platformError('account_not_local')
+    const { username } = user
+    checked ??= await checkPassword({ username, password: request.currentPassword }, origin)
+    newHash ??= await hashPassword(request.newPassword, keys.username(username).pk)
+    return tryChange(caller, user, { passwordHash: checked.passwordHash, newHash, request })
   })
+}
+
+interface Renewal {
+  passwordHash: string | undefined
+  newHash: string
+  request: PasswordChange
+}
+
+async function tryChange(
+  caller: Caller,
+  user: User,
+  { passwordHash, newHash, request: { revokeTokensSince } }: Renewal,
+): Promise<true | undefined> {
+  const { organisationId, userId, sessionId } = caller
+  const sinceMs = revokeTokensSince === undefined ? Infinity : Date.parse(revokeTokensSince)
+  const revoked = [...user.tokenIds].filter((tokenId) => timeOf(tokenId) >= sinceMs)
+  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(user.epoch || undefined) }
+  const change = {
+    ...endSessions(sessionId === '' ? undefined : sessionId),
+    ...(revoked.length > 0 && { drop: { tokenIds: new Set(revoked) } }),
+  }
+  const failure = await commit(caller, {
+    writes: [
+      patch(keys.user(organisationId, userId), change, userUnchanged(user)),
+      orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
+      ...revoked.map((tokenId) => remove(keys.apiToken(tokenId))),
+    ],
+    audit: {
+      action: 'password.change',
+      resource: userId,
+      detail: revokeTokensSince === undefined ? '' : `${revoked.length} API tokens revoked`,
+    },
+  })
+  return failure === undefined ? true : undefined
 }

@@ -178,6 +178,8 @@ async function tryRemove(
 }
 
 export async function endUserSessions(caller: Caller, userId: string): Promise<void> {
+  if (caller.tokenId !== undefined && userId === caller.userId)
+    throw new PlatformError('forbidden', 'An API token cannot end the sessions of its owner. Sign in to do so.')
   const { user } = await findManageableUser(caller, userId)
   await commit(caller, {
     writes: [

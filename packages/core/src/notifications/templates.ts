@@ -85,6 +85,15 @@ const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, u
   audience: { userId, ...administrators },
 }))
 
+const tokenCreated = template(eventSchemas['token.created'], ({ userId, tokenId, name }) => ({
+  type: 'SecurityAlert',
+  severity: 'info',
+  title: `API token ${name} was created`,
+  body: 'It calls the API as you. If this was not you, revoke it and change your password.',
+  resource: tokenId,
+  audience: { userId },
+}))
+
 const organisationRecovered = template(eventSchemas['organisation.recovered'], ({ userId, username }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
@@ -201,6 +210,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'batch.finished': batchFinished,
   'session.reuse_detected': sessionReused,
   'user.password_reset': passwordReset,
+  'token.created': tokenCreated,
   'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,
   'webhook.disabled': webhookDisabled,

@@ -2,9 +2,9 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
 import { isApiError, withMessage } from '../../api/api-error.ts'
-import { api, expectNoBody } from '../../api/client.ts'
+import { api, expectNoBody, type Schemas } from '../../api/client.ts'
 import { Card } from '../../ui/card.tsx'
-import { PasswordField } from '../../ui/field.tsx'
+import { PasswordField, SelectField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import styles from './account.module.css'
@@ -20,15 +20,15 @@ export function Password() {
       </Card>
     )
   }
-  const change = async ({ currentPassword = '', newPassword = '' }: FormValues) => {
-    await send(currentPassword, newPassword)
+  const change = async ({ currentPassword = '', newPassword = '', days = '0' }: FormValues) => {
+    await send({ currentPassword, newPassword, ...revocationOf(Number(days)) })
     showToast('Password changed', 'All your other sessions have ended.')
     setChanges(changes + 1)
-    await queries.invalidateQueries({ queryKey: ['sessions'] })
+    await Promise.all(['sessions', 'api-tokens'].map((name) => queries.invalidateQueries({ queryKey: [name] })))
   }
   return (
     <Card title="Change password">
-      <p className={styles['text']}>This ends all your other sessions. API tokens stay valid.</p>
+      <p className={styles['text']}>This ends all your other sessions.</p>
       <div className={styles['form']}>
         {/* The key changes after each success, so that the form is empty again. */}
         <Form key={changes} submitLabel="Change password" onSubmit={change}>
@@ -58,15 +58,33 @@ export function Password() {
             autoComplete="new-password"
             maxLength={1024}
           />
+          <SelectField
+            name="days"
+            label="Revoke API tokens"
+            hint="A person who knew your password may have created tokens."
+            options={revocations}
+            defaultValue="30"
+          />
         </Form>
       </div>
     </Card>
   )
 }
 
-async function send(currentPassword: string, newPassword: string): Promise<void> {
+// Values are days since the creation of the tokens; 0 revokes none.
+const revocations = [
+  { value: '1', label: 'Created in the last day' },
+  { value: '30', label: 'Created in the last 30 days' },
+  { value: '36500', label: 'All' },
+  { value: '0', label: 'None' },
+]
+
+const revocationOf = (days: number) =>
+  days === 0 ? {} : { revokeTokensSince: new Date(Math.max(0, Date.now() - days * 86_400_000)).toISOString() }
+
+async function send(body: Schemas['PasswordChange']): Promise<void> {
   try {
-    await expectNoBody(api.PUT('/api/v1/users/me/password', { body: { currentPassword, newPassword } }))
+    await expectNoBody(api.PUT('/api/v1/users/me/password', { body }))
   } catch (error) {
     if (!isApiError(error, 'invalid_credentials')) throw error
     const message = 'This is not your current password.'

@@ -154,8 +154,8 @@ function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (to
     setWasSubmitted(true)
     // The field shows the problem; a token without permissions would be useless.
     if (chosen.length === 0) return
-    const expiresAt = days === '0' ? {} : { expiresAt: new Date(Date.now() + Number(days) * dayMs).toISOString() }
-    const body = { name: name.trim(), permissions: chosen, ...expiresAt }
+    const expiresAt = days === '0' ? null : new Date(Date.now() + Number(days) * dayMs).toISOString()
+    const body = { name: name.trim(), permissions: chosen, expiresAt }
     onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
   }

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { UserPlus, Users } from 'lucide-react'
+import { KeyRound, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
@@ -12,6 +12,7 @@ import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
+import { TokenLifetimes } from './token-lifetimes.tsx'
 import { UserActions } from './user-actions.tsx'
 import { CreateUser, EditUser } from './user-dialogs.tsx'
 
@@ -25,6 +26,7 @@ export const UsersPage = () => (
 
 function UserList() {
   const [isCreating, setIsCreating] = useState(false)
+  const [isSettingLifetimes, setIsSettingLifetimes] = useState(false)
   const isPlatformAdmin = useHasPermission('platform:admin')
   const { user } = useSearch({ from: '/signed-in/settings/users' })
   const navigate = useNavigate()
@@ -44,12 +46,18 @@ function UserList() {
         </>
       }
       actions={
-        <Button variant="primary" icon={UserPlus} onClick={() => setIsCreating(true)}>
-          Create user
-        </Button>
+        <>
+          <Button icon={KeyRound} onClick={() => setIsSettingLifetimes(true)}>
+            API token lifetimes
+          </Button>
+          <Button variant="primary" icon={UserPlus} onClick={() => setIsCreating(true)}>
+            Create user
+          </Button>
+        </>
       }
     >
       <UserTable onEdit={edit} />
+      {isSettingLifetimes && <TokenLifetimes onClose={() => setIsSettingLifetimes(false)} />}
       {isCreating && <CreateUser onClose={() => setIsCreating(false)} />}
       {user !== undefined && <EditUser id={user} onClose={() => edit()} />}
     </Page>

@@ -1,0 +1,46 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { api, unwrap } from '../../api/client.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Form, type FormValues } from '../../ui/form.tsx'
+import { Loaded } from '../../ui/state.tsx'
+import { showToast } from '../../ui/toast.tsx'
+
+const path = '/api/v1/organisation/settings'
+const queryKey = ['organisation-settings']
+
+export function TokenLifetimes({ onClose }: { onClose: () => void }) {
+  const query = useQuery({ queryKey, queryFn: () => unwrap(api.GET(path)) })
+  const queries = useQueryClient()
+  const save = async ({ max = '', byDefault = '' }: FormValues) => {
+    const body = { maxTokenLifetimeDays: daysOf(max), defaultTokenLifetimeDays: daysOf(byDefault) }
+    queries.setQueryData(queryKey, await unwrap(api.PATCH(path, { body })))
+    showToast('Lifetimes of API tokens saved')
+    onClose()
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title="Lifetimes of API tokens">
+      <p>For tokens that are created from now on. Existing tokens keep their expiry.</p>
+      <Loaded query={query} what="the settings">
+        {({ maxTokenLifetimeDays, defaultTokenLifetimeDays }) => (
+          <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
+            <DaysField name="max" label="Maximum in days" value={maxTokenLifetimeDays} hint="Empty for no maximum." />
+            <DaysField
+              name="byDefault"
+              label="Default in days"
+              value={defaultTokenLifetimeDays}
+              hint="For tokens that are created without an expiry. Empty for no expiry."
+            />
+          </Form>
+        )}
+      </Loaded>
+    </Dialog>
+  )
+}
+
+const daysOf = (text: string): number | null => (text === '' ? null : Number(text))
+
+function DaysField({ value, ...field }: { name: string; label: string; hint: string; value: number | null }) {
+  return <TextField {...field} type="number" min={1} max={3650} step={1} defaultValue={value ?? ''} isOptional />
+}
