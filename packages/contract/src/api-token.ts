@@ -42,7 +42,10 @@ export const ApiTokenCreation = z
     }),
     permissions: grants
       .optional()
-      .meta({ description: 'A subset of the user’s permissions; default: all current permissions of the user. modules:install requires platform:admin' }),
+      .meta({
+        description:
+          'A subset of the user’s permissions; default: all current permissions of the user. modules:install requires platform:admin',
+      }),
   })
   .meta({ id: 'ApiTokenCreation' })
 

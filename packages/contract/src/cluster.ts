@@ -160,7 +160,8 @@ export const deleteCluster = createRoute({
   access: 'clusters:admin',
   tags: ['Clusters'],
   summary: 'Remove a cluster and all its data from the platform',
-  description: 'Does not touch the nodes.',
+  description:
+    'Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
   errors: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],

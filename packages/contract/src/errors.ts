@@ -59,7 +59,10 @@ export const errors = {
   username_taken: [409, 'Another user of the platform has this name. Choose another one.'],
   organisation_name_taken: [409, 'Another organisation has this name. Choose another one.'],
   organisation_has_users: [409, 'The organisation has an administrator, who creates further users.'],
-  last_administrator: [409, 'An organisation must keep at least one administrator with a local account. Create another one first.'],
+  last_administrator: [
+    409,
+    'An organisation must keep at least one administrator with a local account. Create another one first.',
+  ],
   limit_reached: [409, 'The limit is reached. Remove a resource of this kind first.'],
   webhook_disabled: [409, 'The webhook is switched off. Enable it first.'],
   module_already_installed: [

@@ -55,7 +55,8 @@ export const OrganisationSettings = z
       example: 365,
     }),
     defaultTokenLifetimeDays: lifetimeDays.meta({
-      description: 'The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies',
+      description:
+        'The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies',
       example: 90,
     }),
   })

@@ -70,18 +70,21 @@ describe('creating an API token', () => {
     [90, 365, 90, 90],
     [90, null, null, 'too_late'],
     [90, 365, 91, 'too_late'],
-  ])('with a maximum of %s and a default of %s days, for %s days, lives %s days', async (max, byDefault, days, result) => {
-    const { caller } = await createTenantAdministrator(platform.caller)
-    expect(await Settings.read(caller)).toEqual({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
-    await Settings.update(caller, { maxTokenLifetimeDays: max, defaultTokenLifetimeDays: byDefault })
-    const lifetime = days === undefined ? {} : { expiresAt: days && iso(now() + days * 24 * hourMs) }
-    const creation = ApiToken.create(caller, { name, ...lifetime })
-    if (result === 'too_late')
-      return expect(creation).rejects.toMatchObject({ extra: { details: [{ path: '/expiresAt', code: result }] } })
-    const { expiresAt } = await creation
-    const expected = result === undefined ? null : iso(now() + result * 24 * hourMs)
-    expect(expiresAt?.slice(0, 16)).toBe(expected?.slice(0, 16))
-  })
+  ])(
+    'with a maximum of %s and a default of %s days, for %s days, lives %s days',
+    async (max, byDefault, days, result) => {
+      const { caller } = await createTenantAdministrator(platform.caller)
+      expect(await Settings.read(caller)).toEqual({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
+      await Settings.update(caller, { maxTokenLifetimeDays: max, defaultTokenLifetimeDays: byDefault })
+      const lifetime = days === undefined ? {} : { expiresAt: days && iso(now() + days * 24 * hourMs) }
+      const creation = ApiToken.create(caller, { name, ...lifetime })
+      if (result === 'too_late')
+        return expect(creation).rejects.toMatchObject({ extra: { details: [{ path: '/expiresAt', code: result }] } })
+      const { expiresAt } = await creation
+      const expected = result === undefined ? null : iso(now() + result * 24 * hourMs)
+      expect(expiresAt?.slice(0, 16)).toBe(expected?.slice(0, 16))
+    },
+  )
 
   test('notifies the owner', async () => {
     const { caller } = await newUser()

@@ -245,7 +245,8 @@ describe('the rights of external users', () => {
   }
 
   test('keeps the last local administrator even if external administrators exist', async () => {
-    const countAdministrators = async () => Number((await get(keys.administrators(platform.caller.organisationId)))?.['count'])
+    const countAdministrators = async () =>
+      Number((await get(keys.administrators(platform.caller.organisationId)))?.['count'])
     const external = await signInWithGroups('root')
     expect(external.user.permissions.has('platform:admin')).toBe(true)
     expect(await countAdministrators()).toBe(1)

@@ -14,7 +14,7 @@ import { complete } from '@platform/core/jobs/complete'
 import { enforceDeadline } from '@platform/core/jobs/deadlines'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
-import { append } from '@platform/core/jobs/output'
+import { append, readOutput } from '@platform/core/jobs/output'
 import { parseJob } from '@platform/core/jobs/record'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { heartbeat } from '@platform/core/relays/heartbeat'
@@ -293,6 +293,33 @@ function freezeClock(): void {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
 }
+
+test('hides the jobs of a removed cluster before the sweep purges them', async () => {
+  const caller = await newCaller()
+  const [removed, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const { batchId, jobIds } = await submitAndExpand(caller, {
+    jobs: jobsForClusters([removed.cluster.id, kept.cluster.id], 4),
+  })
+  for (const id of jobIds) await Job.cancel(caller, id)
+  await runProjections(caller)
+  await Cluster.remove(caller, removed.cluster.id)
+  for (const [index, id] of jobIds.entries()) {
+    const visible = index % 2 === 1
+    await expectError(Job.read(caller, id), visible ? 'no error' : 'job_not_found')
+    await expectError(readOutput(caller, id, 0), visible ? 'no error' : 'job_not_found')
+    await expectError(Job.cancel(caller, id), visible ? 'job_already_finished' : 'job_not_found')
+  }
+  const keptIds = jobIds.filter((_, index) => index % 2 === 1).toReversed()
+  for (const filter of [{}, { status: 'Cancelled' }, { type: 'InvokeScript' }, { batchId }] as const) {
+    const { items, totalCount } = await list(caller, { page: 1, pageSize: 100, ...filter })
+    expect([items.map(({ id }) => id), totalCount]).toEqual([keptIds, 2])
+  }
+  const ofCluster = { clusterId: removed.cluster.id, page: 1, pageSize: 100 }
+  expect(await list(caller, ofCluster)).toMatchObject({ items: [], totalCount: 0 })
+  advanceClock(61_000)
+  for (let round = 0; round < 2; round++) await sweep()
+  expect(await get(keys.removedClusters(caller.organisationId))).toMatchObject({ count: 0 })
+})
 
 test('one sweep purges more jobs of a removed cluster than fit into a transaction', async () => {
   const clusterId = await removedCluster(await newCaller(), 260)

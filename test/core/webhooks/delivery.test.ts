@@ -4,6 +4,7 @@ import { CloudEvent, type EventOf } from '@platform/contract/event'
 import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
+import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { commit } from '@platform/core/outbox/commit'
 import { runProjections } from '@platform/core/outbox/run-projections'
@@ -14,7 +15,7 @@ import { webhookProjection } from '@platform/core/webhooks/projection'
 import * as Webhook from '@platform/core/webhooks/webhook'
 import { assert, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
-import { bootstrapPlatform, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
+import { bootstrapPlatform, enrolledCluster, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { pendingRecords } from '../support/outbox.ts'
@@ -59,6 +60,33 @@ test('repeats an unrecorded attempt with the same id once the lease has expired'
   expect(receiver.requests).toHaveLength(2)
   expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
   expect(await deliveriesOf(caller, id)).toMatchObject([{ status: 'Delivered', attempts: [{ statusCode: 204 }] }])
+})
+
+test('does not send pending events of jobs of a removed cluster, but sends those of others', async () => {
+  const { caller, receiver, reference, id } = await subscription()
+  const { cluster: removed } = await enrolledCluster(caller)
+  const { cluster: kept } = await enrolledCluster(caller)
+  const ofCluster = (clusterId: string) => {
+    const event = newEvent('job.completed')
+    return { ...event, data: { ...event.data, clusterId } } as EventOf
+  }
+  receiver.respondWith(503)
+  await publishEvents(caller, ofCluster(removed.id), ofCluster(kept.id))
+  await drainDeliveries(reference)
+  receiver.respondWith(204)
+  receiver.requests.length = 0
+  await Cluster.remove(caller, removed.id)
+  await runProjections(caller.organisationId, [webhookProjection])
+  advanceClock(hourMs)
+  await drainDeliveries(reference)
+  const sent = receiver.requests.map(({ body }) => JSON.parse(body))
+  expect(sent.filter(({ data, type }) => data.clusterId === removed.id && type !== 'platform.cluster.deleted')).toEqual(
+    [],
+  )
+  expect(sent.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(['platform.job.completed', 'platform.cluster.deleted']),
+  )
+  expect((await deliveriesOf(caller, id)).map(({ status }) => status)).not.toContain('Pending')
 })
 
 test('delivers events as CloudEvents that the reference implementation verifies', async () => {

@@ -23,7 +23,10 @@ export function addTokenCommands(program: Command): void {
     'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
   ])
     .option('--permission <name>', 'permission; repeatable (default: all of yours)', several)
-    .option('--expires-at <time>', 'expiry time, such as 2027-01-31T00:00:00Z, or never (default: set by the organisation)')
+    .option(
+      '--expires-at <time>',
+      'expiry time, such as 2027-01-31T00:00:00Z, or never (default: set by the organisation)',
+    )
     .action(create)
   addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
     await expectNoBody(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
@@ -37,7 +40,11 @@ interface Creation extends Shown {
 }
 
 async function create(name: string, { permission: permissions, expiresAt, json }: Creation): Promise<void> {
-  const body = { name, ...(permissions && { permissions }), ...(expiresAt !== undefined && { expiresAt: expiresAt === 'never' ? null : expiresAt }) }
+  const body = {
+    name,
+    ...(permissions && { permissions }),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt === 'never' ? null : expiresAt }),
+  }
   const created = await unwrap(connect().POST('/api/v1/users/me/tokens', { body }))
   if (json) return writeJson(created)
   say(`${created.id} has ${created.permissions.join(', ')}. The token is shown once:`)

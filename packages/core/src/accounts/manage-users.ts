@@ -77,10 +77,7 @@ function administratorCountWrites(
 /** A platform administrator creates an administrator only for an organisation without one. */
 const firstAdministratorWrite = (organisationId: string): WriteItem => {
   const hasNone = { count: { absentOrAtMost: 0 } }
-  return orThrow(
-    upsert(keys.administrators(organisationId), { add: { count: 1 } }, hasNone),
-    'organisation_has_users',
-  )
+  return orThrow(upsert(keys.administrators(organisationId), { add: { count: 1 } }, hasNone), 'organisation_has_users')
 }
 
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {

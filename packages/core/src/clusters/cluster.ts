@@ -5,6 +5,7 @@ import {
   type RegisteredCluster,
 } from '@platform/contract/cluster'
 import type { Permission } from '@platform/contract/permission'
+import { removedWrite } from './removed.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -174,7 +175,7 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
 ]
 
 /**
- * The sweep purges the cluster's finished jobs. Fails while Queued or Running jobs exist, including jobs of batches
+ * Hides the cluster's finished jobs at once; the sweep purges them. Fails while Queued or Running jobs exist, including jobs of batches
  * that are not yet expanded.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
@@ -212,6 +213,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     removeWrite(clustersOf(organisationId), head, timeOf(id)),
     statusCountWrite(record, record.status, undefined),
     ...leaveSiteWrites(organisationId, record.siteId),
+    removedWrite(organisationId, id),
     ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
     ...(record.relayId === undefined ? [] : [removal(keys.relay(record.relayId))]),
     create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),

@@ -280,6 +280,12 @@ export const organisationBatches = (organisationId: string): string => `${organi
 /** Open batches, and the number of removed clusters. */
 export const removalGuard = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'REMOVAL-GUARD' })
 
+/** Removed clusters whose jobs are not yet purged. */
+export const removedClusters = (organisationId: string): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: 'REMOVED-CLUSTERS',
+})
+
 export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
 
 /** Clusters per status at the end of a time bucket in which a status changed. */

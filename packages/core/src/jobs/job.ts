@@ -10,6 +10,7 @@ import {
 import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
 import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
+import { parseRemoved } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, getConsistent, orThrow, patch } from '../db/table.ts'
@@ -102,14 +103,16 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
 
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {
   const resultKey = keys.result(organisationId, jobId)
-  const [record, payload, result] = await readItems([
+  const [record, payload, result, removed] = await readItems([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
+    keys.removedClusters(organisationId),
   ])
   if (record && isOperation(record)) return { operation: parseOperation(record) }
   if (!record || !payload) return undefined
   const job = parseJob(record)
+  if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
   // The reads are not one snapshot: the job may have ended after its result was read.
   const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: payloadText(payload), result: isMissing ? await get(resultKey) : result }

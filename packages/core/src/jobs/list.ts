@@ -1,11 +1,12 @@
 import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
 import { jobIdOf } from './batches/id.ts'
 import { listPendingJobs } from './batches/find-job.ts'
-import { findBatch } from './batches/record.ts'
+import { findVisibleBatch } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
+import { parseRemoved } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
-import { get, getConsistent, getMany, type Item } from '../db/table.ts'
+import { getConsistent, getMany, type Item } from '../db/table.ts'
 import { type KeyPage, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
 import { countSubmitted, countJobs } from './totals-projection.ts'
@@ -52,24 +53,24 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
   if (clusterId !== undefined) {
     const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
-    const cluster = await Cluster.find(organisationId, clusterId, { stale: true })
+    const cluster = await Cluster.find(organisationId, clusterId)
     if (cluster === undefined) return noJobs
     return status === undefined
-      ? readPage(
-          filter,
-          pageOfRange(ofCluster, async () => cluster.jobs, page),
-        )
-      : readPage(filter, pageOfAll([ofCluster, byStatus], page))
+      ? readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
+      : readPage(filter, await pageOfAll([ofCluster, byStatus], page))
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
-  const totals = () => get(keys.jobTotals(organisationId), { stale: true })
-  return readPage(
-    filter,
-    type === undefined
-      ? pageOfRange(range, async () => countJobs(await totals(), status), page)
-      : pageWithoutOperations(organisationId, range, async () => countSubmitted(await totals(), status), page),
-  )
+  let removed: ReadonlySet<unknown> = new Set()
+  const totals = async () => {
+    const [item, hidden] = await getConsistent([keys.jobTotals(organisationId), keys.removedClusters(organisationId)])
+    removed = parseRemoved(hidden)
+    return item
+  }
+  const keysOfPage = await (type === undefined
+    ? pageOfRange(range, async () => countJobs(await totals(), status), page)
+    : pageWithoutOperations(organisationId, range, async () => countSubmitted(await totals(), status), page))
+  return readPage(filter, keysOfPage, removed)
 }
 
 const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
@@ -83,11 +84,14 @@ const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFil
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
 /** Index items of jobs that have been removed or changed are neither shown nor counted. */
-async function readPage(filter: JobFilter, keysOfPage: Promise<KeyPage>): Promise<JobMatches> {
-  const { keys: pageKeys, totalCount } = await keysOfPage
+async function readPage(
+  filter: JobFilter,
+  { keys: pageKeys, totalCount }: KeyPage,
+  removed: ReadonlySet<unknown> = new Set(),
+): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
-  const matching = jobs.filter((job) => matches(job, filter))
+  const matching = jobs.filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
   return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length) }
 }
 
@@ -98,15 +102,16 @@ async function pageOfBatch(
   filter: JobFilter,
   page: Page,
 ): Promise<JobMatches> {
-  const batch = await findBatch(organisationId, batchId)
-  if (batch === undefined) return noJobs
+  const found = await findVisibleBatch(organisationId, batchId)
+  if (found === undefined) return noJobs
+  const { batch, removed } = found
   const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   const jobs = jobIds.flatMap((id, index) => {
     const item = items[index]
     const job = item === undefined ? pending.get(id) : parseJob(item)
-    return job === undefined || !matches(job, filter) ? [] : [job]
+    return job === undefined || !matches(job, filter) || removed.has(job.clusterId) ? [] : [job]
   })
   return { jobs: jobs.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), totalCount: jobs.length }
 }

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
+import { purgedWrites } from '../clusters/removed.ts'
 import { purgeTimeline } from '../clusters/timeline.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
@@ -25,8 +26,8 @@ export async function purgeCluster(marker: Item): Promise<void> {
   const areJobsPurged = await purgeJobs(organisationId, clusterId, now() + purgeTimeMs)
   const isPurged = (await purgeTimeline(organisationId, clusterId)) && areJobsPurged
   const isDone = isPurged && removedAtMs + indexLagMs <= now()
-  const key = keys.clusterPurge(clusterId)
-  await transact([isDone ? remove(key) : patch(key, { set: keys.due(clusterId, now() + 1000) })])
+  const later = { set: keys.due(clusterId, now() + 1000) }
+  await transact(isDone ? purgedWrites(organisationId, clusterId) : [patch(keys.clusterPurge(clusterId), later)])
 }
 
 /** Returns false if the index still listed jobs. */

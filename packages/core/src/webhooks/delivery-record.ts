@@ -25,6 +25,8 @@ const DeliveryRecord = z.object({
   eventId: z.string(),
   eventType: z.string(),
   body: z.string(),
+  /** Set for events of jobs, which are not sent once the cluster is removed. */
+  clusterId: z.string().optional(),
   status: z.enum(deliveryStatuses),
   /** Number of attempts since creation or the last redelivery request. */
   tries: z.number(),
@@ -60,6 +62,7 @@ export const newDelivery = (
     eventId: event.id,
     eventType: event.type,
     body: JSON.stringify(event),
+    ...(isJobEvent(event) && { clusterId: String(event.data['clusterId']) }),
     status: 'Pending',
     tries: 0,
     attempts: [],
@@ -67,6 +70,9 @@ export const newDelivery = (
     createdAtMs,
   }
 }
+
+const isJobEvent = ({ type, data }: CloudEvent): boolean =>
+  type.startsWith('platform.job.') && typeof data['clusterId'] === 'string'
 
 /** The first write fails if the delivery exists. */
 export const deliveryWrites = (record: DeliveryRecord): WriteItem[] => [
@@ -86,7 +92,12 @@ export const pendingKey = ({ organisationId, webhookId, id, tries }: DeliveryRec
 
 /** Idempotent, because the key derives from the delivery and its due time. */
 export const pendingWrite = (record: DeliveryRecord, atMs: number): WriteItem =>
-  replace(pendingKey(record, atMs), { deliveryId: record.id, atMs, ttl: ttlOf(record) })
+  replace(pendingKey(record, atMs), {
+    deliveryId: record.id,
+    atMs,
+    ttl: ttlOf(record),
+    ...(record.clusterId !== undefined && { clusterId: record.clusterId }),
+  })
 
 const ttlOf = ({ createdAtMs }: DeliveryRecord): number => Math.ceil((createdAtMs + deliveryRetentionMs) / 1000)
 

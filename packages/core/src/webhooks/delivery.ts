@@ -28,7 +28,13 @@ const maxDelayMs = 900_000
 
 type LeasedWebhook = WebhookRecord & { leaseId: string }
 
-const PendingDelivery = z.object({ pk: z.string(), sk: z.string(), deliveryId: z.string(), atMs: z.number() })
+const PendingDelivery = z.object({
+  pk: z.string(),
+  sk: z.string(),
+  deliveryId: z.string(),
+  atMs: z.number(),
+  clusterId: z.string().optional(),
+})
 type PendingDelivery = z.infer<typeof PendingDelivery>
 
 /** First attempts come before retries, which are sorted by due time. */
@@ -71,12 +77,20 @@ async function nextPending({ organisationId, id }: WebhookRecord): Promise<Pendi
 /** Returns whether the worker may continue with the next delivery. */
 async function deliver(
   { organisationId, id, leaseId }: LeasedWebhook,
-  { pk, sk, deliveryId, atMs }: PendingDelivery,
+  { pk, sk, deliveryId, atMs, clusterId }: PendingDelivery,
 ): Promise<boolean> {
-  const itemKeys = [keys.webhook(organisationId, id), keys.delivery(organisationId, id, deliveryId)]
-  const [record, item] = await getConsistent(itemKeys)
+  const deliveryKey = keys.delivery(organisationId, id, deliveryId)
+  const [record, item, cluster] = await getConsistent([
+    keys.webhook(organisationId, id),
+    deliveryKey,
+    ...(clusterId === undefined ? [] : [keys.cluster(organisationId, clusterId)]),
+  ])
   const webhook = record && parseWebhook(record)
   if (webhook?.leaseId !== leaseId || !webhook.isEnabled) return false
+  if (clusterId !== undefined && cluster === undefined) {
+    await transact([remove({ pk, sk }), remove(deliveryKey)])
+    return true
+  }
   const delivery = item && parseDelivery(item)
   if (delivery?.nextAttemptAtMs !== atMs) {
     await transact([remove({ pk, sk })])

@@ -2,7 +2,8 @@ import { type PendingJob, readPendingJobs } from './chunks.ts'
 import { batchIdOf, indexOf, jobIdOf } from './id.ts'
 import { type BatchRecord, findBatch } from './record.ts'
 import * as keys from '../../db/keys.ts'
-import { get } from '../../db/table.ts'
+import { getConsistent } from '../../db/table.ts'
+import { parseRemoved } from '../../clusters/removed.ts'
 import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
 import { type JobRecord, parseJob } from '../record.ts'
@@ -59,9 +60,12 @@ export async function findStoredJob(
   organisationId: string,
   jobId: string,
 ): Promise<{ job: JobRecord } | { operation: OperationRecord } | undefined> {
-  const item = await get(keys.job(organisationId, jobId))
+  const [item, removed] = await getConsistent([keys.job(organisationId, jobId), keys.removedClusters(organisationId)])
   if (item === undefined) return undefined
-  return isOperation(item) ? { operation: parseOperation(item) } : { job: parseJob(item) }
+  if (isOperation(item)) return { operation: parseOperation(item) }
+  const job = parseJob(item)
+  if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
+  return { job }
 }
 
 async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {

@@ -3,7 +3,8 @@ import { type BatchCounts } from '@platform/contract/event'
 import * as z from 'zod'
 import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { get, type Item } from '../../db/table.ts'
+import { get, getConsistent, type Item } from '../../db/table.ts'
+import { parseRemoved } from '../../clusters/removed.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
 
@@ -41,6 +42,14 @@ export const parseBatch = (item: Item): BatchRecord => BatchRecord.parse(item)
 export async function findBatch(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
   const item = isId('batch', batchId) ? await get(keys.batch(organisationId, batchId)) : undefined
   return item && parseBatch(item)
+}
+
+/** Also returns the clusters whose jobs are hidden. */
+export async function findVisibleBatch(organisationId: string, batchId: string) {
+  if (!isId('batch', batchId)) return undefined
+  const itemKeys = [keys.batch(organisationId, batchId), keys.removedClusters(organisationId)]
+  const [item, removed] = await getConsistent(itemKeys)
+  return item && { batch: parseBatch(item), removed: parseRemoved(removed) }
 }
 
 export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>

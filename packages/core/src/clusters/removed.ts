@@ -1,0 +1,29 @@
+import * as keys from '../db/keys.ts'
+import { type Item, orThrow, remove, upsert, type WriteItem } from '../db/table.ts'
+
+/**
+ * The sweep purges the jobs of a removed cluster. Until then, one item of the organisation names the cluster, so that
+ * reads of its jobs can hide them without a further call.
+ */
+
+/** Keeps the item small. The sweep usually purges a cluster within two minutes. */
+const maxUnpurged = 4000
+
+export const removedWrite = (organisationId: string, clusterId: string): WriteItem =>
+  orThrow(
+    upsert(
+      keys.removedClusters(organisationId),
+      { add: { ids: new Set([clusterId]), count: 1 } },
+      { count: { absentOrAtMost: maxUnpurged - 1 } },
+    ),
+    'database_unavailable',
+  )
+
+/** Removes the purge marker. Fails if it does not exist, so that the count stays correct. */
+export const purgedWrites = (organisationId: string, clusterId: string): WriteItem[] => [
+  remove(keys.clusterPurge(clusterId), { pk: { present: true } }),
+  upsert(keys.removedClusters(organisationId), { drop: { ids: new Set([clusterId]) }, add: { count: -1 } }),
+]
+
+export const parseRemoved = (item: Item | undefined): ReadonlySet<unknown> =>
+  item?.['ids'] instanceof Set ? item['ids'] : new Set()
