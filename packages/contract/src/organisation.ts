@@ -43,7 +43,7 @@ export const createOrganisation = createRoute({
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
-export const maximumTokenLifetimeDays = 3650
+const maximumTokenLifetimeDays = 3650
 
 const lifetimeDays = z.int32().min(1).max(maximumTokenLifetimeDays).nullable()
 
