@@ -185,7 +185,7 @@ export interface paths {
         put?: never;
         /**
          * End the session
-         * @description Revokes every refresh token of this sign-in; the access token stays valid until it expires.
+         * @description Revokes every refresh token of this sign-in. Until it expires, the access token can read but change nothing.
          *
          *     Requires a signed-in user.
          */
@@ -306,7 +306,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a cluster and all its data from the platform
-         * @description Does not touch the nodes.
+         * @description Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent.
          *
          *     Requires the permission `clusters:admin`.
          */
@@ -666,7 +666,7 @@ export interface paths {
         get?: never;
         /**
          * Change the caller’s password
-         * @description Ends all other sessions of the caller; API tokens are not affected. A wrong password counts as a failed sign-in.
+         * @description Ends all other sessions of the caller. API tokens stay valid unless `revokeTokensSince` is given: after a theft, revoke those created since then. A wrong password counts as a failed sign-in.
          *
          *     Requires a signed-in user.
          */
@@ -687,7 +687,7 @@ export interface paths {
         };
         /**
          * The caller’s sessions, newest first
-         * @description Requires a signed-in user.
+         * @description Requires an access token of any signed-in user. API tokens are not accepted.
          */
         get: operations["listSessions"];
         put?: never;
@@ -710,9 +710,9 @@ export interface paths {
         post?: never;
         /**
          * End one of the caller’s sessions
-         * @description Its refresh token is revoked immediately; an access token stays valid until it expires.
+         * @description Its refresh token is revoked immediately. Its access token can change nothing from now on, and can read for at most one more minute.
          *
-         *     Requires a signed-in user.
+         *     Requires an access token of any signed-in user. API tokens are not accepted.
          */
         delete: operations["endSession"];
         options?: never;
@@ -783,7 +783,7 @@ export interface paths {
         put?: never;
         /**
          * Create a user with a local account
-         * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create the first OrgAdmin of an organisation without users.
+         * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create an OrgAdmin of another organisation that has no administrator with a local account. If the organisation has users, they are notified, and both audit trails record `organisation.recover`.
          *
          *     Requires the permission `users:admin`.
          */
@@ -830,7 +830,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a user
-         * @description Frees the name, revokes API tokens immediately and ends sessions at their next refresh. Returns 403 if the user has more permissions than the caller.
+         * @description Frees the name and revokes API tokens immediately. Sessions can change nothing from now on, and can read for at most one more minute. Returns 403 if the user has more permissions than the caller.
          *
          *     Requires the permission `users:admin`.
          */
@@ -858,7 +858,7 @@ export interface paths {
         post?: never;
         /**
          * End all sessions of a user
-         * @description Refresh tokens are revoked immediately; access tokens stay valid until they expire. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.
+         * @description Refresh tokens are revoked immediately. Access tokens can change nothing from now on, and can read for at most one more minute. API tokens are not affected: see DELETE /api/v1/users/{id}/tokens.
          *
          *     Requires the permission `users:admin`.
          */
@@ -1048,6 +1048,30 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisation/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The settings of the caller’s organisation
+         * @description Requires a signed-in user.
+         */
+        get: operations["getOrganisationSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the settings of the caller’s organisation
+         * @description Requires the permission `users:admin`.
+         */
+        patch: operations["updateOrganisationSettings"];
         trace?: never;
     };
     "/api/v1/platform/identity/providers": {
@@ -2794,6 +2818,12 @@ export interface components {
              * @example a longer sentence than before
              */
             newPassword: string;
+            /**
+             * Format: date-time
+             * @description Also revoke the caller’s API tokens that were created at or after this time; default: none
+             * @example 2026-11-01T00:00:00.000Z
+             */
+            revokeTokensSince?: string;
         };
         Session: {
             /**
@@ -2902,12 +2932,12 @@ export interface components {
             name: string;
             /**
              * Format: date-time
-             * @description Expiry time in the future. Without it the token never expires
+             * @description Expiry time in the future, or null for never. Default and maximum are settings of the organisation; at first, tokens expire after 365 days and have no maximum
              * @example 2027-11-21T09:30:00.000Z
              */
-            expiresAt?: string;
+            expiresAt?: string | null;
             /**
-             * @description A subset of the user’s permissions; default: all current permissions of the user
+             * @description A subset of the user’s permissions; default: all current permissions of the user. modules:install requires platform:admin
              * @example [
              *       "clusters:read",
              *       "jobs:write"
@@ -3064,7 +3094,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Default true
              * @example true
@@ -3085,7 +3115,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description true resets the failure count
              * @example true
@@ -3176,6 +3206,34 @@ export interface components {
              * @example Acme
              */
             name: string;
+        };
+        OrganisationSettings: {
+            /**
+             * Format: int32
+             * @description The longest lifetime of a new API token; null for no limit
+             * @example 365
+             */
+            maxTokenLifetimeDays: number | null;
+            /**
+             * Format: int32
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies
+             * @example 90
+             */
+            defaultTokenLifetimeDays: number | null;
+        };
+        OrganisationSettingsUpdate: {
+            /**
+             * Format: int32
+             * @description The longest lifetime of a new API token; null for no limit
+             * @example 365
+             */
+            maxTokenLifetimeDays?: number | null;
+            /**
+             * Format: int32
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies
+             * @example 90
+             */
+            defaultTokenLifetimeDays?: number | null;
         };
         IdentityProvider: {
             /**
@@ -7186,7 +7244,7 @@ export interface operations {
             };
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
+            403: components["responses"]["Forbidden"];
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -7236,7 +7294,7 @@ export interface operations {
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
+            403: components["responses"]["Forbidden"];
             /** @description - `session_not_found`: The session does not exist, has ended or is not accessible. */
             404: {
                 headers: {
@@ -7601,7 +7659,7 @@ export interface operations {
             };
             /**
              * @description - `username_taken`: Another user of the platform has this name. Choose another one.
-             *     - `organisation_has_users`: The organisation already has users. Its administrator creates further users.
+             *     - `organisation_has_users`: The organisation has an administrator, who creates further users.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -7812,7 +7870,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
+             * @description - `last_administrator`: An organisation must keep at least one administrator with a local account. Create another one first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -7897,7 +7955,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `last_administrator`: The platform must keep at least one administrator. Create another one first.
+             * @description - `last_administrator`: An organisation must keep at least one administrator with a local account. Create another one first.
              *     - `account_not_local`: The account belongs to an identity provider. Change it there.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
@@ -8887,6 +8945,121 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
+             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getOrganisationSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationSettings"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
+             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateOrganisationSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganisationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description The new settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationSettings"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             /**
