@@ -40,12 +40,10 @@ export const ApiTokenCreation = z
         'Expiry time in the future, or null for never. Default and maximum are settings of the organisation; at first, tokens expire after 365 days and have no maximum',
       example: '2027-11-21T09:30:00.000Z',
     }),
-    permissions: grants
-      .optional()
-      .meta({
-        description:
-          'A subset of the user’s permissions; default: all current permissions of the user. modules:install requires platform:admin',
-      }),
+    permissions: grants.optional().meta({
+      description:
+        'A subset of the user’s permissions; default: all current permissions of the user. modules:install requires platform:admin',
+    }),
   })
   .meta({ id: 'ApiTokenCreation' })
 

@@ -76,12 +76,12 @@ describe('creating an API token', () => {
       const { caller } = await createTenantAdministrator(platform.caller)
       expect(await Settings.read(caller)).toEqual({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
       await Settings.update(caller, { maxTokenLifetimeDays: max, defaultTokenLifetimeDays: byDefault })
-      const lifetime = days === undefined ? {} : { expiresAt: days && iso(now() + days * 24 * hourMs) }
+      const lifetime = days === undefined ? {} : { expiresAt: days === null ? null : iso(now() + days * 24 * hourMs) }
       const creation = ApiToken.create(caller, { name, ...lifetime })
       if (result === 'too_late')
         return expect(creation).rejects.toMatchObject({ extra: { details: [{ path: '/expiresAt', code: result }] } })
       const { expiresAt } = await creation
-      const expected = result === undefined ? null : iso(now() + result * 24 * hourMs)
+      const expected = result === undefined ? null : iso(now() + Number(result) * 24 * hourMs)
       expect(expiresAt?.slice(0, 16)).toBe(expected?.slice(0, 16))
     },
   )

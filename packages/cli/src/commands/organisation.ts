@@ -40,12 +40,12 @@ const days = (text: string): number | null => (text === 'none' ? null : wholeNum
 
 type Settings = Shown & Partial<Schemas['OrganisationSettings']>
 
-async function settings({ json, maxTokenLifetimeDays, defaultTokenLifetimeDays }: Settings): Promise<void> {
+async function settings({ maxTokenLifetimeDays, defaultTokenLifetimeDays, ...options }: Settings): Promise<void> {
   const body = {
     ...(maxTokenLifetimeDays !== undefined && { maxTokenLifetimeDays }),
     ...(defaultTokenLifetimeDays !== undefined && { defaultTokenLifetimeDays }),
   }
   const path = '/api/v1/organisation/settings'
   const isChange = Object.keys(body).length > 0
-  await showOne({ json }, await unwrap(isChange ? connect().PATCH(path, { body }) : connect().GET(path)))
+  await showOne(options, await unwrap(isChange ? connect().PATCH(path, { body }) : connect().GET(path)))
 }

@@ -21,7 +21,7 @@ export const read = async ({ organisationId }: Caller): Promise<OrganisationSett
 export async function update(caller: Caller, change: OrganisationSettingsUpdate): Promise<OrganisationSettings> {
   const key = keys.organisation(caller.organisationId)
   const [, item] = await reauthorize(caller, ['users:admin'], [key])
-  const settings = { ...parseSettings(item), ...change }
+  const settings = parseSettings({ ...item, ...change })
   const changed = Object.entries(change).map(([name, value]) => `${name} ${value}`)
   if (changed.length === 0) return settings
   await commit(caller, {
