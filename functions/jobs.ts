@@ -4,8 +4,8 @@ import { getJobOutput } from '@platform/contract/job-output'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
-import { readOutput } from '@platform/core/jobs/output'
-import { result } from '@platform/http/result'
+import { readBytes, readOutput } from '@platform/core/jobs/output'
+import { result, wantsBytes } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
@@ -14,9 +14,12 @@ export const handler = serve(
   route(listJobs, async ({ caller, query }) => result(200, await list(caller, query))),
   route(getJob, async ({ caller, params }) => result(200, await Job.read(caller, params.id))),
   route(cancelJob, async ({ caller, params }) => result(202, await Job.cancel(caller, params.id))),
-  route(getJobOutput, async ({ caller, params, query }) =>
-    result(200, await readOutput(caller, params.id, query.offset, query.waitSeconds)),
-  ),
+  route(getJobOutput, async ({ caller, params: { id }, query: { offset, waitSeconds }, headers }) => {
+    if (!wantsBytes(headers)) return result(200, await readOutput(caller, id, offset, waitSeconds), { vary: 'accept' })
+    const { bytes, nextOffset, hasMore } = await readBytes(caller, id, offset, waitSeconds)
+    const next = hasMore && { link: `</api/v1/jobs/${id}/output?offset=${nextOffset}>; rel="next"` }
+    return result(200, bytes, { vary: 'accept', 'x-next-offset': String(nextOffset), ...next })
+  }),
   route(submitBatch, async ({ caller, body }) => result(202, await Batch.submit(caller, body))),
   route(listBatches, async ({ caller, query }) => result(200, await Batch.list(caller, query))),
   route(getBatch, async ({ caller, params }) => result(200, await Batch.read(caller, params.batchId))),

@@ -571,7 +571,9 @@ export interface paths {
         };
         /**
          * Live output from an offset
-         * @description Requires the permission `jobs:read`.
+         * @description With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.
+         *
+         *     Requires the permission `jobs:read`.
          */
         get: operations["getJobOutput"];
         put?: never;
@@ -1731,7 +1733,7 @@ export interface paths {
         put?: never;
         /**
          * Append output
-         * @description Repeating a `seq` has no effect.
+         * @description Repeating a `seq` has no effect. A job may send 1 MiB per second, and a call counts as 64 KiB at least; beyond that the response is 429.
          *
          *     Requires an enrolled relay and a token that the relay has signed.
          */
@@ -2615,11 +2617,16 @@ export interface components {
         };
         JobResult: {
             output: string;
+            /** @enum {boolean} */
+            binary?: true;
             /** Format: int32 */
             exitCode: number | null;
             nodes: components["schemas"]["NodeResult"][];
             truncated: boolean;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Bytes that the scripts wrote, including dropped ones
+             */
             totalBytes: number;
         };
         NodeResult: {
@@ -2689,6 +2696,8 @@ export interface components {
             stream: "stdout" | "stderr";
             /** @example Linux */
             data: string;
+            /** @enum {string} */
+            encoding?: "base64";
         };
         DashboardLayout: {
             layout: components["schemas"]["WidgetPlacementOutput"][];
@@ -4203,6 +4212,22 @@ export interface components {
              * @description Sequence number of the output call of a job, from 0
              */
             seq: number;
+            /** @description In order of arrival; at most 65,536 bytes together. Send at most one call per second, or per 65,536 bytes. */
+            chunks?: components["schemas"]["OutputPiece"][];
+            /**
+             * @description Instead of chunks: the node of a single chunk
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            nodeId?: string;
+            /**
+             * @description Instead of chunks
+             * @enum {string}
+             */
+            stream?: "stdout" | "stderr";
+            /** @description Instead of chunks: text */
+            data?: string;
+        };
+        OutputPiece: {
             /**
              * @description Identifier with the prefix node_
              * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
@@ -4211,6 +4236,13 @@ export interface components {
             /** @enum {string} */
             stream: "stdout" | "stderr";
             data: string;
+            /** @enum {string} */
+            encoding?: "base64";
+            /**
+             * Format: int64
+             * @description Bytes of the output of the job that the relay dropped before this chunk; default 0
+             */
+            droppedBytes?: number;
         };
         CompletionAnswer: {
             /**
@@ -6782,6 +6814,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobOutput"];
+                    "application/octet-stream": unknown;
                 };
             };
             400: components["responses"]["BadParameters"];

@@ -35,7 +35,7 @@ describe.concurrent('a script', () => {
     [
       'fails with 127 if its interpreter is missing',
       '#!/no/such/interpreter\n',
-      { stderr: expect.stringContaining('could not be started'), exitCode: 127 },
+      { stderr: expect.stringContaining('/no/such/interpreter'), exitCode: 127 },
     ],
     ['that a signal ends reports 128 plus the signal number', 'kill -SEGV $$', { exitCode: 139 }],
     [
@@ -49,7 +49,27 @@ describe.concurrent('a script', () => {
       String.raw`printf '\360\237'; sleep 0.4; printf '\230\200'`,
       { stdout: '😀' },
     ],
-    ['can write invalid UTF-8', String.raw`printf 'a\377b\303'`, { stdout: 'a\uFFFDb\uFFFD' }],
+    [
+      'says how many background processes it left',
+      'nohup sleep 1000 & sleep 1000 & printf out',
+      { stdout: 'out', stderr: '\n[Background processes ended with the script: 2]\n' },
+    ],
+    ['may end shortly before its background processes', 'sleep 0.1 &', {}],
+    [
+      'names CR LF as the cause of its failure',
+      '#!/bin/sh\r\nexit 0\r\n',
+      { stderr: expect.stringMatching(/\[The lines of the script end with CR LF/), exitCode: 127 },
+    ],
+    [
+      'names a byte order mark as the cause of its failure',
+      '\uFEFF#!/bin/sh\nexit 3\n',
+      { stderr: expect.stringMatching(/\[The script begins with a byte order mark/), exitCode: 3 },
+    ],
+    [
+      'names a "#!" line after a blank line as the cause of its failure',
+      '\n#!/bin/cat\nexit 4',
+      { stderr: '[The "#!" line is not the first line, so the script ran with sh.]\n', exitCode: 4 },
+    ],
   ])('%s', async ([, script, { stdout = '', stderr = '', exitCode = 0 }]) => {
     const job = await stage.platform.run({ script })
     expect([job.outputOf('stdout'), job.outputOf('stderr')]).toEqual([stdout, stderr])
@@ -62,8 +82,18 @@ describe.concurrent('a script', () => {
     expect(job.output).toBe(`PLAT_JOB_ID=${job.id}\nPLAT_NODE_NAME=${hostname().slice(0, 64)}\nC.UTF-8\n`)
   })
 
+  test.for([
+    String.raw`head -c 100000 /dev/urandom | gzip | tee '%s'`,
+    String.raw`printf 'a\377b\303' | tee '%s'`,
+    String.raw`printf '\360\237' | tee '%s'; sleep 1.5; printf '\377x' | tee -a '%s'`,
+  ])('has its output reported byte for byte: %s', async (script) => {
+    const copy = stage.file(newId('copy'))
+    const job = await stage.platform.run({ script: script.replaceAll('%s', copy) })
+    expect(job.bytes().equals(readFileSync(copy))).toBe(true)
+  })
+
   test('runs in an empty folder, which is removed afterwards', async () => {
-    const job = await stage.platform.run({ script: 'pwd; ls -A; touch left-over' })
+    const job = await stage.platform.run({ script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a' })
     expect(job.output.trim().split('\n')).toHaveLength(1)
     expect(existsSync(job.output.trim())).toBe(false)
   })
@@ -90,6 +120,20 @@ describe.concurrent('a script', () => {
     expect(job.completion).toMatchObject({ outcome: 'timed_out', exitCode: null })
     expect(job.completion?.nodes).toEqual([{ nodeId: stage.platform.nodeIds[0], exitCode: null }])
     await ended(job.output)
+  })
+
+  test.for([
+    'sh -c \'trap "sleep 1; echo cleaned; exit" TERM; while :; do sleep 0.1; done\' & echo $$; wait',
+    'trap "for i in 1 2 3 4 5; do sleep 0.3; done; echo cleaned; exit" TERM; echo $$; while :; do sleep 0.1; done',
+    '(trap "sleep 2; echo cleaned" TERM; echo $$; sleep 1000) & sleep 1000',
+  ])('can clean up after a repeated cancellation: %s', async (script) => {
+    const job = stage.platform.addJob({ script })
+    await stage.platform.until(() => job.output !== '')
+    job.isCancelled = true
+    stage.platform.changed()
+    await stage.platform.until(() => job.completion !== undefined)
+    expect(job.output).toMatch(/cleaned\n/)
+    expect(job.completion).toMatchObject({ outcome: 'cancelled', exitCode: null })
   })
 
   test('that ignores SIGTERM is killed at its timeout', async () => {

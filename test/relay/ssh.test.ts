@@ -1,6 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { missingPrograms } from '../support/installed-programs.ts'
+import { startSshd } from '../support/sshd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { ended, Stage } from './support/stage.ts'
 
@@ -124,4 +126,68 @@ test('sends a heartbeat before slow nodes respond, which are Offline until then'
   expect(connections).toBeLessThan(silent.length)
   const statuses = other.platform.heartbeats[0]?.nodes.map(({ status }) => status)
   expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
+})
+
+const withSshd = missingPrograms('sshd', 'ssh', 'ssh-keygen')
+
+describe.skipIf(withSshd).concurrent(`local and ssh nodes${withSshd}`, () => {
+  let servers: AsyncDisposableStack
+  let nodes: Stage
+
+  beforeAll(async () => {
+    servers = new AsyncDisposableStack()
+    const { path } = servers.use(await temporaryFolder())
+    const { node } = servers.use(await startSshd(path))
+    const file = join(path, 'nodes.json')
+    writeFileSync(
+      file,
+      JSON.stringify({
+        nodes: [
+          { name: 'here', executor: 'local' },
+          { ...node, name: 'there', workDir: path },
+        ],
+      }),
+    )
+    nodes = servers.use(
+      await Stage.start({ args: ['--nodes', file, '--slots', '20'], environment: { LC_ALL: 'POSIX', TZ: 'CET' } }),
+    )
+  })
+  afterAll(() => servers.disposeAsync())
+
+  const outputs = async (script: string, isCancelled = false) => {
+    const job = nodes.platform.addJob({ script })
+    await nodes.platform.until(() => !isCancelled || new Set(job.chunks.map(({ nodeId }) => nodeId)).size === 2)
+    job.isCancelled = isCancelled
+    nodes.platform.changed()
+    await nodes.platform.until(() => job.completion !== undefined)
+    const texts = nodes.platform.nodeIds.map((id) => job.bytes(({ nodeId }) => nodeId === id).toString())
+    return {
+      job,
+      texts: texts.map((text) => text.replaceAll(/\n+(?=\n)/g, '').replaceAll(/NODE_NAME=\w+|\S*\/(?=work\b)/g, '')),
+    }
+  }
+
+  test.for([
+    ['user mask and modes of new files', 'umask; touch file; mkdir folder; stat -c "%a" file folder . ..'],
+    ['variables', 'env | grep -v "^_=" | sort'],
+    ['variables of another interpreter', '#!/usr/bin/env -S sort -u /proc/self/environ\n'],
+    ['working folder', 'pwd; ls -A'],
+    ['standard input', 'cat; echo end'],
+    ['process group', '[ "$(ps -o pgid= -p $$ | tr -d " ")" = $$ ] && echo own'],
+    ['background processes', 'sleep 1000 & sleep 1000 & echo started'],
+    ['missing interpreters', '#!/no/such\n'],
+  ])('give a script the same %s', async ([, script]) => {
+    const { texts } = await outputs(script!)
+    expect(texts[1]).toBe(texts[0])
+    expect(texts[0]).not.toBe('')
+  })
+
+  test.for([
+    'sh -c \'trap "sleep 1; echo cleaned; exit" TERM; while :; do sleep 0.1; done\' & echo $$; wait',
+    'trap "for i in 1 2 3 4; do sleep 0.3; done; echo cleaned; exit" TERM; echo $$; while :; do sleep 0.1; done',
+  ])('let a script clean up: %s', async (script) => {
+    const { job, texts } = await outputs(script, true)
+    expect(texts).toEqual([expect.stringMatching(/cleaned\n/), expect.stringMatching(/cleaned\n/)])
+    expect(job.completion?.outcome).toBe('cancelled')
+  })
 })

@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Backlog, chunkBytes, type OutputChunk } from '@platform/relay/backlog'
+import { Backlog, callBytes, type Piece } from '@platform/relay/backlog'
 import { Journal } from '@platform/relay/journal'
 import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry'
 import { signJws, verifyJws } from '@platform/relay/jws'
@@ -106,71 +106,85 @@ test.for([JSON.stringify({ pid: process.pid, stamp: 'of an earlier process' }), 
   },
 )
 
-function drain(backlog: Backlog): OutputChunk[] {
-  const chunks: OutputChunk[] = []
-  for (let chunk = backlog.take(); chunk; chunk = backlog.take()) chunks.push(chunk)
-  return chunks
+function drain(backlog: Backlog): Piece[] {
+  const pieces: Piece[] = []
+  for (let taken = backlog.take(true); taken.length > 0; taken = backlog.take(true)) pieces.push(...taken)
+  return pieces
 }
 
-function textOf(chunks: OutputChunk[]): string {
-  return chunks.map(({ data }) => data).join('')
-}
-
-test('splits output into chunks of the maximum size between characters', () => {
+function backlogOf(...writes: [Piece['stream'], string | Uint8Array][]): Backlog {
   const backlog = new Backlog()
+  for (const [stream, bytes] of writes) backlog.append('node', stream, Buffer.from(bytes))
+  return backlog
+}
+
+const textOf = (pieces: Piece[]): string => Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
+
+test('splits output into requests of the maximum size between characters', () => {
   const text = 'a€😀'.repeat(20_000)
-  backlog.append('node', 'stdout', text)
-  const chunks = drain(backlog)
-  expect(textOf(chunks)).toBe(text)
-  expect(Math.max(...chunks.map(({ data }) => Buffer.byteLength(data)))).toBeLessThanOrEqual(chunkBytes)
+  const backlog = backlogOf(['stdout', text])
+  const sizes: number[] = []
+  let received = ''
+  for (let taken = backlog.take(true); taken.length > 0; taken = backlog.take(true)) {
+    sizes.push(Buffer.byteLength(textOf(taken)))
+    received += textOf(taken)
+  }
+  expect(received).toBe(text)
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(callBytes)
 })
 
-test('joins small writes into chunks', () => {
-  const backlog = new Backlog()
-  for (let count = 0; count < 1000; count++) {
-    backlog.append('node', 'stdout', 'o')
-    backlog.append('node', 'stderr', 'e')
-  }
-  expect(drain(backlog).map(({ stream, data }) => [stream, data.length])).toEqual([
-    ['stdout', 1000],
-    ['stderr', 1000],
+test('keeps the order of arrival across streams, and joins writes of one stream', () => {
+  const backlog = backlogOf(['stdout', '1'], ['stdout', '2'], ['stderr', '3'], ['stdout', '4'])
+  expect(backlog.take(true).map(({ stream, bytes }) => [stream, bytes.toString()])).toEqual([
+    ['stdout', '12'],
+    ['stderr', '3'],
+    ['stdout', '4'],
   ])
 })
 
-test('keeps the order of output that is added after a chunk was taken', () => {
-  const backlog = new Backlog()
-  backlog.append('node', 'stdout', '1')
-  backlog.append('node', 'stderr', '2')
-  const first = backlog.take()
-  backlog.append('node', 'stdout', '3')
-  expect(textOf([first!, ...drain(backlog)])).toBe('123')
+test.for([
+  ['😀', 1],
+  ['😀', 3],
+  ['€', 2],
+  ['é', 1],
+] as const)('holds the first bytes of %s back until the character is complete', ([character, length]) => {
+  const bytes = Buffer.from(character)
+  const backlog = backlogOf(['stdout', Buffer.concat([Buffer.from('a'), bytes.subarray(0, length)])])
+  expect(textOf(backlog.take(false))).toBe('a')
+  expect(backlog.take(false)).toEqual([])
+  backlog.append('node', 'stdout', bytes.subarray(length))
+  expect(textOf(backlog.take(false))).toBe(character)
 })
 
-test('keeps the first 256 KiB and the last 768 KiB, and reports the gap', () => {
-  const backlog = new Backlog()
-  const blocks = Array.from({ length: 4096 }, (_, index) => `${index}`.padStart(1024, '.'))
-  for (const block of blocks) backlog.append('node', 'stdout', block)
-  expect(backlog.sizeBytes).toBe(1024 * 1024)
-  const text = textOf(drain(backlog))
-  const gap = `\n[… ${3072 * 1024} bytes dropped …]\n`
-  expect(text).toBe(`${blocks.slice(0, 256).join('')}${gap}${blocks.slice(-768).join('')}`)
-})
+test.for(['stdout', 'stderr'] as const)(
+  'drops whole lines and counts their bytes, with every second line on %s',
+  (other) => {
+    const backlog = new Backlog()
+    const lines = Array.from({ length: 300_000 }, (_, index) => `${index}\n`)
+    lines.forEach((line, index) => backlog.append('node', index % 2 ? other : 'stdout', Buffer.from(line)))
+    expect(backlog.sizeBytes).toBeLessThan(1024 * 1024 + 2 * callBytes)
+    const pieces = drain(backlog)
+    const gaps = pieces.filter(({ droppedBytes }) => droppedBytes > 0)
+    expect(gaps).toHaveLength(1)
+    const [head, tail] = [pieces.slice(0, pieces.indexOf(gaps[0]!)), pieces.slice(pieces.indexOf(gaps[0]!))]
+    expect(lines.join('').startsWith(textOf(head))).toBe(true)
+    expect(lines.join('').endsWith(textOf(tail))).toBe(true)
+    expect(textOf(head)).toMatch(/\n$/)
+    expect(lines).toContain(textOf(tail).split(/(?<=\n)/)[0])
+    expect(textOf(pieces).length + gaps[0]!.droppedBytes).toBe(lines.join('').length)
+  },
+)
 
-test('does not split characters at a gap', () => {
-  const backlog = new Backlog()
-  for (let count = 0; count < 100; count++) backlog.append('node', 'stdout', `x${'😀'.repeat(5000)}`)
-  expect(textOf(drain(backlog))).not.toContain('\uFFFD')
-})
-
-test('numbers undelivered output in sending order', () => {
+test('numbers undelivered requests in sending order', () => {
   const output = new Output()
-  output.append('node', 'stdout', 'first')
+  output.append('node', 'stdout', Buffer.from('first'))
   expect(output.next()?.seq).toBe(0)
   output.acknowledge()
-  output.append('node', 'stdout', 'second')
+  output.append('node', 'stdout', Buffer.from('second'))
   const sending = output.next()
-  output.append('node', 'stdout', 'third')
-  expect(output.freeze()).toEqual([sending, { seq: 2, nodeId: 'node', stream: 'stdout', data: 'third' }])
+  output.append('node', 'stdout', Buffer.from([0xff]))
+  const last = { nodeId: 'node', stream: 'stdout', data: '/w==', encoding: 'base64' }
+  expect(output.freeze()).toEqual([sending, { seq: 2, chunks: [last] }])
   expect(output.next()).toBe(sending)
 })
 

@@ -5,19 +5,23 @@ import { jobStatuses } from './job.ts'
 
 export const outputStreams = ['stdout', 'stderr'] as const
 
-/** A range of live output. `offset` counts bytes of UTF-8 from the start of the job's output. */
+/**
+ * A range of live output, in order of arrival. `offset` counts the bytes of the job's output before it, including those
+ * that were dropped. `data` is text, or Base64 if the bytes are not valid UTF-8.
+ */
 export const OutputChunk = z
   .object({
     offset: z.int().min(0),
     nodeId: z.string().max(40).meta({ example: 'node_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     stream: z.enum(outputStreams),
     data: z.string().max(131_072).meta({ example: 'Linux\n' }),
+    encoding: z.literal('base64').optional(),
   })
   .meta({ id: 'OutputChunk' })
 
 export const JobOutput = z
   .object({
-    items: z.array(OutputChunk).max(1000),
+    items: z.array(OutputChunk).max(10_000),
     nextOffset: z.int().min(0).meta({ description: 'Pass it as `offset` to continue', example: 6 }),
     status: z.enum(jobStatuses).meta({ example: 'Running' }),
     finished: z
@@ -35,6 +39,8 @@ export const getJobOutput = createRoute({
   access: 'jobs:read',
   tags: ['Jobs'],
   summary: 'Live output from an offset',
+  description:
+    'With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.',
   request: {
     params: z.object({ id: pathId('job') }),
     query: z.strictObject({
@@ -68,7 +74,12 @@ export const getJobOutput = createRoute({
         }),
     }),
   },
-  responses: { 200: { description: 'Output from the offset', content: json(JobOutput) } },
+  responses: {
+    200: {
+      description: 'Output from the offset',
+      content: { ...json(JobOutput), 'application/octet-stream': {} },
+    },
+  },
   errors: ['job_not_found'],
   capabilities: ['table:read'],
 })

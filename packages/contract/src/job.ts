@@ -82,14 +82,19 @@ export const NodeResult = z
   })
   .meta({ id: 'NodeResult' })
 
-/** Result of an ended job. If `truncated`, `output` is the first 256 KiB and the last 768 KiB. */
+/**
+ * Result of an ended job. If `truncated`, `output` is about the first 256 KiB and the last 768 KiB, in whole lines. A line
+ * with the number of dropped bytes marks the cut. `binary` means that bytes that are not valid UTF-8 were replaced; see
+ * `GET /jobs/{id}/output` for the bytes.
+ */
 export const JobResult = z
   .object({
     output: z.string().max(1_048_576),
+    binary: z.literal(true).optional(),
     exitCode: z.int32().nullable(),
     nodes: z.array(NodeResult).max(2000),
     truncated: z.boolean(),
-    totalBytes: z.int().min(0),
+    totalBytes: z.int().min(0).meta({ description: 'Bytes that the scripts wrote, including dropped ones' }),
   })
   .meta({ id: 'JobResult' })
 

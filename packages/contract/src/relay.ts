@@ -89,24 +89,63 @@ export const Claim = z
   })
   .meta({ id: 'Claim' })
 
-/** Maximum size of the output in one request, in bytes of UTF-8. */
-export const outputChunkBytes = 65_536
+/** Maximum size of the output in one request, in bytes. */
+export const outputCallBytes = 65_536
 
-export const OutputReport = z
+/** Output of one node and stream. `data` is text, or Base64 of bytes that are not valid UTF-8. */
+export const OutputPiece = z
   .object({
-    leaseId: z.string().max(40),
-    seq: z.int32().min(0).meta({ description: 'Sequence number of the output call of a job, from 0' }),
     nodeId: id('node'),
     stream: z.enum(outputStreams),
     data: z
       .string()
       .min(1)
-      .max(outputChunkBytes)
-      .refine(
-        (text) => new TextEncoder().encode(text).length <= outputChunkBytes,
-        'must be at most 65536 bytes of UTF-8',
-      ),
+      .max(4 * Math.ceil(outputCallBytes / 3)),
+    encoding: z.literal('base64').optional(),
+    droppedBytes: z
+      .int()
+      .min(0)
+      .max(2 ** 40)
+      .optional()
+      .meta({ description: 'Bytes of the output of the job that the relay dropped before this chunk; default 0' }),
   })
+  .refine(({ data, encoding }) => encoding === undefined || isBase64(data), {
+    message: 'must be Base64',
+    path: ['data'],
+  })
+  .meta({ id: 'OutputPiece' })
+
+const isBase64 = (text: string): boolean =>
+  /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)
+
+const sizeOf = (data = '', encoding?: 'base64'): number =>
+  encoding === undefined ? new TextEncoder().encode(data).length : (data.replace(/=+$/, '').length * 3) >> 2
+
+export const OutputReport = z
+  .object({
+    leaseId: z.string().max(40),
+    seq: z.int32().min(0).meta({ description: 'Sequence number of the output call of a job, from 0' }),
+    chunks: z.array(OutputPiece).min(1).max(1000).optional().meta({
+      description:
+        'In order of arrival; at most 65,536 bytes together. Send at most one call per second, or per 65,536 bytes.',
+    }),
+    nodeId: OutputPiece.shape.nodeId.optional().meta({ description: 'Instead of chunks: the node of a single chunk' }),
+    stream: OutputPiece.shape.stream.optional().meta({ description: 'Instead of chunks' }),
+    data: OutputPiece.shape.data.optional().meta({ description: 'Instead of chunks: text' }),
+  })
+  .refine(
+    ({ chunks, nodeId, stream, data }) =>
+      chunks !== undefined || (nodeId !== undefined && stream !== undefined && data !== undefined),
+    { message: 'must be given', path: ['chunks'] },
+  )
+  .refine(
+    ({ chunks = [], data }) =>
+      chunks.reduce((total, chunk) => total + sizeOf(chunk.data, chunk.encoding), sizeOf(data)) <= outputCallBytes,
+    {
+      message: 'must be at most 65536 bytes together',
+      path: ['chunks'],
+    },
+  )
   .meta({ id: 'OutputReport' })
 
 export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
@@ -138,6 +177,7 @@ export type EnrollResponse = z.infer<typeof EnrollResponse>
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>
 export type Claim = z.infer<typeof Claim>
+export type OutputPiece = z.infer<typeof OutputPiece>
 export type OutputReport = z.infer<typeof OutputReport>
 export type OutputResponse = z.infer<typeof OutputResponse>
 export type Completion = z.infer<typeof Completion>
@@ -194,7 +234,8 @@ export const reportOutput = createRoute({
   access: 'relay',
   tags: ['Relay protocol'],
   summary: 'Append output',
-  description: 'Repeating a `seq` has no effect.',
+  description:
+    'Repeating a `seq` has no effect. A job may send 1 MiB per second, and a call counts as 64 KiB at least; beyond that the response is 429.',
   request: { params, body: jsonBody(OutputReport) },
   responses: { 200: { description: 'Stored', content: json(OutputResponse) } },
   errors: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],

@@ -81,6 +81,9 @@ export function toHttpResponse(context: HttpContext, { responses }: EndpointDefi
   const definition = responses[status]
   if (definition === undefined) throw new Error(`The endpoint does not define the status ${status}.`)
   if (matchesEtag(headers['etag'], context)) return httpResponse(304, null, headers)
+  if (result.body instanceof Uint8Array) {
+    return httpResponse(status, result.body, { 'content-type': 'application/octet-stream', ...headers }, cookies)
+  }
   const [[type, media] = []] = Object.entries(definition.content ?? {})
   if (type === undefined) return httpResponse(status, null, headers, cookies)
   const text = textOf(media?.schema, result.body)

@@ -31,7 +31,7 @@ export function result(
 type BodyOf<Response extends ResponseDefinition> = Response extends {
   content: { 'application/json': { schema: infer Schema extends z.ZodType } }
 }
-  ? z.input<Schema>
+  ? z.input<Schema> | (Response extends { content: { 'application/octet-stream': object } } ? Uint8Array : never)
   : Response extends { content: object }
     ? string
     : undefined
@@ -56,6 +56,10 @@ export const withEtag = <Body>(body: Body): Result<200, Body> =>
  */
 export const redirect = (location: string, cookies: readonly string[] = []): Result<302, undefined> =>
   result(302, undefined, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, cookies)
+
+/** Whether the caller asks for bytes instead of JSON. */
+export const wantsBytes = ({ accept = '' }: Readonly<Record<string, string | undefined>>): boolean =>
+  accept.split(',').some((type) => /^\s*application\/octet-stream\s*(?:;|$)/i.test(type))
 
 /** Headers of a file that is downloaded in parts. `next` is the address of the next part. */
 export const download = (name: string, type: string, next: string | undefined): Record<string, string> => ({

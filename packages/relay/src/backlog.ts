@@ -1,126 +1,178 @@
-import type { OutputReport } from '@platform/contract/relay'
+import type { OutputPiece } from '@platform/contract/relay'
 
-export type Stream = OutputReport['stream']
-/** A piece of output of one node and stream. */
-export type OutputChunk = Pick<OutputReport, 'nodeId' | 'stream' | 'data'>
+export type Stream = OutputPiece['stream']
 
-/** Maximum size of one output request, in bytes of UTF-8. */
-export const chunkBytes = 64 * 1024
+/** Output of one node and stream. `droppedBytes` of output before it are missing. */
+export type Piece = { nodeId: string; stream: Stream; bytes: Buffer; droppedBytes: number }
+
+/** Maximum size of the output in one request, in bytes. */
+export const callBytes = 64 * 1024
 
 // The server keeps the same first and last bytes of the whole output.
 const headBytes = 256 * 1024
 const tailBytes = 768 * 1024
+// Charged for each segment, so that many short writes use bounded memory and requests.
+const segmentCostBytes = 100
+// A longer line is cut within the line.
+const lineSearchBytes = 8192
+const newline = 0x0a
 
-type Segment = OutputChunk & { sizeBytes: number; round: number; queue: Queue }
-type Queue = { segments: Segment[]; sizeBytes: number }
+type Segment = { nodeId: string; stream: Stream; parts: Buffer[]; sizeBytes: number }
 
 /**
- * Unsent output with bounded memory. If the server is slow, the first 256 KiB and the newest 768 KiB are kept, with a
- * line between them that states the number of dropped bytes. Within a round, all text of one node and stream goes into
- * one segment, so that a script that alternates between both streams does not cause one request per line.
+ * Unsent output in order of arrival, with bounded memory. If the server is slow, the first 256 KiB and the newest 768
+ * KiB are kept. The bytes between are dropped in whole lines and counted.
  */
 export class Backlog {
-  readonly #head: Queue = { segments: [], sizeBytes: 0 }
-  readonly #tail: Queue = { segments: [], sizeBytes: 0 }
-  readonly #open = new Map<string, Segment>()
-  #round = 0
+  readonly #head = new Queue()
+  readonly #tail = new Queue()
   #droppedBytes = 0
+  #lastTakenByte = newline
 
   get sizeBytes(): number {
-    return this.#head.sizeBytes + this.#tail.sizeBytes
+    return this.#head.costBytes + this.#tail.costBytes
   }
 
-  /** Whether the oldest segment belongs to a round that has ended. */
-  get isRoundOver(): boolean {
-    const oldest = this.#oldest()
-    return oldest !== undefined && oldest.round < this.#round
+  append(nodeId: string, stream: Stream, bytes: Buffer): void {
+    for (let rest = bytes; rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
+    // Many short writes must not each copy a segment.
+    if (this.#tail.costBytes <= tailBytes + callBytes) return
+    while (this.#tail.costBytes > tailBytes) this.#dropOldest()
   }
 
-  append(nodeId: string, stream: Stream, text: string): void {
-    for (let rest = text; rest !== '';) rest = appendTo(this.#segmentFor(nodeId, stream), rest)
-    while (this.#tail.sizeBytes > tailBytes) this.#dropOldest()
+  /**
+   * Removes and returns the output for one request. The start of a character whose end has not arrived stays, unless
+   * the output is complete.
+   */
+  take(isComplete: boolean): Piece[] {
+    const pieces: Piece[] = []
+    for (let costBytes = 0; ;) {
+      const queue = this.#head.first ? this.#head : this.#tail
+      const segment = queue.first
+      if (!segment) return pieces
+      costBytes += costOf(segment)
+      if (pieces.length > 0 && costBytes > callBytes) return pieces
+      queue.shift()
+      const droppedBytes = queue === this.#tail ? this.#droppedBytes : 0
+      const bytes = Buffer.concat(segment.parts)
+      const isLast = this.sizeBytes === 0
+      const end = isLast && !isComplete ? wholeCharacters(bytes) : bytes.length
+      if (end < bytes.length) queue.add({ ...segment, parts: [bytes.subarray(end)], sizeBytes: bytes.length - end })
+      if (end === 0) return pieces
+      if (queue === this.#tail) this.#droppedBytes = 0
+      this.#lastTakenByte = bytes[end - 1]!
+      pieces.push({ nodeId: segment.nodeId, stream: segment.stream, bytes: bytes.subarray(0, end), droppedBytes })
+      if (end < bytes.length) return pieces
+    }
   }
 
-  /** Removes and returns the oldest segment, and ends its round, so that later text starts new segments. */
-  take(): OutputChunk | undefined {
-    const oldest = this.#oldest()
-    if (oldest?.round === this.#round) this.#endRound()
-    if (oldest && oldest.queue === this.#tail && this.#droppedBytes > 0) return this.#takeMarker(oldest)
-    return oldest && shift(oldest.queue)
+  // Appends what fits into the newest segment and returns the rest.
+  #appendPart(nodeId: string, stream: Stream, bytes: Buffer): Buffer {
+    const { queue, segment } = this.#segmentFor(nodeId, stream)
+    const roomBytes = callBytes - segment.sizeBytes
+    const fits = bytes.length <= roomBytes ? bytes : cutBeforeCharacter(bytes, roomBytes)
+    // The reader may reuse its buffer.
+    queue.grow(segment, Buffer.from(fits))
+    return bytes.subarray(fits.length)
   }
 
-  #oldest(): Segment | undefined {
-    return this.#head.segments[0] ?? this.#tail.segments[0]
-  }
-
-  #endRound(): void {
-    this.#round += 1
-    this.#open.clear()
-  }
-
-  #takeMarker({ nodeId, stream }: Segment): OutputChunk {
-    const data = `\n[… ${this.#droppedBytes} bytes dropped …]\n`
-    this.#droppedBytes = 0
-    return { nodeId, stream, data }
-  }
-
-  #segmentFor(nodeId: string, stream: Stream): Segment {
-    const key = keyOf({ nodeId, stream })
-    const open = this.#open.get(key)
+  #segmentFor(nodeId: string, stream: Stream): { queue: Queue; segment: Segment } {
+    const isHead = this.#tail.first === undefined
+    const newest = isHead ? this.#head.last : this.#tail.last
     // A character has up to 4 bytes. A segment with less room counts as full.
-    if (open && open.sizeBytes <= chunkBytes - 4) return open
-    const inHead = this.#tail.segments.length === 0 && this.#head.sizeBytes < headBytes
-    const queue = inHead ? this.#head : this.#tail
-    const segment = { nodeId, stream, data: '', sizeBytes: 0, round: this.#round, queue }
-    this.#open.set(key, segment)
-    queue.segments.push(segment)
-    return segment
+    const hasRoom = newest !== undefined && newest.sizeBytes <= callBytes - 4
+    if (hasRoom && newest.nodeId === nodeId && newest.stream === stream) {
+      return { queue: isHead ? this.#head : this.#tail, segment: newest }
+    }
+    const queue = isHead && this.#head.costBytes < headBytes ? this.#head : this.#tail
+    const segment = { nodeId, stream, parts: [], sizeBytes: 0 }
+    queue.add(segment)
+    return { queue, segment }
+  }
+
+  #isLineOpenBeforeTail(): boolean {
+    return (this.#head.last?.parts.at(-1)?.at(-1) ?? this.#lastTakenByte) !== newline
   }
 
   #dropOldest(): void {
-    const segment = this.#tail.segments[0]!
-    const [dropped, remaining] = splitAtBytes(segment.data, this.#tail.sizeBytes - tailBytes, 'after')
-    const droppedBytes = Buffer.byteLength(dropped)
-    resize(segment, remaining, -droppedBytes)
-    this.#droppedBytes += droppedBytes
-    if (remaining !== '') return
-    this.#tail.segments.shift()
-    if (this.#open.get(keyOf(segment)) === segment) this.#open.delete(keyOf(segment))
+    const { nodeId, stream, parts } = this.#tail.first!
+    const bytes = Buffer.concat(parts)
+    // The first cut leaves a whole line before it.
+    const keptEnd = this.#droppedBytes === 0 && this.#isLineOpenBeforeTail() ? afterLine(bytes, 0) : 0
+    const excessBytes = this.#tail.costBytes - tailBytes
+    const cut = keptEnd + excessBytes < bytes.length ? afterLine(bytes, keptEnd + excessBytes) : bytes.length
+    this.#tail.shift()
+    if (keptEnd > 0) this.#head.add({ nodeId, stream, parts: [bytes.subarray(0, keptEnd)], sizeBytes: keptEnd })
+    const rest = bytes.subarray(cut)
+    if (rest.length > 0) this.#tail.addFirst({ nodeId, stream, parts: [rest], sizeBytes: rest.length })
+    this.#droppedBytes += cut - keptEnd
   }
 }
 
-// Returns the text that did not fit.
-function appendTo(segment: Segment, text: string): string {
-  const [fits, rest] = splitAtBytes(text, chunkBytes - segment.sizeBytes, 'before')
-  resize(segment, segment.data + fits, Buffer.byteLength(fits))
-  return rest
+class Queue {
+  readonly #segments: Segment[] = []
+  costBytes = 0
+
+  get first(): Segment | undefined {
+    return this.#segments[0]
+  }
+
+  get last(): Segment | undefined {
+    return this.#segments.at(-1)
+  }
+
+  add(segment: Segment): void {
+    this.#segments.push(segment)
+    this.costBytes += costOf(segment)
+  }
+
+  addFirst(segment: Segment): void {
+    this.#segments.unshift(segment)
+    this.costBytes += costOf(segment)
+  }
+
+  shift(): void {
+    const segment = this.#segments.shift()
+    if (segment) this.costBytes -= costOf(segment)
+  }
+
+  grow(segment: Segment, bytes: Buffer): void {
+    segment.parts.push(bytes)
+    segment.sizeBytes += bytes.length
+    this.costBytes += bytes.length
+  }
 }
 
-function resize(segment: Segment, data: string, byBytes: number): void {
-  segment.data = data
-  segment.sizeBytes += byBytes
-  segment.queue.sizeBytes += byBytes
+function costOf({ sizeBytes }: Segment): number {
+  return sizeBytes + segmentCostBytes
 }
 
-function shift(queue: Queue): OutputChunk {
-  const { nodeId, stream, data, sizeBytes } = queue.segments.shift()!
-  queue.sizeBytes -= sizeBytes
-  return { nodeId, stream, data }
+// The first start of a line at or after `from`, or `from` itself in a long line, moved to the next character.
+function afterLine(bytes: Buffer, from: number): number {
+  const end = bytes.subarray(from, from + lineSearchBytes).indexOf(newline)
+  if (end !== -1) return from + end + 1
+  let cut = from
+  while (cut < from + 3 && isContinuation(bytes[cut])) cut++
+  return cut
 }
 
-function keyOf({ nodeId, stream }: Pick<OutputChunk, 'nodeId' | 'stream'>): string {
-  return `${stream} ${nodeId}`
+function cutBeforeCharacter(bytes: Buffer, limitBytes: number): Buffer {
+  let cut = limitBytes
+  while (cut > limitBytes - 3 && isContinuation(bytes[cut])) cut--
+  return bytes.subarray(0, isContinuation(bytes[cut]) ? limitBytes : cut)
 }
 
-// A character that crosses the limit goes to the part that `side` names: `before` moves the split before it.
-function splitAtBytes(text: string, limitBytes: number, side: 'before' | 'after'): [string, string] {
-  const bytes = Buffer.from(text)
-  if (bytes.length <= limitBytes) return [text, '']
-  let end = limitBytes
-  while (isInsideCharacter(bytes[end])) end += side === 'before' ? -1 : 1
-  return [bytes.toString('utf8', 0, end), bytes.toString('utf8', end)]
+// The length without the start of a character at the end.
+function wholeCharacters(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back]!
+    if (isContinuation(byte)) continue
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
+    return length > back ? bytes.length - back : bytes.length
+  }
+  return bytes.length
 }
 
-function isInsideCharacter(byte = 0): boolean {
+function isContinuation(byte = 0): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000
 }

@@ -16,7 +16,7 @@ export type Work = {
   jobId: string
   payload: InvokeScriptPayload
   nodes: RelayNode[]
-  onOutput: (nodeId: string, stream: Stream, text: string) => void
+  onOutput: (nodeId: string, stream: Stream, bytes: Buffer) => void
   onSpawned: (leader: Leader) => void
 }
 
@@ -56,7 +56,7 @@ export class Execution {
       jobId,
       nodeName,
       script: payload.script,
-      onOutput: (stream, text) => onOutput(nodeId, stream, text),
+      onOutput: (stream, bytes) => onOutput(nodeId, stream, bytes),
       onSpawned,
     })
     this.#running.add(running)

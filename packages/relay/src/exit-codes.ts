@@ -6,6 +6,7 @@ export const exitCodes = {
   enrollmentRejected: 3,
   revoked: 4,
   stateInUse: 5,
+  stateUnusable: 6,
 } as const
 
 /** Ends the program with an exit code and a message that states what to do next. */

@@ -1,6 +1,5 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { messageOf, warn } from './log.ts'
 
 /**
  * Writes a file that only its owner can read. The content is durable when the function returns; after an earlier power
@@ -26,15 +25,6 @@ export function readIfPresent(path: string): string | undefined {
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
-  }
-}
-
-/** Removes the folder of a script. Files that cannot be removed, such as those of other users, only cause a warning. */
-export function removeFolder(path: string): void {
-  try {
-    rmSync(path, { recursive: true, force: true, maxRetries: 3 })
-  } catch (error) {
-    warn(`A folder of a script could not be removed: ${messageOf(error)}`)
   }
 }
 

@@ -89,7 +89,7 @@ export class JobRun {
       jobId,
       payload,
       nodes,
-      onOutput: (nodeId, stream, text) => upload.append(nodeId, stream, text),
+      onOutput: (nodeId, stream, bytes) => upload.append(nodeId, stream, bytes),
       onSpawned: (leader) => warnOnError(() => journal.append({ state: 'spawned', jobId, leader })),
     })
     if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.mode)

@@ -31,6 +31,9 @@ async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
   try {
     const identity = await loadOrEnroll(options, clock, signal)
     info(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
+    if (!options.runAs && identity.nodes.some(({ config }) => config.executor === 'local')) {
+      warn('Scripts on this machine run as the user of the relay and can read its key. Use --run-as, as root.')
+    }
     await new Relay(identity, { ...options, clock }).run(signal)
   } finally {
     unlock()

@@ -15,6 +15,8 @@ export type SshNode = {
   port?: number
   identityFile?: string
   knownHostsFile?: string
+  /** Folder on the node below which scripts run. */
+  workDir?: string
 }
 
 export type NodeConfig = LocalNode | SshNode
@@ -26,6 +28,7 @@ const sshRules: Record<string, (value: unknown) => boolean> = {
   user: (value) => isNonEmptyString(value) && /^\w[\w.@-]{0,63}$/.test(value),
   port: (value) => Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535,
   identityFile: isNonEmptyString,
+  workDir: (value) => isNonEmptyString(value) && /^\/[^\p{Cc}]*$/u.test(value),
   knownHostsFile: (value) => isNonEmptyString(value) && /^[^"\p{Cc}]+$/u.test(value),
 }
 

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { findUser, type ScriptUser } from './executor/user.ts'
 import { FatalError } from './exit-codes.ts'
 import { messageOf } from './log.ts'
 
@@ -11,6 +12,8 @@ export type Options = {
   displayName: string
   slots: number
   nodesFile: string | undefined
+  workFolder: string | undefined
+  runAs: ScriptUser | undefined
 }
 
 export type EnrollmentToken = { id: string; text: string }
@@ -28,6 +31,8 @@ export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Op
     displayName: parseName(flags.name),
     slots: parseSlots(flags.slots),
     nodesFile: flags.nodes,
+    workFolder: flags['work-dir'] && resolve(flags['work-dir']),
+    runAs: flags['run-as'] ? findUser(flags['run-as']) : undefined,
   }
 }
 
@@ -41,6 +46,8 @@ function parseFlags(args: string[]) {
         name: { type: 'string' },
         slots: { type: 'string', default: '4' },
         nodes: { type: 'string' },
+        'work-dir': { type: 'string' },
+        'run-as': { type: 'string' },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },

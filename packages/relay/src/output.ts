@@ -1,21 +1,23 @@
-import type { OutputReport } from '@platform/contract/relay'
-import { Backlog, type Stream } from './backlog.ts'
+import type { OutputPiece, OutputReport } from '@platform/contract/relay'
+import { isUtf8 } from 'node:buffer'
+import { Backlog, type Piece, type Stream } from './backlog.ts'
 
 /** The body of one output request without the lease. */
-export type Chunk = Omit<OutputReport, 'leaseId'>
+export type OutputCall = Omit<OutputReport, 'leaseId'>
 
-/** The output of a job in sending order. Each chunk is kept until the server acknowledges it. */
+/** The output of a job in order of arrival. Each request is kept until the server acknowledges it. */
 export class Output {
   readonly #backlog = new Backlog()
-  #chunks: Chunk[]
+  #calls: OutputCall[]
   #nextSeq = 0
   #frozen: boolean
 
   /**
-   * `undelivered` are the chunks that an earlier run of the relay did not deliver. With them, no more text is accepted.
+   * `undelivered` are the requests that an earlier run of the relay did not deliver. With them, no more output is
+   * accepted.
    */
-  constructor(undelivered?: Chunk[]) {
-    this.#chunks = undelivered ?? []
+  constructor(undelivered?: OutputCall[]) {
+    this.#calls = undelivered ?? []
     this.#frozen = undelivered !== undefined
   }
 
@@ -23,41 +25,45 @@ export class Output {
     return this.#backlog.sizeBytes
   }
 
-  /** Whether chunks of a round that is being sent remain. */
-  get isSending(): boolean {
-    return this.#chunks.length > 0 || this.#backlog.isRoundOver
+  append(nodeId: string, stream: Stream, bytes: Buffer): void {
+    if (!this.#frozen) this.#backlog.append(nodeId, stream, bytes)
   }
 
-  append(nodeId: string, stream: Stream, text: string): void {
-    if (!this.#frozen) this.#backlog.append(nodeId, stream, text)
-  }
-
-  /** The chunk to send. It stays the same until it is acknowledged. */
-  next(): Chunk | undefined {
-    if (this.#chunks.length === 0) this.#takeChunk()
-    return this.#chunks[0]
+  /** The request to send. It stays the same until it is acknowledged. */
+  next(): OutputCall | undefined {
+    if (this.#calls.length === 0) this.#takeCall(false)
+    return this.#calls[0]
   }
 
   acknowledge(): void {
-    this.#chunks.shift()
+    this.#calls.shift()
   }
 
-  /** Stops accepting text and returns the unacknowledged chunks in sending order. */
-  freeze(): readonly Chunk[] {
-    while (this.#takeChunk());
+  /** Stops accepting output and returns the unacknowledged requests in sending order. */
+  freeze(): readonly OutputCall[] {
+    while (this.#takeCall(true));
     this.#frozen = true
-    return this.#chunks
+    return this.#calls
   }
 
-  /** Drops the pending text and stops accepting more. */
+  /** Drops the pending output and stops accepting more. */
   discard(): void {
     this.freeze()
-    this.#chunks = []
+    this.#calls = []
   }
 
-  #takeChunk(): boolean {
-    const chunk = this.#backlog.take()
-    if (chunk) this.#chunks.push({ seq: this.#nextSeq++, ...chunk })
-    return chunk !== undefined
+  #takeCall(isComplete: boolean): boolean {
+    const pieces = this.#backlog.take(isComplete)
+    if (pieces.length > 0) this.#calls.push({ seq: this.#nextSeq++, chunks: pieces.map(encoded) })
+    return pieces.length > 0
+  }
+}
+
+function encoded({ nodeId, stream, bytes, droppedBytes }: Piece): OutputPiece {
+  return {
+    nodeId,
+    stream,
+    ...(isUtf8(bytes) ? { data: bytes.toString() } : { data: bytes.toString('base64'), encoding: 'base64' }),
+    ...(droppedBytes > 0 && { droppedBytes }),
   }
 }

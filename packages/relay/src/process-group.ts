@@ -1,21 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 
 /** The leader of a process group. The stamp distinguishes it from a later process with the same id. */
 export type Leader = { pid: number; stamp: string }
 
-/** A stamp of the running process with this id, or undefined if there is none. */
+/** A stamp of the process with this id, or undefined if there is none. A zombie has a stamp. */
 export function stampOf(pid: number): string | undefined {
-  try {
-    return process.platform === 'linux' ? linuxStamp(pid) : bsdStamp(pid)
-  } catch {
-    return undefined
-  }
+  return processOf(pid)?.stamp
 }
 
-/** Whether the process with this stamp is still running. */
+/** Whether the process with this stamp is still running. A zombie is not. */
 export function isAlive({ pid, stamp }: Leader): boolean {
-  return stampOf(pid) === stamp
+  const found = processOf(pid)
+  return found?.stamp === stamp && !isZombie(found.state)
 }
 
 /** Sends a signal to every process of a group. Returns false if the group does not exist. */
@@ -27,14 +24,64 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-function linuxStamp(pid: number): string {
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // Field 2 is the process name in parentheses and may contain spaces. Field 22 is the start time.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return `${boot} ${fields[19]}`
+/** The number of running processes of a group. Zombies do not count, because nothing may remove them. */
+export function countMembers(groupId: number): number {
+  if (!signalGroup(groupId, 0)) return 0
+  const states = process.platform === 'linux' ? linuxStates(groupId) : bsdStates(groupId)
+  return states.filter((state) => !isZombie(state)).length
 }
 
-function bsdStamp(pid: number): string {
-  return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim()
+type ProcessInfo = { stamp: string; state: string }
+
+function processOf(pid: number): ProcessInfo | undefined {
+  try {
+    return process.platform === 'linux' ? linuxProcess(pid) : bsdProcess(pid)
+  } catch {
+    return undefined
+  }
+}
+
+const isZombie = (state: string): boolean => /^[ZX]/.test(state)
+
+function linuxProcess(pid: number): ProcessInfo {
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  const fields = linuxFields(pid)
+  return { stamp: `${boot} ${fields[19]}`, state: fields[0]! }
+}
+
+// Field 2 is the process name in parentheses and may contain spaces. The result starts with field 3, the state; then
+// come the parent and the group. Field 22 is the start time.
+function linuxFields(pid: number | string): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+}
+
+function linuxStates(groupId: number): string[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return pids.flatMap((pid) => {
+    try {
+      const [state = '', , group] = linuxFields(pid)
+      return group === String(groupId) ? [state] : []
+    } catch {
+      // The process has ended.
+      return []
+    }
+  })
+}
+
+function bsdProcess(pid: number): ProcessInfo {
+  const [state = '', ...start] = ps('-o', 'stat=,lstart=', '-p', String(pid)).trim().split(/\s+/)
+  return { stamp: start.join(' '), state }
+}
+
+function bsdStates(groupId: number): string[] {
+  const rows = ps('-A', '-o', 'pgid=,stat=').trim().split('\n')
+  return rows.flatMap((row) => {
+    const [group, state = ''] = row.trim().split(/\s+/)
+    return group === String(groupId) ? [state] : []
+  })
+}
+
+function ps(...args: string[]): string {
+  return execFileSync('ps', args, { encoding: 'utf8' })
 }

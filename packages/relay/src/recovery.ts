@@ -2,7 +2,7 @@ import { notStarted } from './execution.ts'
 import type { Unfinished } from './journal-entry.ts'
 import { info, warn } from './log.ts'
 import { Output } from './output.ts'
-import { isAlive, type Leader, signalGroup } from './process-group.ts'
+import { type Leader, signalGroup, stampOf } from './process-group.ts'
 import { claimJob, reportCompletion } from './report.ts'
 import type { JobDeps } from './job-deps.ts'
 import { Upload } from './upload.ts'
@@ -29,7 +29,7 @@ export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
 
 // Without the same stamp the id may belong to another program, so its group is not killed.
 function endGroup(leader: Leader, jobId: string): void {
-  if (isAlive(leader)) signalGroup(leader.pid, 'SIGKILL')
+  if (stampOf(leader.pid) === leader.stamp) signalGroup(leader.pid, 'SIGKILL')
   else if (signalGroup(leader.pid, 0))
     warn(`Job ${jobId} may still run in process group ${leader.pid}. End it by hand.`)
 }

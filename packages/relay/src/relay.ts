@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HeartbeatLoop } from './heartbeat.ts'
@@ -7,25 +7,29 @@ import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
-import { removeFolder } from './files.ts'
+import { prepareWorkFolders } from './executor/work-folder.ts'
+import { relayUser, type ScriptUser } from './executor/user.ts'
 import { type Identity, keyFor, statementKeysOf } from './identity.ts'
 import { Journal } from './journal.ts'
 import { messageOf, warn } from './log.ts'
 import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
+import type { Options } from './options.ts'
 import { Spool } from './spool.ts'
 
 // Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
 // result are reported as Offline.
 const firstCheckMs = 20_000
-const reportLimitMs = 6000
+// Includes the time that stopped scripts have to clean up.
+const reportLimitMs = 7500
 const goodbyeLimitMs = 2000
 
-export type RelaySettings = { stateFolder: string; slots: number; clock: ServerClock }
+export type RelaySettings = Pick<Options, 'stateFolder' | 'slots' | 'workFolder' | 'runAs'> & { clock: ServerClock }
 
 /** An enrolled relay. */
 export class Relay {
   readonly #workFolder: string
+  readonly #user: ScriptUser
   readonly #client: Client
   readonly #journal: Journal
   readonly #watch: NodeWatch
@@ -34,13 +38,14 @@ export class Relay {
   readonly #reporting = new AbortController()
   #isRevoked = false
 
-  constructor(identity: Identity, { stateFolder, slots, clock }: RelaySettings) {
+  constructor(identity: Identity, { stateFolder, slots, clock, workFolder, runAs }: RelaySettings) {
     const { server, relayId, clusterId, heartbeatIntervalSeconds: intervalSeconds } = identity
     const privateKey = keyFor(stateFolder, identity.tokenId)
-    this.#workFolder = join(stateFolder, 'work')
+    this.#user = runAs ?? relayUser()
+    this.#workFolder = workFolderOf(identity, { stateFolder, workFolder, runAs })
     this.#client = new Client({ server, relayId, privateKey }, clock, () => this.#revoke())
     this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
-    const nodes = connectNodes(identity.nodes, this.#workFolder)
+    const nodes = connectNodes(identity.nodes, this.#workFolder, this.#user)
     const deps = {
       client: this.#client,
       clock,
@@ -65,7 +70,7 @@ export class Relay {
   async run(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#heartbeats.stop())
-    this.#recover()
+    await this.#recover()
     // Nothing waits for the check at the end, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
     void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
@@ -78,10 +83,9 @@ export class Relay {
     }
   }
 
-  #recover(): void {
+  async #recover(): Promise<void> {
     for (const entry of this.#journal.unfinished()) this.#workers.resume(entry)
-    removeFolder(this.#workFolder)
-    mkdirSync(this.#workFolder, { recursive: true, mode: 0o700 })
+    await prepareWorkFolders(this.#workFolder, this.#user)
   }
 
   #revoke(): void {
@@ -111,4 +115,13 @@ export class Relay {
       warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
     }
   }
+}
+
+// Another user cannot reach the state folder, and relays may share the folder of `--work-dir`.
+function workFolderOf(
+  { relayId }: Identity,
+  { stateFolder, workFolder, runAs }: Pick<Options, 'stateFolder' | 'workFolder' | 'runAs'>,
+): string {
+  const parent = workFolder ?? (runAs && tmpdir())
+  return parent ? join(parent, `platform-relay-${relayId}`) : join(stateFolder, 'work')
 }

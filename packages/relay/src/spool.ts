@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
-import type { Chunk } from './output.ts'
+import type { OutputCall } from './output.ts'
 
 /** Stores the output of ended jobs on disk until the server has acknowledged it. */
 export class Spool {
@@ -12,12 +12,12 @@ export class Spool {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
   }
 
-  /** The chunks are durable when the function returns. */
-  store(jobId: string, chunks: readonly Chunk[]): void {
-    if (chunks.length > 0) writeDurably(this.#path(jobId), JSON.stringify(chunks))
+  /** The requests are durable when the function returns. */
+  store(jobId: string, calls: readonly OutputCall[]): void {
+    if (calls.length > 0) writeDurably(this.#path(jobId), JSON.stringify(calls))
   }
 
-  load(jobId: string): Chunk[] {
+  load(jobId: string): OutputCall[] {
     const text = readIfPresent(this.#path(jobId))
     return text === undefined ? [] : JSON.parse(text)
   }

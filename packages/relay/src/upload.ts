@@ -1,11 +1,15 @@
-import { chunkBytes, type Stream } from './backlog.ts'
+import { callBytes, type Stream } from './backlog.ts'
 import type { Client } from './client.ts'
 import { type RelayResponse, codeOf } from './http.ts'
 import { warn } from './log.ts'
-import type { Chunk, Output } from './output.ts'
+import type { Output, OutputCall } from './output.ts'
 import { Signal } from './signal.ts'
 
-const roundMs = 250
+// Short writes in quick succession go into one request.
+const collectMs = 250
+const intervalMs = 1000
+// At one full request in this time, a job sends 1 MiB per second, which is the limit of the server.
+const fullIntervalMs = 62.5
 
 export type Lease = { jobId: string; leaseId: string }
 
@@ -17,19 +21,20 @@ export type UploadOptions = {
   onCancel: () => void
 }
 
-/** Sends the output of a job while the script runs: one request per 250 ms, or earlier if a request is full. */
+/** Sends the output of a job while the script runs: one request per second, or earlier if a request is full. */
 export class Upload {
   readonly #options: UploadOptions
   readonly #signal = new Signal()
   #closed = false
   #sent = Promise.resolve()
+  #sentAtMs = -intervalMs
 
   constructor(options: UploadOptions) {
     this.#options = options
   }
 
-  append(nodeId: string, stream: Stream, text: string): void {
-    this.#options.output.append(nodeId, stream, text)
+  append(nodeId: string, stream: Stream, bytes: Buffer): void {
+    this.#options.output.append(nodeId, stream, bytes)
     this.#signal.wake()
   }
 
@@ -40,8 +45,8 @@ export class Upload {
     this.#sent.catch(() => {})
   }
 
-  /** Ends the output and sends the rest without delay. Returns the unacknowledged chunks. */
-  close(): readonly Chunk[] {
+  /** Ends the output and sends the rest at the maximum rate. Returns the unacknowledged requests. */
+  close(): readonly OutputCall[] {
     this.#closed = true
     this.#signal.wake()
     return this.#options.output.freeze()
@@ -55,26 +60,32 @@ export class Upload {
   async #run(signal: AbortSignal): Promise<void> {
     const { output } = this.#options
     for (;;) {
-      if (!output.isSending) await this.#waitForRound(output)
-      const chunk = output.next()
-      if (!chunk) return
-      await this.#send(chunk, signal)
+      await this.#untilDue(output)
+      const call = output.next()
+      if (call) {
+        this.#sentAtMs = performance.now()
+        await this.#send(call, signal)
+      } else if (this.#closed) return
+      // Only the start of a character is pending.
+      else await this.#signal.wait()
     }
   }
 
-  async #waitForRound(output: Output): Promise<void> {
+  async #untilDue(output: Output): Promise<void> {
     while (!this.#closed && output.pendingBytes === 0) await this.#signal.wait()
-    const endMs = performance.now() + roundMs
-    while (!this.#closed && output.pendingBytes < chunkBytes) {
-      const remainingMs = endMs - performance.now()
+    const collectedAtMs = performance.now() + collectMs
+    for (;;) {
+      const isFull = this.#closed || output.pendingBytes >= callBytes
+      const dueAtMs = isFull ? this.#sentAtMs + fullIntervalMs : Math.max(collectedAtMs, this.#sentAtMs + intervalMs)
+      const remainingMs = dueAtMs - performance.now()
       if (remainingMs <= 0) return
       await this.#signal.wait(remainingMs)
     }
   }
 
-  async #send(chunk: Chunk, signal: AbortSignal): Promise<void> {
+  async #send(call: OutputCall, signal: AbortSignal): Promise<void> {
     const { lease, output, client, onCancel } = this.#options
-    const body = { leaseId: lease.leaseId, ...chunk }
+    const body = { leaseId: lease.leaseId, ...call }
     const response = await client.deliver({ path: `/jobs/${lease.jobId}/output`, body, signal })
     if (response.status === 200) {
       output.acknowledge()

@@ -50,12 +50,12 @@ export class WorkerPool {
   }
 
   /**
-   * Accepts no more jobs and kills all scripts. Resolves when the results are reported, or can no longer be reported.
+   * Accepts no more jobs and stops all scripts. Resolves when the results are reported, or can no longer be reported.
    */
   async close(): Promise<void> {
     this.#closed = true
     const jobs = [...this.#jobs.values()]
-    for (const job of jobs) job.run.stop('interrupted', 'force')
+    for (const job of jobs) job.run.stop('interrupted', 'graceful')
     await Promise.all(jobs.map((job) => job.ended))
   }
 

@@ -9,7 +9,7 @@ import { claim, findOwnJob } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
 import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
-import { append, readOutput } from '@platform/core/jobs/output'
+import { append, readBytes, readOutput } from '@platform/core/jobs/output'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
@@ -293,9 +293,84 @@ async function resultOf(chunks: readonly string[]) {
   return { live, job, result: job.result! }
 }
 
-test('the result includes hundreds of small chunks', async () => {
-  const { job, result } = await resultOf(Array.from({ length: 300 }, () => '.'))
-  expect([job.status, result.output]).toEqual(['Completed', '.'.repeat(300)])
+async function outputOf(chunks: readonly (Buffer | { droppedBytes: number; bytes: Buffer })[]) {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  const nodeId = enrolled.relay.nodes[0]?.id ?? ''
+  const pieces = chunks.map((chunk, index) => {
+    const { bytes, ...dropped } = Buffer.isBuffer(chunk) ? { bytes: chunk } : chunk
+    const stream = index % 2 === 0 ? ('stdout' as const) : ('stderr' as const)
+    return { nodeId, stream, data: bytes.toString('base64'), encoding: 'base64' as const, ...dropped }
+  })
+  for (let seq = 0; seq * 5 < pieces.length; seq++) {
+    await append(enrolled.request(), jobId, { leaseId, seq, chunks: pieces.slice(seq * 5, seq * 5 + 5) })
+  }
+  const [live, { bytes }] = [await readOutput(caller, jobId, 0), await readBytes(caller, jobId, 0)]
+  await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
+  return { live: live.items, bytes, result: (await Job.read(caller, jobId)).result! }
+}
+
+const random = Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256))
+const text = Buffer.from('grün\n')
+
+test.each([
+  ['text', [text, Buffer.from('€\n')], undefined],
+  ['a lone continuation byte', [Buffer.from([0x61, 0x80]), text], true],
+  ['binary data', [random, text, random], true],
+  ['many small chunks', Array.from({ length: 200 }, () => Buffer.from('.')), undefined],
+])('returns the bytes of %s in order of arrival', async (_, chunks, binary) => {
+  const { live, bytes, result } = await outputOf(chunks)
+  const all = Buffer.concat(chunks)
+  expect(bytes.equals(all)).toBe(true)
+  expect(live.slice(0, 3).map(({ stream }) => stream)).toEqual(['stdout', 'stderr', 'stdout'].slice(0, chunks.length))
+  const first = live[0]!
+  expect(Buffer.from(first.data, first.encoding ?? 'utf8')).toEqual(chunks[0])
+  expect(result).toMatchObject({ output: all.toString(), totalBytes: all.length, truncated: false })
+  expect(result.binary).toBe(binary)
+})
+
+const lines = (from: number, to: number) =>
+  Buffer.from(Array.from({ length: to - from }, (_, i) => `${from + i}\n`).join(''))
+
+test.each([
+  ['within lines', Buffer.from('1\n2\n3'), Buffer.from('4\n5\n6\n'), '1\n2\n[… 103 bytes', '5\n6\n'],
+  ['between lines', Buffer.from('1\n2\n'), Buffer.from('5\n6\n'), '1\n2\n[… 102 bytes', '6\n'],
+  ['in a long line', Buffer.from('12'), Buffer.from('3456'), '12\n[… 100 bytes', '3456'],
+  ['in a character', Buffer.from('1\n€').subarray(0, 4), Buffer.from('2\n3\n'), '1\n[… 104 bytes', '3\n'],
+])(
+  'a line with the number of dropped bytes marks output that the relay dropped %s',
+  async (_, head, tail, before, after) => {
+    const { result, bytes } = await outputOf([head, { bytes: tail, droppedBytes: 100 }])
+    expect(result.output).toBe(`${before} of the output of this job were dropped …]\n${after}`)
+    expect(bytes.toString()).toBe(result.output)
+    expect(result).toMatchObject({ truncated: true, totalBytes: head.length + 100 + tail.length })
+    expect(result.nodes[0]?.output).toBe(result.output)
+  },
+)
+
+test('long output is cut between lines', async () => {
+  const all = lines(1, 250_000)
+  const parts = Array.from({ length: Math.ceil(all.length / 13_000) }, (_, i) =>
+    all.subarray(i * 13_000, (i + 1) * 13_000),
+  )
+  const { result } = await outputOf(parts)
+  const [head = '', marker = '', tail = ''] = result.output.split(/(\[….*…\]\n)/)
+  expect(all.toString().startsWith(head) && all.toString().endsWith(tail)).toBe(true)
+  expect([head.at(-1), all.toString().includes(`\n${tail}`)]).toEqual(['\n', true])
+  expect(head.length + tail.length + Number(/\d+/.exec(marker))).toBe(all.length)
+  expect(result).toMatchObject({ truncated: true, totalBytes: all.length })
+  expect(result.output.length).toBeLessThanOrEqual(1_048_576)
+})
+
+test.each([
+  [5000, 'rate_limited'],
+  [3000, undefined],
+  // The clock was set back.
+  [1_800_000, undefined],
+])('a job whose output is %i ms ahead of its rate: %s', async (aheadMs, code) => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  await update(keys.job(caller.organisationId, jobId), { set: { outputPaidAtMs: now() + aheadMs } })
+  const sent = append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
+  await (code === undefined ? sent : expectError(sent, 'rate_limited'))
 })
 
 test('truncates output that JSON escapes enlarge beyond the response limit', async () => {

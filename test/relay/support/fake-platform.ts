@@ -2,7 +2,15 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
-import { type Claim, Completion, EnrollRequest, Goodbye, Heartbeat, OutputReport } from '@platform/contract/relay'
+import {
+  type Claim,
+  Completion,
+  EnrollRequest,
+  Goodbye,
+  Heartbeat,
+  type OutputPiece,
+  OutputReport,
+} from '@platform/contract/relay'
 
 export type CallName = 'enroll' | 'heartbeat' | 'claim' | 'output' | 'complete' | 'goodbye'
 
@@ -206,7 +214,8 @@ export type Rejection = { status: number; error: string }
 export class FakeJob {
   readonly id: string
   readonly payload: Record<string, unknown>
-  readonly chunks: OutputReport[] = []
+  readonly chunks: OutputPiece[] = []
+  outputCalls = 0
   readonly reports: Completion[] = []
   claimCount = 0
   isOffered = true
@@ -252,9 +261,12 @@ export class FakeJob {
   append(report: OutputReport): { nextSeq: number; cancel: boolean } | Rejection {
     const rejection = this.#rejectionOf(report.leaseId)
     if (rejection) return rejection
-    if (report.seq > this.chunks.length) return { status: 409, error: 'output_out_of_order' }
-    if (report.seq === this.chunks.length) this.chunks.push(report)
-    return { nextSeq: this.chunks.length, cancel: this.isCancelled }
+    if (report.seq > this.outputCalls) return { status: 409, error: 'output_out_of_order' }
+    if (report.seq === this.outputCalls) {
+      this.outputCalls += 1
+      this.chunks.push(...(report.chunks ?? []))
+    }
+    return { nextSeq: this.outputCalls, cancel: this.isCancelled }
   }
 
   complete(report: Completion): { jobId: string; status: string } | Rejection {
@@ -266,14 +278,17 @@ export class FakeJob {
   }
 
   get output(): string {
-    return this.chunks.map(({ data }) => data).join('')
+    return this.bytes().toString()
   }
 
-  outputOf(stream: OutputReport['stream']): string {
-    return this.chunks
-      .filter((chunk) => chunk.stream === stream)
-      .map(({ data }) => data)
-      .join('')
+  outputOf(stream: OutputPiece['stream']): string {
+    return this.bytes((chunk) => chunk.stream === stream).toString()
+  }
+
+  bytes(isIncluded: (chunk: OutputPiece) => boolean = () => true): Buffer {
+    return Buffer.concat(
+      this.chunks.filter(isIncluded).map(({ data, encoding }) => Buffer.from(data, encoding ?? 'utf8')),
+    )
   }
 
   #rejectionOf(leaseId: string): Rejection | undefined {

@@ -3,12 +3,12 @@ import createClient, { type Client } from 'openapi-fetch'
 import { withRetry, type RetryPolicy } from './retry.ts'
 import type { components, paths } from '@platform/contract/openapi-types'
 
-export type Api = Client<paths>
+export type Api = Client<paths, 'application/json'>
 export type Schemas = components['schemas']
 
 /** Creates a client that sends no token. */
 export const anonymous = (server: string, policy: RetryPolicy): Api =>
-  createClient<paths>({
+  createClient<paths, 'application/json'>({
     baseUrl: server,
     redirect: 'manual',
     fetch: (request) => withRetry(repeatable(request), policy),
@@ -22,7 +22,7 @@ export interface Credentials {
 
 /** Creates a client that sends the caller's token and renews it when it expires. */
 export const authorised = ({ server, bearer }: Credentials, policy: RetryPolicy): Api =>
-  createClient<paths>({
+  createClient<paths, 'application/json'>({
     baseUrl: server,
     redirect: 'manual',
     fetch: async (request) => {

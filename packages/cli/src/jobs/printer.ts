@@ -1,6 +1,6 @@
 import type { Schemas } from '../api/client.ts'
 import { sanitiseText, oneLine } from '../print/text.ts'
-import { say, write, writeError } from '../print/write.ts'
+import { write, writeError } from '../print/write.ts'
 
 type Chunk = Schemas['OutputChunk']
 
@@ -11,31 +11,45 @@ export interface OutputPrinter {
   end: () => Promise<void>
 }
 
-const writeTo = (stream: Chunk['stream'], text: string): Promise<void> =>
+const writeTo = (stream: Chunk['stream'], text: string | Uint8Array): Promise<void> =>
   stream === 'stdout' ? write(text) : writeError(text)
 
-/** Prints the output of one node unchanged. */
-export function rawPrinter(): OutputPrinter {
-  let expected: number | undefined
+const newline = 0x0a
+
+/** Prints the bytes of one node unchanged, with a line for output that was dropped. `from` is the first offset. */
+export function rawPrinter(from: number): OutputPrinter {
+  let expected = from
+  let lastByte = newline
   return {
-    async print({ offset, stream, data }) {
-      if (expected !== undefined && offset > expected) say(`(${offset - expected} bytes of output were dropped)`)
-      expected = offset + Buffer.byteLength(data)
-      await writeTo(stream, data)
+    async print({ offset, stream, ...chunk }) {
+      const bytes = bytesOf(chunk)
+      if (offset > expected) await writeTo(stream, droppedLine(offset - expected, lastByte !== newline))
+      expected = offset + bytes.length
+      lastByte = bytes.at(-1) ?? lastByte
+      await writeTo(stream, bytes)
     },
     end: async () => {},
   }
 }
 
+const bytesOf = ({ data, encoding }: Pick<Chunk, 'data' | 'encoding'>): Buffer => Buffer.from(data, encoding ?? 'utf8')
+
+const droppedLine = (bytes: number, isLineOpen: boolean): string =>
+  `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
+
 /** Prints the output of several nodes and prefixes each line with the name of its node. */
-export function labelledPrinter(nameOf: ReadonlyMap<string, string>): OutputPrinter {
+export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string>): OutputPrinter {
+  let expected = from
   const unfinished = new Map<string, { chunk: Chunk; text: string }>()
   const lines = (chunk: Chunk, text: string) =>
     writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, text))
   return {
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
-      const text = (unfinished.get(key)?.text ?? '') + chunk.data
+      const bytes = bytesOf(chunk)
+      if (chunk.offset > expected) await lines(chunk, droppedLine(chunk.offset - expected, false))
+      expected = chunk.offset + bytes.length
+      const text = (unfinished.get(key)?.text ?? '') + bytes.toString()
       const end = text.lastIndexOf('\n') + 1
       unfinished.set(key, { chunk, text: text.slice(end) })
       if (end > 0) await lines(chunk, text.slice(0, end))

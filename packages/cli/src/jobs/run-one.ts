@@ -84,7 +84,8 @@ export async function printOutput(
   nodes: readonly Node[],
   extent: { offset: number; isOver?: boolean },
 ): Promise<void> {
-  const printer = nodes.length > 1 ? labelledPrinter(new Map(nodes.map(({ id, name }) => [id, name]))) : rawPrinter()
+  const names = new Map(nodes.map(({ id, name }) => [id, name]))
+  const printer = nodes.length > 1 ? labelledPrinter(extent.offset, names) : rawPrinter(extent.offset)
   for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
   await printer.end()
 }

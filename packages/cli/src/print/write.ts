@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { oneLine } from './text.ts'
 
 /** Writes to standard output. Waits until a slow reader has caught up. */
-export async function write(text: string): Promise<void> {
-  if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
+export async function write(text: string | Uint8Array): Promise<void> {
+  if (text.length > 0 && !process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
 /** Writes to standard error. Waits until a slow reader has caught up. */
-export async function writeError(text: string): Promise<void> {
-  if (text !== '' && !process.stderr.write(text)) await once(process.stderr, 'drain')
+export async function writeError(text: string | Uint8Array): Promise<void> {
+  if (text.length > 0 && !process.stderr.write(text)) await once(process.stderr, 'drain')
 }
 
 /** Prints a message on standard error. Control characters are visible, so that the message stays on one line. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type JobOutput, type OutputChunk } from '@platform/contract/job-output'
-import { type OutputResponse, outputChunkBytes, type OutputReport } from '@platform/contract/relay'
+import { type JobOutput } from '@platform/contract/job-output'
+import { type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
 import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -11,9 +11,9 @@ import { storeContention, platformError } from '../error.ts'
 import { isTerminal, type JobRecord } from './record.ts'
 import { checkLease, findOwnJob } from './claim.ts'
 import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
-import { truncateAt, headBytes, tailBytes } from './output-range.ts'
+import { type Chunk, chunksBefore, chunksOf, chunkView, readChunks, toItem } from './output-item.ts'
+import { headBytes, joined, separated, tailBytes } from './output-range.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
-import { lastChunk, readChunks } from './result.ts'
 
 /** Relays append output while a job runs; callers read it from a byte offset. */
 
@@ -21,7 +21,11 @@ const maxAttempts = 4
 /** Output between head and tail is deleted each time this many bytes have been added. */
 const truncateEveryBytes = 131_072
 /** Even control characters, which take seven bytes each, fit into the response of a function. */
-const readChunkLimit = 10
+const readCallLimit = 10
+/** Bytes take a third more as Base64, and one call of the store returns at most 1 MB. */
+const readBytesCallLimit = 40
+const bytesPerSecond = 1_048_576
+const maxBurstMs = 4000
 /** The pause between two reads doubles up to the longest one. */
 const firstPauseMs = 250
 const longestPauseMs = 1000
@@ -35,33 +39,56 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     const cancel = job.cancelRequestedAtMs !== undefined
     if (report.seq < job.nextSeq) return { nextSeq: job.nextSeq, cancel }
     if (report.seq > job.nextSeq) throw platformError('output_out_of_order')
-    if (await transact(appendWrites(caller, job, report))) continue
-    await deleteMiddle(job, Buffer.byteLength(report.data))
+    const chunks = chunksOf(report, job.outputBytes)
+    const totalBytes = endOf(chunks)
+    if (await transact(appendWrites(caller, job, report, chunks))) continue
+    await deleteMiddle(job, totalBytes)
     return { nextSeq: report.seq + 1, cancel }
   }
   throw storeContention()
 }
 
-function appendWrites(caller: RelayCaller, job: JobRecord, { seq, nodeId, stream, data, leaseId }: OutputReport) {
+const endOf = (chunks: readonly Chunk[]): number => {
+  const last = chunks.at(-1)
+  return last === undefined ? 0 : last.offset + last.bytes.length
+}
+
+function appendWrites(caller: RelayCaller, job: JobRecord, { seq, leaseId }: OutputReport, chunks: Chunk[]) {
   const { organisationId, id, outputBytes } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
+  const set = {
+    nextSeq: seq + 1,
+    leaseRenewedAtMs: now(),
+    outputBytes: endOf(chunks),
+    outputPaidAtMs: pay(job, chunks),
+  }
   return [
     patch(
       keys.job(organisationId, id),
-      { set: { nextSeq: seq + 1, leaseRenewedAtMs: now() }, add: { outputBytes: Buffer.byteLength(data) } },
+      { set },
       { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
     ),
-    create(keys.output(organisationId, id, outputBytes), { offset: outputBytes, nodeId, stream, data }),
+    create(keys.output(organisationId, id, outputBytes), toItem(chunks)),
     consumeNonce(caller),
   ]
 }
 
+/** Throws `rate_limited` if the job sends more than its rate and the allowed burst. */
+function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
+  // After the clock was set back, the stored time is far ahead.
+  const isPlausible = outputPaidAtMs - now() <= maxBurstMs + 1000
+  const paidAtMs = isPlausible ? Math.max(now(), outputPaidAtMs) : now()
+  const aheadMs = paidAtMs - now()
+  if (aheadMs > maxBurstMs) throw platformError('rate_limited', { retryAfterSeconds: Math.ceil(aheadMs / 1000) })
+  const bytes = chunks.reduce((total, chunk) => total + chunk.bytes.length, 0)
+  return paidAtMs + (Math.max(bytes, outputCallBytes) / bytesPerSecond) * 1000
+}
+
 /** Keeps the first 256 KiB and the last 768 KiB. The next append continues an interrupted deletion. */
-async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, addedBytes: number): Promise<void> {
-  const total = outputBytes + addedBytes
+async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, total: number): Promise<void> {
   const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
-  // The chunk that may overlap the start of the tail is not deleted.
-  const deleteTo = total - tailBytes - outputChunkBytes
+  // The call that may overlap the start of the tail is not deleted.
+  const deleteTo = total - tailBytes - outputCallBytes
   if (!isDue || deleteTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
   const { sk: to } = keys.output(organisationId, id, deleteTo)
@@ -69,38 +96,63 @@ async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, adde
 }
 
 export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
-  const deadlineMs = now() + waitSeconds * 1000
+  const output = await untilOutput(caller, jobId, { offset, waitSeconds, calls: readCallLimit })
+  const { ranges, nextOffset, status, finished } = output
+  return { items: ranges.map(chunkView), nextOffset, status, finished }
+}
+
+/** The output from an offset as bytes, with a line for each part that was dropped. */
+export async function readBytes(caller: Caller, jobId: string, offset: number, waitSeconds = 0) {
+  const output = await untilOutput(caller, jobId, { offset, waitSeconds, calls: readBytesCallLimit })
+  return { bytes: joined(output.ranges), nextOffset: output.nextOffset, hasMore: output.hasMore }
+}
+
+interface Extent {
+  offset: number
+  waitSeconds: number
+  /** The maximum number of stored calls to read. */
+  calls: number
+}
+
+async function untilOutput(caller: Caller, jobId: string, extent: Extent) {
+  const deadlineMs = now() + extent.waitSeconds * 1000
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    const output = await outputNow(caller, jobId, offset)
+    const output = await outputNow(caller, jobId, extent)
     const leftMs = deadlineMs - now()
-    if (output.items.length > 0 || output.finished || leftMs <= 0) return output
+    if (output.ranges.length > 0 || output.finished || leftMs <= 0) return output
     await delay(Math.min(pauseMs, leftMs))
   }
 }
 
-async function outputNow({ organisationId }: Caller, jobId: string, offset: number): Promise<JobOutput> {
+async function outputNow({ organisationId }: Caller, jobId: string, { offset, calls }: Extent) {
   const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
   // Operations report steps instead of output.
   if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)
   const { job } = lookup
-  const items = offset >= job.outputBytes ? [] : await readFrom(job, offset)
-  const last = items.at(-1)
-  const nextOffset = last === undefined ? Math.max(offset, job.outputBytes) : last.offset + Buffer.byteLength(last.data)
-  return { items, nextOffset, status: job.status, finished: isTerminal(job) && nextOffset >= job.outputBytes }
+  const chunks = offset >= job.outputBytes ? [] : await readFrom(job, offset, calls)
+  const nextOffset = Math.max(offset, chunks.length > 0 ? endOf(chunks) : job.outputBytes)
+  const hasMore = nextOffset < job.outputBytes
+  const ranges = separated(chunks, offset)
+  return { ranges, nextOffset, hasMore, status: job.status, finished: isTerminal(job) && !hasMore }
 }
 
-const outputOfOperation = (operation: OperationRecord, offset: number): JobOutput => ({
-  items: [],
+const outputOfOperation = (operation: OperationRecord, offset: number) => ({
+  ranges: [],
   nextOffset: offset,
+  hasMore: false,
   status: operation.status,
   finished: isOperationTerminal(operation),
 })
 
 /** Cuts the first chunk if the offset is inside it. */
-async function readFrom(job: JobRecord, offset: number): Promise<OutputChunk[]> {
-  const chunks = await readChunks(job, offset, readChunkLimit)
+async function readFrom(job: JobRecord, offset: number, calls: number): Promise<Chunk[]> {
+  const chunks = await readChunks(job, offset, calls)
   if (chunks[0]?.offset === offset) return chunks
-  const before = await lastChunk(job, offset)
-  const isCut = before !== undefined && before.offset + Buffer.byteLength(before.data) > offset
-  return isCut ? [{ ...before, ...truncateAt(before, offset) }, ...chunks] : chunks
+  const before = await chunksBefore(job, offset)
+  return [...before, ...chunks]
+    .filter((chunk) => chunk.offset + chunk.bytes.length > offset)
+    .map((chunk) => {
+      const skip = Math.max(0, offset - chunk.offset)
+      return { ...chunk, offset: chunk.offset + skip, bytes: chunk.bytes.subarray(skip) }
+    })
 }

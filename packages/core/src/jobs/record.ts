@@ -41,7 +41,10 @@ export const JobRecord = z.object({
   leaseRenewedAtMs: z.number().default(0),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
+  /** Bytes that the scripts wrote, including those that the relay dropped. */
   outputBytes: z.number().default(0),
+  /** When the output received so far is within the rate limit. */
+  outputPaidAtMs: z.number().default(0),
   /** Hash of the relay's report, to recognise a repeated one. */
   completion: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),

@@ -6,7 +6,7 @@ import { fetchInSession } from './session.ts'
 export type Schemas = components['schemas']
 
 /** The platform's API, typed by its OpenAPI document. The browser's cookies authenticate the requests. */
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: fetchInSession })
+export const api = createClient<paths, 'application/json'>({ baseUrl: location.origin, fetch: fetchInSession })
 
 interface ApiResult<Data> {
   data?: Data

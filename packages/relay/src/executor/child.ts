@@ -1,14 +1,16 @@
 import type { ChildProcess } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
-import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream } from '../backlog.ts'
 import { messageOf } from '../log.ts'
-import { signalGroup, stampOf } from '../process-group.ts'
-import type { Running, Task } from './executor.ts'
+import { countMembers, signalGroup, stampOf } from '../process-group.ts'
+import { firstLineProblem } from './environment.ts'
+import { endedProcessesLine, graceMs, type Running, settleMs, type StopMode, type Task } from './executor.ts'
 
 const drainMs = 1000
+const pollMs = 50
+const newline = 0x0a
 const cannotExecute = 126
 const notFound = 127
 
@@ -23,21 +25,13 @@ export type GracefulStop = { request: () => void; killAfterMs: number }
  */
 export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): Running {
   const { pid } = child
+  const output = forward(pipes, task)
   // Without a process id the child did not start; its `error` event has the cause.
-  if (pid === undefined) return { ended: outcome(child, pipes, task), stop: () => false }
+  if (pid === undefined) return { ended: outcome(child, output, task), stop: () => false }
   const stamp = stampOf(pid)
   if (stamp !== undefined) task.onSpawned({ pid, stamp })
-  const { request, killAfterMs } = gracefulStop ?? { request: () => signalGroup(pid, 'SIGTERM'), killAfterMs: 5000 }
-  return {
-    ended: outcome(child, pipes, task),
-    stop: (mode) => {
-      if (child.exitCode !== null || child.signalCode !== null) return false
-      if (mode === 'graceful') request()
-      const timer = setTimeout(() => signalGroup(pid, 'SIGKILL'), mode === 'graceful' ? killAfterMs : 0)
-      child.once('exit', () => clearTimeout(timer))
-      return true
-    },
-  }
+  const group = new Group(pid, gracefulStop ?? { request: () => signalGroup(pid, 'SIGTERM'), killAfterMs: graceMs })
+  return { ended: outcome(child, output, task, group), stop: (mode) => group.stop(mode) }
 }
 
 /**
@@ -47,19 +41,60 @@ export function failedStart(cause: unknown, task: Task): Running {
   return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
 }
 
-async function outcome(child: ChildProcess, pipes: Pipes, task: Task): Promise<number> {
-  const drained = Promise.all([
-    forwardOutput(pipes.stdout, 'stdout', task),
-    forwardOutput(pipes.stderr, 'stderr', task),
-  ])
-  try {
-    return await exitCodeOf(child)
-  } catch (error) {
-    return failureCode(error, task)
-  } finally {
-    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
-    await drain(drained, pipes)
+/** The processes of a child. */
+class Group {
+  readonly #id: number
+  readonly #gracefulStop: GracefulStop
+  #killAtMs: number | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(id: number, gracefulStop: GracefulStop) {
+    this.#id = id
+    this.#gracefulStop = gracefulStop
   }
+
+  /** A repeated stop does not signal again, because a second SIGTERM would interrupt the script's cleanup. */
+  stop(mode: StopMode): boolean {
+    if (this.#isOver) return false
+    if (mode === 'force') this.#kill()
+    else if (this.#killAtMs === undefined) {
+      this.#killAtMs = performance.now() + this.#gracefulStop.killAfterMs
+      this.#timer = setTimeout(() => this.#kill(), this.#gracefulStop.killAfterMs)
+      this.#gracefulStop.request()
+    }
+    return true
+  }
+
+  /** Ends the group after its leader. Returns the number of processes that the script left behind. */
+  async end(): Promise<number> {
+    const isStopped = this.#killAtMs !== undefined
+    this.#isOver = !isStopped
+    await this.#untilEmpty(this.#killAtMs ?? performance.now() + settleMs)
+    this.#isOver = true
+    const left = isStopped ? 0 : countMembers(this.#id)
+    clearTimeout(this.#timer)
+    this.#kill()
+    return left
+  }
+
+  async #untilEmpty(limitMs: number): Promise<void> {
+    while (performance.now() < limitMs && countMembers(this.#id) > 0) await sleep(pollMs)
+  }
+
+  #kill(): void {
+    signalGroup(this.#id, 'SIGKILL')
+  }
+}
+
+async function outcome(child: ChildProcess, output: Forwarded, task: Task, group?: Group): Promise<number> {
+  const code = await exitCodeOf(child).catch((error: unknown) => failureCode(error, task))
+  const left = (await group?.end()) ?? 0
+  await output.end()
+  const problem = code === 0 ? undefined : firstLineProblem(task.script)
+  if (problem) writeLine(task, output.isLineOpen, `[${problem}]`)
+  if (left > 0) writeLine(task, !problem && output.isLineOpen, endedProcessesLine(left))
+  return code
 }
 
 function exitCodeOf(child: ChildProcess): Promise<number> {
@@ -69,29 +104,41 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
   })
 }
 
-// A descendant outside of the group may keep the pipes open forever, so its further output is ignored.
-async function drain(drained: Promise<unknown>, pipes: Pipes): Promise<void> {
-  const limit = new AbortController()
-  await Promise.race([drained, sleep(drainMs, undefined, { signal: limit.signal })])
-  limit.abort()
-  pipes.stdout.destroy()
-  pipes.stderr.destroy()
-  await drained
+/** The output of a child. `isLineOpen` says whether the last line has no end yet. */
+type Forwarded = { readonly isLineOpen: boolean; end: () => Promise<void> }
+
+function forward(pipes: Pipes, task: Task): Forwarded {
+  let lastByte = newline
+  const closed = (['stdout', 'stderr'] as const).map((stream) => {
+    const pipe = pipes[stream]
+    pipe.on('data', (bytes: Buffer) => {
+      lastByte = bytes.at(-1) ?? lastByte
+      task.onOutput(stream, bytes)
+    })
+    pipe.on('error', () => {})
+    return new Promise((resolve) => pipe.once('close', resolve))
+  })
+  return {
+    get isLineOpen() {
+      return lastByte !== newline
+    },
+    // A descendant outside of the group may keep the pipes open forever, so its further output is ignored.
+    async end() {
+      const limit = new AbortController()
+      await Promise.race([Promise.all(closed), sleep(drainMs, undefined, { signal: limit.signal })])
+      limit.abort()
+      pipes.stdout.destroy()
+      pipes.stderr.destroy()
+      await Promise.all(closed)
+    },
+  }
 }
 
-function forwardOutput(pipe: Readable, stream: Stream, task: Task): Promise<void> {
-  const decoder = new StringDecoder('utf8')
-  pipe.on('data', (chunk: Buffer) => task.onOutput(stream, decoder.write(chunk)))
-  pipe.on('error', () => {})
-  return new Promise((resolve) => {
-    pipe.once('close', () => {
-      task.onOutput(stream, decoder.end())
-      resolve()
-    })
-  })
+function writeLine(task: Task, isLineOpen: boolean, text: string): void {
+  task.onOutput('stderr', Buffer.from(`${isLineOpen ? '\n' : ''}${text}\n`))
 }
 
 function failureCode(error: unknown, task: Task): number {
-  task.onOutput('stderr', `The script could not be started: ${messageOf(error)}\n`)
+  writeLine(task, false, `The script could not be started: ${messageOf(error)}`)
   return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? notFound : cannotExecute
 }

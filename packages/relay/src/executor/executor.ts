@@ -6,8 +6,7 @@ export type Task = {
   jobId: string
   nodeName: string
   script: string
-  /** Receives output of the script. No call splits a UTF-8 character. */
-  onOutput: (stream: Stream, text: string) => void
+  onOutput: (stream: Stream, bytes: Buffer) => void
   /** Called before the script runs, so that a restarted relay can find its processes. */
   onSpawned: (leader: Leader) => void
 }
@@ -20,8 +19,8 @@ export type Running = {
    */
   ended: Promise<number>
   /**
-   * Stops the script. `graceful` sends SIGTERM to all its processes, and SIGKILL after five seconds; `force` sends
-   * SIGKILL. Returns false if the script has ended.
+   * Stops the script. `graceful` sends SIGTERM to all its processes once, and SIGKILL to those that are left after five
+   * seconds; `force` sends SIGKILL. Returns false if the script has ended.
    */
   stop: (mode: StopMode) => boolean
 }
@@ -32,11 +31,13 @@ export type Executor = {
   isOnline: () => Promise<boolean>
 }
 
-/** The environment of a script: that of the relay without `PLAT_` variables, which include the enrollment token. */
-export function scriptEnvironment(task?: Task): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_'))
-  return {
-    ...Object.fromEntries(inherited),
-    ...(task && { PLAT_JOB_ID: task.jobId, PLAT_NODE_NAME: task.nodeName }),
-  }
+/** Time that a stopped script has to clean up, in milliseconds. */
+export const graceMs = 5000
+
+/** Time that background processes have to end by themselves after the script, in milliseconds. */
+export const settleMs = 250
+
+/** The line at the end of the output of a script that left processes behind. */
+export function endedProcessesLine(count: number | string): string {
+  return `[Background processes ended with the script: ${count}]`
 }

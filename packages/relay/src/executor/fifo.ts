@@ -12,10 +12,12 @@ import type { Pipes } from './child.ts'
 export class FifoPair {
   readonly pipes: Pipes
   readonly writers: Record<Stream, number>
+  readonly paths: string[]
 
   constructor(folder: string) {
     const paths = { stdout: join(folder, 'stdout'), stderr: join(folder, 'stderr') }
     execFileSync('mkfifo', ['-m', '600', paths.stdout, paths.stderr], { stdio: 'ignore' })
+    this.paths = Object.values(paths)
     this.pipes = { stdout: openReader(paths.stdout), stderr: openReader(paths.stderr) }
     this.writers = { stdout: openSync(paths.stdout, 'w'), stderr: openSync(paths.stderr, 'w') }
   }

@@ -1,44 +1,60 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { removeFolder } from '../files.ts'
 import { failedStart, pipeOutput } from './child.ts'
-import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
+import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
+import type { Executor, Running, Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
+import { relayUser, type ScriptUser } from './user.ts'
+import { removeWorkFolder } from './work-folder.ts'
 
 // Waits for a line, so that the relay records the group leader before the script runs. If the relay is killed before,
 // the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
-const waitForStart = 'read -r PLAT_START <&3 || exit 1; unset PLAT_START; exec 3<&-; exec "$@"'
+const waitForStart = `read -r PLAT_START <&3 || exit 1; exec 3<&-; umask ${scriptUmask}; exec env -i "$@"`
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
-export function localExecutor(parent: string): Executor {
-  return { start: (task) => startUnder(parent, task), isOnline: () => Promise.resolve(true) }
+export function localExecutor(parent: string, user: ScriptUser = relayUser()): Executor {
+  return { start: (task) => startUnder(parent, user, task), isOnline: () => Promise.resolve(true) }
 }
 
-function startUnder(parent: string, task: Task): Running {
+function startUnder(parent: string, user: ScriptUser, task: Task): Running {
   let folder: string | undefined
-  const clear = () => folder && removeFolder(folder)
+  const clear = async () => {
+    if (folder) await removeWorkFolder(folder)
+  }
   try {
     folder = mkdtempSync(join(parent, `${task.jobId}-`))
-    const running = start(folder, task)
-    return { ...running, ended: running.ended.finally(clear) }
+    const running = start(folder, user, task)
+    return { ...running, ended: clearAfter(running.ended, clear) }
   } catch (error) {
-    clear()
+    void clear()
     return failedStart(error, task)
   }
 }
 
-function start(folder: string, task: Task): Running {
+async function clearAfter(ended: Promise<number>, clear: () => Promise<void>): Promise<number> {
+  const code = await ended
+  await clear()
+  return code
+}
+
+function start(folder: string, user: ScriptUser, task: Task): Running {
   const script = join(folder, 'script')
   const workFolder = join(folder, 'work')
   writeFileSync(script, task.script, { mode: 0o700 })
   mkdirSync(workFolder, { mode: 0o700 })
   const fifos = new FifoPair(folder)
+  const owned = [script, workFolder, ...fifos.paths, folder]
   try {
-    const [command, args] = task.script.startsWith('#!') ? [script, []] : ['sh', [script]]
-    const child = spawn('sh', ['-c', waitForStart, 'The script could not be started', command, ...args], {
+    if (user.isOther) for (const path of owned) chownSync(path, user.uid, user.gid)
+    const variables = { HOME: user.home, USER: user.name, LOGNAME: user.name, ...scriptVariables(task) }
+    const words = [
+      ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+      ...interpreterOf(task.script),
+    ]
+    const child = spawn('sh', ['-c', waitForStart, 'The script could not be started', ...words, script], {
       cwd: workFolder,
-      env: scriptEnvironment(task),
+      ...(user.isOther && { uid: user.uid, gid: user.gid }),
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { SshNode } from '../nodes.ts'
 import { failedStart, pipeOutput } from './child.ts'
-import { type Executor, type Running, scriptEnvironment, type Task } from './executor.ts'
+import type { Executor, Running, Task } from './executor.ts'
 import { remoteCommand } from './remote-script.ts'
 
 const checkTimeoutMs = 15_000
@@ -24,8 +24,8 @@ export function sshExecutor(node: SshNode): Executor {
 }
 
 function start(node: SshNode, task: Task): Running {
-  const child = spawn('ssh', sshArguments(node, remoteCommand(task)), {
-    env: scriptEnvironment(),
+  const child = spawn('ssh', sshArguments(node, remoteCommand(task, node.workDir)), {
+    env: clientEnvironment(),
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -41,7 +41,7 @@ function start(node: SshNode, task: Task): Running {
 async function isOnline(node: SshNode): Promise<boolean> {
   try {
     const child = spawn('ssh', ['-n', ...sshArguments(node, 'true')], {
-      env: scriptEnvironment(),
+      env: clientEnvironment(),
       stdio: 'ignore',
       timeout: checkTimeoutMs,
       killSignal: 'SIGKILL',
@@ -51,6 +51,11 @@ async function isOnline(node: SshNode): Promise<boolean> {
   } catch {
     return false
   }
+}
+
+// The environment of the relay without its own variables, which include the enrollment token.
+function clientEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_')))
 }
 
 function sshArguments({ host, user, port, identityFile, knownHostsFile }: SshNode, command: string): string[] {

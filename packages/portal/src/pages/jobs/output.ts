@@ -9,6 +9,14 @@ export interface Part extends Chunk {
 }
 
 const encoder = new TextEncoder()
+const decoder = new TextDecoder()
+
+// Bytes that are not valid UTF-8 are replaced; the API returns them unchanged.
+function decoded({ data, encoding }: Chunk): { text: string; sizeBytes: number } {
+  if (encoding === undefined) return { text: data, sizeBytes: encoder.encode(data).length }
+  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
+  return { text: decoder.decode(bytes), sizeBytes: bytes.length }
+}
 
 // An escape sequence or line end that continues in the next chunk.
 const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
@@ -21,10 +29,11 @@ export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   const pending = new Map<string, string>()
   const read = (chunk: Chunk): Part => {
     const source = `${chunk.stream} ${chunk.nodeId}`
-    const text = (pending.get(source) ?? '') + chunk.data
+    const { text: own, sizeBytes } = decoded(chunk)
+    const text = (pending.get(source) ?? '') + own
     const rest = incompleteEnd.exec(text)?.[0] ?? ''
     pending.set(source, rest)
-    return { ...chunk, data: text.slice(0, text.length - rest.length), sizeBytes: encoder.encode(chunk.data).length }
+    return { ...chunk, data: text.slice(0, text.length - rest.length), sizeBytes }
   }
   return (chunks) => chunks.map(read)
 }

@@ -1,0 +1,72 @@
+import { isUtf8 } from 'node:buffer'
+import { type OutputChunk, outputStreams } from '@platform/contract/job-output'
+import type { OutputPiece, OutputReport } from '@platform/contract/relay'
+import * as z from 'zod'
+import * as keys from '../db/keys.ts'
+import { type Item, query, queryAll } from '../db/table.ts'
+import type { ByteRange } from './output-range.ts'
+import type { JobRecord } from './record.ts'
+
+/** Output of one node and stream. The output of one call is one item, in which `chunks` are the boundaries. */
+export interface Chunk extends ByteRange {
+  nodeId: string
+  stream: OutputChunk['stream']
+}
+
+const Boundaries = z.array(z.tuple([z.number(), z.string(), z.enum(outputStreams), z.number()]))
+const OutputItem = z.object({ data: z.instanceof(Uint8Array), chunks: z.string() })
+
+/** The chunks of a call, from the offset of the job's output on. */
+export function chunksOf({ chunks, nodeId, stream, data }: OutputReport, from: number): Chunk[] {
+  const single: OutputPiece[] = nodeId && stream && data ? [{ nodeId, stream, data }] : []
+  let next = from
+  return (chunks ?? single).map((chunk) => {
+    const bytes = Buffer.from(chunk.data, chunk.encoding ?? 'utf8')
+    const offset = next + (chunk.droppedBytes ?? 0)
+    next = offset + bytes.length
+    return { offset, nodeId: chunk.nodeId, stream: chunk.stream, bytes }
+  })
+}
+
+export const toItem = (chunks: readonly Chunk[]): Item => ({
+  data: Buffer.concat(chunks.map(({ bytes }) => bytes)),
+  chunks: JSON.stringify(chunks.map(({ offset, nodeId, stream, bytes }) => [offset, nodeId, stream, bytes.length])),
+})
+
+function fromItem(item: Item): Chunk[] {
+  const { data, chunks } = OutputItem.parse(item)
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.length)
+  let position = 0
+  return Boundaries.parse(JSON.parse(chunks)).map(([offset, nodeId, stream, length]) => {
+    const start = position
+    position += length
+    return { offset, nodeId, stream, bytes: bytes.subarray(start, position) }
+  })
+}
+
+export const chunkView = ({ offset, nodeId, stream, bytes }: Chunk): OutputChunk => ({
+  offset,
+  nodeId,
+  stream,
+  ...(isUtf8(bytes) ? { data: bytes.toString() } : { data: bytes.toString('base64'), encoding: 'base64' as const }),
+})
+
+export const parseChunkView = ({ data, encoding, ...chunk }: OutputChunk): Chunk => ({
+  ...chunk,
+  bytes: Buffer.from(data, encoding ?? 'utf8'),
+})
+
+/** The chunks of at most `limit` calls, from the first call that begins at the offset or later. */
+export async function readChunks({ organisationId, id }: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {
+  const { pk, sk: from } = keys.output(organisationId, id, offset)
+  const { sk: to } = keys.output(organisationId, id, Number.MAX_SAFE_INTEGER)
+  return (await queryAll({ pk, from, to: `${to}~` }, limit)).flatMap(fromItem)
+}
+
+/** The chunks of the last call that begins at the offset or before. */
+export async function chunksBefore({ organisationId, id }: JobRecord, offset: number): Promise<Chunk[]> {
+  const { pk, sk: to } = keys.output(organisationId, id, offset)
+  const { sk: from } = keys.output(organisationId, id, 0)
+  const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })
+  return items.flatMap(fromItem)
+}

@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { FatalError } from '../exit-codes.ts'
+import { hasCode } from '../files.ts'
+import { messageOf, warn } from '../log.ts'
+import type { ScriptUser } from './user.ts'
+
+const run = promisify(execFile)
+
+/**
+ * Creates the folder below which scripts run, and removes what earlier runs left there. Throws `FatalError` if another
+ * user owns the folder.
+ */
+export async function prepareWorkFolders(parent: string, { isOther }: ScriptUser): Promise<void> {
+  try {
+    mkdirSync(parent, { recursive: true, mode: 0o700 })
+    const { uid } = lstatSync(parent)
+    if (!lstatSync(parent).isDirectory() || uid !== process.getuid?.()) {
+      throw new FatalError('usage', `${parent} belongs to another user. Remove it, or use another --work-dir.`)
+    }
+    // Another user may enter the folder of the own script, but not list the others.
+    chmodSync(parent, isOther ? 0o711 : 0o700)
+    for (const name of readdirSync(parent)) await removeWorkFolder(join(parent, name))
+  } catch (error) {
+    if (error instanceof FatalError) throw error
+    throw new FatalError('stateUnusable', `Scripts cannot run in ${parent}: ${messageOf(error)}. Use --work-dir.`)
+  }
+}
+
+/** Removes the folder of a script, including read-only content. Warns about what it cannot remove. */
+export async function removeWorkFolder(path: string): Promise<void> {
+  try {
+    const { uid, gid } = lstatSync(path)
+    // The script's user removes the content: root would follow links that a remaining process puts there.
+    const owner = process.getuid?.() === 0 ? { uid, gid } : {}
+    await run('sh', ['-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path], { ...owner, cwd: '/' }).catch(
+      () => {},
+    )
+    rmdirSync(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return
+    warn(`The folder ${path} of a script could not be removed: ${messageOf(error)}. Remove it, or restart the relay.`)
+  }
+}
