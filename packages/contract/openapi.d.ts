@@ -11346,7 +11346,10 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadBody"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11409,7 +11412,10 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadParameters"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11490,7 +11496,10 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadBody"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11575,7 +11584,10 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadBody"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11654,7 +11666,10 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["BadBody"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

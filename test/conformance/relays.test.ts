@@ -40,7 +40,7 @@ test('rejects the old relay once another enrolls with a new token', async ({ pla
   const issued = expectStatus(await admin.post(`/api/v1/clusters/${old.clusterId}/enrollment-token`), 201)
   expectStatus(await old.heartbeat(), 200)
   const relay = await platform.enroll(issued.enrollmentToken)
-  expectStatus(await old.heartbeat(), 401, 'unauthenticated')
+  expectStatus(await old.heartbeat(), 401, 'relay_revoked')
   expectStatus(await relay.heartbeat(), 200)
   expect((await platform.cluster(relay.clusterId)).relay.id).toBe(relay.relayId)
 })

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type FakePlatform } from './support/fake-platform.ts'
@@ -69,6 +69,54 @@ test('corrects a clock that is ten minutes off', async () => {
   const job = await stage.platform.run({ script: 'true' })
   expect(job.completion?.outcome).toBe('exited')
 })
+
+test('a relay that is rejected without a revocation keeps trying', async () => {
+  await start({ prepare: (platform) => void (platform.guard.rejectsAll = true) })
+  await stage.platform.until(() => stage.platform.rejections.length >= 5)
+  stage.platform.guard.rejectsAll = false
+  await stage.platform.run({ script: 'true' })
+})
+
+test.for([
+  [['b'], 2, /names none of the enrolled nodes \(a\)/],
+  [['a', 'c'], undefined, /Node c is not enrolled/],
+] as const)('a restart with the nodes %j: exit code %s', async ([names, exitCode, message]) => {
+  const nodesFile = (of: readonly string[]) => {
+    const path = stage.file(of.join())
+    writeFileSync(path, JSON.stringify({ nodes: of.map((name) => ({ name, executor: 'local' })) }))
+    return ['--nodes', path]
+  }
+  await start()
+  await stage.relay.end('SIGKILL')
+  const token = stage.platform.issueToken()
+  stage.startRelay({ args: nodesFile(['a']), environment: { PLAT_ENROLLMENT_TOKEN: token } })
+  await stage.platform.run({ script: 'true' })
+  await stage.relay.end('SIGKILL')
+  const relay = stage.startRelay({ args: nodesFile(names), environment: { PLAT_ENROLLMENT_TOKEN: token } })
+  await relay.writes(message)
+  if (exitCode !== undefined) expect(await relay.exitCode).toBe(exitCode)
+})
+
+test.for(['/proc/state', '/dev/null/state', '/sys/kernel/state'])(
+  'the state folder %s: exit code 6',
+  async (folder) => {
+    await start({ args: ['--state-dir', folder] })
+    await stage.relay.writes(/The state folder .* cannot be used/)
+    expect(await stage.relay.exitCode).toBe(6)
+  },
+)
+
+test.skipIf(process.getuid?.() !== 0)(
+  '--run-as: a script cannot read the key and has the user of its own',
+  async () => {
+    await start({ args: ['--run-as', 'nobody'] })
+    const job = await stage.platform.run({
+      script: `id -un; echo $USER; touch here; cat ${stage.stateFolder}/*.pem ${stage.stateFolder}/identity.json 2>&1`,
+    })
+    expect(job.output).toMatch(/^nobody\nnobody\n.*Permission denied\n/)
+    expect(job.output).not.toContain('PRIVATE KEY')
+  },
+)
 
 test('a revoked relay ends with advice', async () => {
   const job = await startJob()

@@ -8,8 +8,11 @@ import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry
 import { signJws, verifyJws } from '@platform/relay/jws'
 import { lockState } from '@platform/relay/lock'
 import { Output } from '@platform/relay/output'
-import { type Leader } from '@platform/relay/process-group'
+import { type Leader, stampOf } from '@platform/relay/process-group'
+import { Storage } from '@platform/relay/storage'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Program } from '../support/program.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 let path: string
 let folder: string
@@ -105,6 +108,25 @@ test.for([JSON.stringify({ pid: process.pid, stamp: 'of an earlier process' }), 
     expect(readdirSync(folder)).toEqual([])
   },
 )
+
+test('takes over the lock of a zombie', async () => {
+  // The shell becomes a program that does not wait for its child.
+  await using parent = new Program('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { cwd: folder, env: process.env })
+  await parent.writes(/\n/)
+  const pid = Number(parent.text)
+  const isZombie = () => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+  await waitFor('the zombie', () => Promise.resolve(isZombie()))
+  writeFileSync(join(folder, 'lock'), JSON.stringify({ pid, stamp: stampOf(pid) }))
+  lockState(folder)()
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('claims no jobs while a folder cannot be written or is full', () => {
+  // No space is available below /proc.
+  expect(
+    [[folder], [folder, '/proc'], [join(folder, 'none')]].map((folders) => new Storage(folders).isWritable),
+  ).toEqual([true, false, false])
+})
 
 function drain(backlog: Backlog): Piece[] {
   const pieces: Piece[] = []

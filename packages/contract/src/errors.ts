@@ -13,6 +13,10 @@ export const errors = {
   batch_limit_exceeded: [400, 'A batch holds at most 500 jobs. Split it and send the parts one after another.'],
 
   unauthenticated: [401, 'A valid bearer token is required. Sign in at POST /api/v1/auth/login.'],
+  relay_revoked: [
+    401,
+    'Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.',
+  ],
   token_expired: [401, 'The access token has expired. Renew it at POST /api/v1/auth/refresh.'],
   invalid_credentials: [401, 'The username or the password is wrong.'],
   invalid_refresh_token: [401, 'The refresh token is expired, revoked or was used before. Sign in again.'],

@@ -24,7 +24,7 @@ const crossOriginErrors = ['cross_origin_request', 'https_required'] as const
 
 function callerErrors({ access, sameOriginOnly }: EndpointDefinition): ErrorCode[] {
   if (access === 'public') return sameOriginOnly ? [...crossOriginErrors] : []
-  if (access === 'relay') return ['unauthenticated']
+  if (access === 'relay') return ['unauthenticated', 'relay_revoked']
   const userErrors = ['unauthenticated', 'token_expired', ...crossOriginErrors] as const
   return access === 'user' ? [...userErrors] : [...userErrors, 'forbidden']
 }

@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
 import { retryUntilDecision } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
-import { type RelayResponse, post, RetryableError } from './http.ts'
+import { codeOf, type RelayResponse, post, RetryableError } from './http.ts'
 import { signJws } from './jws.ts'
 import { info, warn } from './log.ts'
 import { relayVersion } from './version.ts'
@@ -10,8 +10,6 @@ const audience = 'platform-relay'
 const tokenLifetimeSeconds = 55
 // Keeps a token valid if the relay's clock is slightly ahead of the server's.
 const backdateSeconds = 5
-const maxRejections = 4
-const rejectionWindowMs = 1000
 const promptResponseMs = 2000
 
 export type Call = {
@@ -30,8 +28,6 @@ export class Client {
   readonly #clock: ServerClock
   readonly #onRevoked: () => void
   #isConnected: boolean | undefined
-  #rejections = 0
-  #lastRejectionMs = -rejectionWindowMs
 
   constructor(signer: Signer, clock: ServerClock, onRevoked: () => void) {
     this.#signer = signer
@@ -48,7 +44,7 @@ export class Client {
       // A long-poll response may be delayed, so its `Date` is not the current time.
       const isImmediate = performance.now() - startedMs < promptResponseMs
       if (isImmediate || isRejected) this.#clock.observe(response.headers.get('date'))
-      if (isRejected) this.#onRejected(startedMs)
+      if (isRejected) this.#onRejected(response)
       this.#onResponse()
       return response
     } catch (error) {
@@ -86,19 +82,14 @@ export class Client {
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 
-  #onRejected(startedMs: number): never {
-    // One wrong clock or short server fault can reject several requests at once, so rejections within a second count as
-    // one.
-    if (startedMs >= this.#lastRejectionMs + rejectionWindowMs) {
-      this.#lastRejectionMs = performance.now()
-      this.#rejections += 1
-    }
-    if (this.#rejections >= maxRejections) this.#onRevoked()
-    throw new RetryableError('it does not accept the identity of this relay')
+  // Any other 401 can come from a wrong clock, a proxy or a server that is being restored.
+  #onRejected(response: RelayResponse): never {
+    const code = codeOf(response)
+    if (code === 'relay_revoked') this.#onRevoked()
+    throw new RetryableError(`it does not accept the identity of this relay (${code})`)
   }
 
   #onResponse(): void {
-    this.#rejections = 0
     if (!this.#isConnected) info(`Connected to ${this.#signer.server}.`)
     this.#isConnected = true
   }

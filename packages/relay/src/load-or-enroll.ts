@@ -39,6 +39,16 @@ function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): 
 // The enrollment assigned ids by node name.
 function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
+  const names = [...ids.keys()].join(', ')
+  if (!configs.some(({ name }) => ids.has(name))) {
+    throw new FatalError(
+      'usage',
+      `The nodes file names none of the enrolled nodes (${names}). Use their names, or enroll with a new token.`,
+    )
+  }
+  const missing = [...ids.keys()].filter((name) => !configs.some((config) => config.name === name))
+  if (missing.length > 0)
+    warn(`The nodes file does not name ${missing.join(', ')}; the platform shows them as Offline.`)
   return configs.flatMap((config) => {
     const id = ids.get(config.name)
     if (id === undefined) warn(`Node ${config.name} is not enrolled. To add it, enroll the relay with a new token.`)

@@ -1,9 +1,9 @@
-import { mkdirSync } from 'node:fs'
 import { constants } from 'node:os'
 import { ServerClock } from './clock.ts'
 import { loadOrEnroll } from './load-or-enroll.ts'
 import { exitCodes, FatalError } from './exit-codes.ts'
 import { helpText, versionText } from './help.ts'
+import { prepareState } from './storage.ts'
 import { lockState } from './lock.ts'
 import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
@@ -26,7 +26,7 @@ function stopSignal(): AbortSignal {
 
 async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
   const clock = new ServerClock()
-  mkdirSync(options.stateFolder, { recursive: true, mode: 0o700 })
+  prepareState(options.stateFolder)
   const unlock = lockState(options.stateFolder)
   try {
     const identity = await loadOrEnroll(options, clock, signal)

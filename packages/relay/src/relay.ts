@@ -16,6 +16,7 @@ import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import type { Options } from './options.ts'
 import { Spool } from './spool.ts'
+import { Storage } from './storage.ts'
 
 // Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
 // result are reported as Offline.
@@ -56,8 +57,9 @@ export class Relay {
       nodes,
       signal: this.#reporting.signal,
     }
+    const storage = new Storage([stateFolder, this.#workFolder])
     this.#watch = new NodeWatch(nodes)
-    this.#workers = new WorkerPool({ deps, slots, onSlotFreed: () => this.#heartbeats.wake() })
+    this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.wake() })
     this.#heartbeats = new HeartbeatLoop({
       client: this.#client,
       workers: this.#workers,

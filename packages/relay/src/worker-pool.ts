@@ -3,10 +3,11 @@ import type { Unfinished } from './journal-entry.ts'
 import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
 import type { JobDeps } from './job-deps.ts'
+import type { Storage } from './storage.ts'
 
 type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
-export type WorkerPoolOptions = { deps: JobDeps; slots: number; onSlotFreed: () => void }
+export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
 
 /** The jobs in progress. A job occupies its slot until the server has acknowledged its result. */
 export class WorkerPool {
@@ -20,7 +21,8 @@ export class WorkerPool {
   }
 
   get freeSlots(): number {
-    return this.#closed ? 0 : Math.max(0, this.#options.slots - this.#jobs.size)
+    const slots = Math.max(0, this.#options.slots - this.#jobs.size)
+    return this.#closed || slots === 0 || !this.#options.storage.isWritable ? 0 : slots
   }
 
   /** Ids of the jobs that the server has leased to this relay. */

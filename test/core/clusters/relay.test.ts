@@ -117,7 +117,12 @@ test('caches known relays, and looks up unknown ids each time but malformed ones
   const { token } = await enrolledRelay()
   const valid = await token()
   const lookups = (kid: string) =>
-    countStoreCalls(() => expectError(authenticateRelay(tokenWith({}, { kid }), path, body), 'unauthenticated'))
+    countStoreCalls(() =>
+      expectError(
+        authenticateRelay(tokenWith({}, { kid }), path, body),
+        kid.length < 10 ? 'unauthenticated' : 'relay_revoked',
+      ),
+    )
   expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(1)
   expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(0)
   expect(await lookups('relay')).toBe(0)

@@ -214,7 +214,7 @@ test.each([
     'gets another relay',
     async ({ caller, enrolled }: Waiting) =>
       enroll(enrollRequest((await issue(caller, enrolled.cluster.id)).enrollmentToken)),
-    'unauthenticated',
+    'relay_revoked',
   ],
 ] as const)('rejects a claim of a job that concurrently %s', async (_, change, code) => {
   const job = await waitingJob()
@@ -230,7 +230,7 @@ test('a relay finds jobs of its own cluster only, and reads payloads only for cl
     await expectError(findOwnJob(enrolled.request(), id), 'job_not_found')
   }
   await expectError(findOwnJob(other.request(), jobId), 'job_not_found')
-  await expectError(findOwnJob({ ...enrolled.request(), clusterId: newId('clus') }, jobId), 'unauthenticated')
+  await expectError(findOwnJob({ ...enrolled.request(), clusterId: newId('clus') }, jobId), 'relay_revoked')
   const lookup = await measureUsage(() => findOwnJob(enrolled.request(), jobId))
   expect(lookup.result.id).toBe(jobId)
   const { usage } = await measureUsage(() => claim(enrolled.request(), jobId, 'key'))

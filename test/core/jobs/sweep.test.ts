@@ -180,7 +180,7 @@ test('a replaced relay can neither claim jobs, append output nor complete its jo
     append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x')),
     complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)),
   ]
-  for (const code of await Promise.all(calls.map(errorCodeOf))) expect(code).toBe('unauthenticated')
+  for (const code of await Promise.all(calls.map(errorCodeOf))) expect(code).toBe('relay_revoked')
 })
 
 const queueEvent = (message: object) => ({ Records: [{ messageId: 'message', body: JSON.stringify(message) }] })

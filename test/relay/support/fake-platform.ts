@@ -118,7 +118,7 @@ export class FakePlatform {
     const checked = this.guard.check(call.request.headers.authorization, call.request.url ?? '', call.body)
     if ('rejection' in checked) {
       this.rejections.push(checked.rejection)
-      return { status: 401, body: { error: 'unauthenticated' } }
+      return { status: 401, body: { error: checked.rejection === 'revoked' ? 'relay_revoked' : 'unauthenticated' } }
     }
     return call.name === 'heartbeat' ? this.#heartbeat(call) : this.#act(call)
   }
@@ -322,6 +322,7 @@ class RequestGuard {
   readonly #keys = new Map<string, KeyObject>()
   readonly #usedTokenIds = new Set<string>()
   skewSeconds = 0
+  rejectsAll = false
 
   trust(relayId: string, publicKey: { kty: string; crv: string; x: string }): void {
     this.#keys.set(relayId, createPublicKey({ key: publicKey, format: 'jwk' }))
@@ -336,7 +337,9 @@ class RequestGuard {
     if (!header || !claims || !signature) return { rejection: 'no token' }
     const { alg, typ, kid } = decode(header)
     const key = this.#keys.get(String(kid))
-    if (alg !== 'EdDSA' || typ !== 'relay+jwt' || !key) return { rejection: 'wrong header' }
+    if (this.rejectsAll) return { rejection: 'rejects all' }
+    if (alg !== 'EdDSA' || typ !== 'relay+jwt') return { rejection: 'wrong header' }
+    if (!key) return { rejection: 'revoked' }
     if (!verify(null, Buffer.from(`${header}.${claims}`), key, Buffer.from(signature, 'base64url'))) {
       return { rejection: 'wrong signature' }
     }

@@ -84,10 +84,16 @@ function isStale(holder: string, path: string): boolean {
 
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0)
+    return process.kill(pid, 0) && !isZombie(pid)
   } catch (error) {
     return hasCode(error, 'EPERM')
   }
+}
+
+// A container without an init process keeps zombies. Other systems than Linux have no such file.
+function isZombie(pid: number): boolean {
+  const stat = contentOf(`/proc/${pid}/stat`) ?? ''
+  return /^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))
 }
 
 function contentOf(path: string): string | undefined {

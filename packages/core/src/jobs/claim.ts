@@ -36,7 +36,7 @@ export const nextCheckWhileRunning = (
     job.cancelRequestedAtMs === undefined ? Number.MAX_SAFE_INTEGER : job.cancelRequestedAtMs + confirmMs,
   )
 
-/** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `unauthenticated`. */
+/** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `relay_revoked`. */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
 }
@@ -50,7 +50,7 @@ async function jobAndPayloadOf(
   const itemKeys = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
   if (withPayload) itemKeys.push(keys.payload(organisationId, jobId))
   const [item, cluster, payload] = await getConsistent(itemKeys)
-  if (cluster?.['relayId'] !== relayId) throw platformError('unauthenticated')
+  if (cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
   return { job, payload: payload === undefined ? '' : payloadText(payload) }
@@ -93,7 +93,7 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
       orThrow(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
       orThrow(
         patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isCurrentRelay),
-        'unauthenticated',
+        'relay_revoked',
       ),
       remove(keys.inbox(clusterId, jobId)),
       consumeNonce(caller),

@@ -55,7 +55,7 @@ async function currentCluster(
     if (stale?.relayId === relayId) return stale
   }
   const record = await Cluster.find(organisationId, clusterId)
-  if (record?.relayId !== relayId) throw platformError('unauthenticated')
+  if (record?.relayId !== relayId) throw platformError('relay_revoked')
   return record
 }
 

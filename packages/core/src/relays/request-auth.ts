@@ -54,7 +54,7 @@ export async function authenticateRelay(
   try {
     const { kid } = decodeProtectedHeader(token)
     const identity = await identityOf(String(kid))
-    if (identity === undefined) throw platformError('unauthenticated')
+    if (identity === undefined) throw platformError(isId('relay', String(kid)) ? 'relay_revoked' : 'unauthenticated')
     const { payload } = await jwtVerify(token, identity.key, {
       algorithms: ['EdDSA'],
       audience: relayAudience,
