@@ -34,8 +34,11 @@ beforeAll(async () => {
 const signInPage = /^https:\/\/platform\.example\.com\/sign-in\?/
 const authorizeUrl = ({ id }: ProviderRecord, query = '') => `${portal}/api/v1/auth/oidc/${id}/authorize${query}`
 
-async function signIn(by: ProviderRecord = provider, browser = new Browser(portal, handler)) {
-  const page = await browser.follow(authorizeUrl(by, '?returnTo=%2Fclusters%3Fstatus%3DOffline'), signInPage)
+async function signIn(signInProvider: ProviderRecord = provider, browser = new Browser(portal, handler)) {
+  const page = await browser.follow(
+    authorizeUrl(signInProvider, '?returnTo=%2Fclusters%3Fstatus%3DOffline'),
+    signInPage,
+  )
   const { code, ...parameters } = Object.fromEntries(page.searchParams)
   const { status, json } = await browser.post('/api/v1/auth/oidc/token', { code })
   const headers = { authorization: `Bearer ${json.accessToken}` }

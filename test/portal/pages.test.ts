@@ -8,8 +8,8 @@ import { setWidth, widths } from '../support/portal/screenshot.ts'
 import { testAsAdministrator as test } from '../support/portal/test.ts'
 
 /**
- * Every page: no page errors (see page-errors.ts), title, heading, axe and overflow. Long runs add keyboard focus, dialogs, menus and tabs, and
- * check both widths and themes.
+ * Checks every page for page errors (see page-errors.ts), its title and heading, accessibility (axe) and overflow. Long
+ * runs also check keyboard focus, dialogs, menus and tabs, in both widths and themes.
  */
 
 const testedPages = pages.filter(({ isVariant }) => isLong || !isVariant)

@@ -20,7 +20,7 @@ export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string]
 export async function localRuntime(mode: LocalMode, times: Pick<SupervisedOptions, 'readyMs' | 'pauseMs'> = {}) {
   const folder = await temporaryFolder()
   await chmod(folder.path, 0o711)
-  // With `auto`, runc cannot use its state folder, so that containers fail where runc is installed too.
+  // Blocks the state folder of runc, so that `auto` selects processes even if runc is installed.
   if (mode === 'auto') await mkdir(join(folder.path, 'run'))
   if (mode === 'auto') await writeFile(join(folder.path, 'run', 'runc'), '')
   const registry: MemoryRegistry = memoryRegistry()

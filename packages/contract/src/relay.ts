@@ -198,7 +198,7 @@ export const enroll = createRoute({
   responses: { 201: { description: 'Enrolled', content: json(EnrollResponse) } },
   errors: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
   capabilities: [...readWrite, 'secret:signing-keys'],
-  // For 2,000 nodes.
+  // Enough for 2,000 nodes.
   maxBodyBytes: 384 * 1024,
 })
 

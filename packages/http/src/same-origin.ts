@@ -29,7 +29,6 @@ function isSameOrigin(
   return page !== null && URL.parse(`${page.protocol}//${host}`)?.host === page.host
 }
 
-// The read is cached.
 const publicUrl = async (): Promise<string> => (await portalConfiguration()).publicUrl ?? ''
 
 // A proxy may replace `Host` or remove its port.

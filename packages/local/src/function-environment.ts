@@ -28,7 +28,7 @@ export interface EnvironmentContext extends ModuleOrigin {
   queues: Queues
   /** Result of `releaseEnvironment`. */
   releases: Record<string, string>
-  /** Address of the module host; `isFallback` is explained by `LocalRuntime`. */
+  /** Address of the module host. `LocalRuntime` describes `isFallback`. */
   host: Endpoint & { isFallback: boolean }
 }
 

@@ -48,7 +48,7 @@ export interface PlatformOptions {
 
 /** Must be less than the 30 seconds that a stop may take without modules. */
 const drainLimitMs = 20_000
-/** After this time, the modules have 35 more seconds to stop, of the 40 that a stop may take. */
+/** After this time, the modules get 35 seconds to stop. A stop may take 40 seconds in total. */
 const moduleGraceMs = 3000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })

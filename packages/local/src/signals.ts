@@ -1,4 +1,4 @@
-/** Modules have 35 seconds of it; everything else ends within 30. */
+/** Modules end within 35 seconds, and everything else within 30. */
 const limitMs = 40_000
 /** npm repeats a signal that the terminal has sent to the whole process group. */
 const repeatedSignalMs = 1000

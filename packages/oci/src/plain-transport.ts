@@ -3,7 +3,7 @@ import * as https from 'node:https'
 import type { Transport, TransportResponse } from './transport.ts'
 
 /**
- * A transport for programs whose users may reach any host: the command line, tests. It does not restrict destinations.
+ * A transport for programs whose users may reach any host, such as the command line. It does not restrict destinations.
  * Every request has its own connection, so that a broken connection affects no other request.
  */
 export const plainTransport: Transport = (url, { method, headers, body, timeoutMs, maxBytes }) =>

@@ -138,8 +138,8 @@ describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organis
   })
   const countAdministrators = async () =>
     Number((await get(keys.administrators(first.caller.organisationId)))?.['count'])
-  const demote = (by: SignedInUser, user: SignedInUser) =>
-    errorCodeOf(UserAdmin.update(by.caller, user.id, { roles: ['Viewer'] }))
+  const demote = (actor: SignedInUser, user: SignedInUser) =>
+    errorCodeOf(UserAdmin.update(actor.caller, user.id, { roles: ['Viewer'] }))
 
   test('cannot be removed or demoted', async () => {
     expect(await countAdministrators()).toBe(1)

@@ -34,11 +34,11 @@ export function addInstallCommands(module: Command): void {
 }
 
 async function install(target: string, { version, manifest, ...options }: WaitOptions & InstallOptions): Promise<void> {
-  const accept = target.includes('/')
+  const requestInstall = target.includes('/')
     ? installImage(target, { ...(version && { version }), ...(manifest && { manifest }) })
     : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
   const api = connectToFollow()
-  await follow(api, await accept(api), options)
+  await follow(api, await requestInstall(api), options)
 }
 
 function installImage(imageRef: string, { version, manifest }: InstallOptions) {

@@ -76,7 +76,7 @@ const forceOption = ({ force }: { force?: true }) => ({ ...(force && { force }) 
 
 async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: UpdateOptions): Promise<void> {
   const shown = { ...(json && { json }) }
-  const jobId = await accept(api, body)
+  const jobId = await requestUpdate(api, body)
   if (jobId === undefined) {
     const { action, targetVersion = '' } = body
     if (!json) say(`${cellOf(targetVersion)} is already active.`)
@@ -88,7 +88,7 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
 
 // A rejection may follow an attempt that succeeded but whose response was lost. Returns the job that is running in that
 // case, or undefined if the version is already active.
-async function accept(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
+async function requestUpdate(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
     return (await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId
   } catch (error) {

@@ -8,7 +8,7 @@ import { transact } from '../db/transact.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { notifyRelay } from '../lib/relay-notify.ts'
 
-/** Without a confirmation by the relay, a running job ends after this time. */
+/** A cancelled job that runs ends after this time, even if the relay has not confirmed the cancellation. */
 export const cancelConfirmMs = 60_000
 /** A transaction has at most 100 writes; a job needs up to three. */
 export const maxJobsPerTransaction = 32

@@ -119,8 +119,8 @@ export function currentHealth(record: ModuleRecord, health: ModuleHealthRecord |
 }
 
 /**
- * A failed module is no longer checked, so its stored checks are reported as Unhealthy. If a module is Unhealthy and its
- * own checks do not show it, one more check does.
+ * A failed module is no longer checked, so its stored checks are reported as Unhealthy. If a module is Unhealthy and none
+ * of its checks shows it, a check with the reason is added.
  */
 export function currentChecks(
   { state, error }: ModuleRecord,

@@ -38,7 +38,7 @@ export const ModuleRelease = z.object({
 })
 export type ModuleRelease = z.infer<typeof ModuleRelease>
 
-/** The name of the key that signs the modules which a one-machine platform puts into its own registry. */
+/** The name of the key that signs the modules in the embedded registry of a one-machine platform. */
 export const ownKeyName = 'this platform'
 
 export const isSeeded = ({ isVerified, verifiedBy }: Pick<ModuleRelease, 'isVerified' | 'verifiedBy'>): boolean =>
@@ -82,7 +82,7 @@ const StoredCheck = z.object({
 })
 export type StoredCheck = z.infer<typeof StoredCheck>
 
-/** Informational checks have no effect on the health; a check without tags has. */
+/** An informational check does not affect the health of its module. A check without tags does. */
 export const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 

@@ -14,10 +14,10 @@ const reasons: Readonly<Record<string, string>> = {
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined
 
-/** Errors of the operating system; their codes begin with E, and those of Node with ERR_. */
+/** Whether the operating system raised the error. Its codes begin with E, and those of Node with ERR_. */
 export const isFileError = (error: unknown): boolean => /^E(?!RR_)/.test(codeOf(error) ?? '')
 
-/** Returns an error with a sentence and the path in place of a file error, and other errors unchanged. */
+/** Converts a file error to one with a clear message and the path. Returns other errors unchanged. */
 export function explainFileError(error: unknown, fallbackPath: string): unknown {
   if (!(error instanceof Error) || !isFileError(error)) return error
   const code = codeOf(error) ?? ''

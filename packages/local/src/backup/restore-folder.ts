@@ -11,7 +11,7 @@ import { BackupError, type Manifest } from './manifest.ts'
 import { unpackBackup } from './read-backup.ts'
 
 const lockName = 'lock.sqlite'
-/** A file system of its own has `lost+found`. */
+/** A folder that is the root of a file system contains `lost+found`. */
 const ignoredNames = new Set(['lost+found', lockName, `${lockName}-journal`])
 
 /**
@@ -75,7 +75,7 @@ async function restoreInto(dataDir: string, file: string, placed: string[]): Pro
   if (layout !== layoutVersion) throw new BackupError(`The data in ${file} cannot be restored. ${layoutAdvice(layout)}`)
   for (const { path } of manifest.files) {
     placed.push(path)
-    await place(join(draft, path), join(dataDir, path))
+    await moveFile(join(draft, path), join(dataDir, path))
   }
   for (const folder of new Set(placed.map((path) => dirname(join(dataDir, path))))) syncFolder(folder)
   await rm(draft, { recursive: true })
@@ -83,8 +83,8 @@ async function restoreInto(dataDir: string, file: string, placed: string[]): Pro
   return manifest
 }
 
-/** Each file appears complete: by a rename, or by a copy where the folder is on another file system. */
-async function place(source: string, target: string): Promise<void> {
+/** Moves a file, so that it is never partly visible. Copies it first if the target is on another file system. */
+async function moveFile(source: string, target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   try {
     await rename(source, target)
@@ -98,7 +98,7 @@ async function place(source: string, target: string): Promise<void> {
   }
 }
 
-/** The marker is removed last. */
+/** Removes the marker of an incomplete restore last. */
 async function removeFiles(dataDir: string, placed: readonly string[], isCreated: boolean): Promise<void> {
   if (isCreated) return rm(dataDir, { recursive: true, force: true })
   for (const path of placed) {

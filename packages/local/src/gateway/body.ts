@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { platformError } from '@platform/core/error'
 import type { Charge } from './byte-budget.ts'
 
-/** As in the functions. API Gateway accepts 10 MiB. */
+/** The same limit as in the functions, although API Gateway accepts 10 MiB. */
 export const maximumBodyBytes = 4 * 1024 * 1024
 /** A longer body is read only after a function has authenticated its caller. */
 const maximumUnauthenticatedBytes = 64 * 1024

@@ -21,7 +21,7 @@ export interface Gateway {
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
-  // For the head and the body.
+  // Covers the headers and the body.
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5000,
@@ -29,9 +29,9 @@ const limits = {
   requireHostHeader: false,
 }
 const maximumConnections = 10_000
-/** For the bodies of all requests and responses. */
+/** Limits the bodies of all requests and responses together. */
 const memoryBytes = 64 * 1024 * 1024
-/** For incomplete bodies of callers that are not authenticated. */
+/** Limits the incomplete bodies of unauthenticated callers together. */
 const unauthenticatedBytes = 16 * 1024 * 1024
 
 /** Port 0 selects a free port. Rejects if the address cannot be bound. */

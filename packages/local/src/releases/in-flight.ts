@@ -39,10 +39,10 @@ export function trackInvocations(): InFlightInvocations {
       }
     },
     unanswered: (sinceMs) => {
-      const since = [...faults].filter(([second]) => second >= secondOf(sinceMs))
+      const recentFaults = [...faults].filter(([second]) => second >= secondOf(sinceMs))
       const [oldestMs] = pending.values()
       return {
-        faults: since.reduce((sum, [, count]) => sum + count, 0),
+        faults: recentFaults.reduce((sum, [, count]) => sum + count, 0),
         ...(oldestMs !== undefined && { oldestMs }),
       }
     },

@@ -78,7 +78,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
         syscalls: [
           { names: blockedCalls.split(' '), action: 'SCMP_ACT_ERRNO' },
           newUserNamespace,
-          // seccomp cannot inspect its flags; after ENOSYS (38), the C library calls `clone`, whose flags are visible.
+          // seccomp cannot inspect the flags of `clone3`. After ENOSYS (38), the C library calls `clone` instead.
           { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: 38 },
         ],
       },

@@ -67,7 +67,7 @@ export async function removeFolder(path: string): Promise<void> {
 }
 
 /**
- * Where the platform runs as root, its modules run as this user, which no machine assigns to a person. They can then
+ * If the platform runs as root, its modules run as this user, which no machine assigns to a person. They can then
  * neither signal the platform nor read its files.
  */
 export const moduleUserId = 65_532

@@ -19,8 +19,8 @@ export const indexOfStep = (name: string | undefined): number =>
     steps.findIndex((step) => step.name === name),
   )
 
-export const stepFrom = (name: StepName, by: number): StepName => {
-  const place = Math.min(steps.length - 1, Math.max(0, indexOfStep(name) + by))
+export const stepFrom = (name: StepName, offset: number): StepName => {
+  const place = Math.min(steps.length - 1, Math.max(0, indexOfStep(name) + offset))
   return steps[place]?.name ?? 'welcome'
 }
 

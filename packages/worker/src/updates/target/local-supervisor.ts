@@ -10,7 +10,7 @@ export interface LocalSupervisorOptions {
 }
 
 const invokeMs = 30_000
-/** Calls run one after another, and a release that hangs is aborted after a minute. */
+/** A call waits for the previous one, and each takes up to a minute if the functions of a release do not start. */
 const callMs = 130_000
 
 type Body = object | Uint8Array<ArrayBuffer>
