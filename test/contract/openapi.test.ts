@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { ApiDocument, Operation } from '@platform/contract/docs/document'
 import { responseOf } from '@platform/contract/docs/document'
+import { bodySchemaOf, mayOmitBody } from '@platform/contract/endpoint'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
@@ -57,16 +58,15 @@ test('the payload of a job refers to the payload of a script', () => {
 })
 
 describe.for(routes)('$operationId', (route) => {
-  const { access, request } = route.endpoint
+  const { access } = route.endpoint
   const operation = operationOf(route)
   const responses = Object.entries(operation.responses).map(
     ([status, response]) => [status, responseOf(document, response)] as const,
   )
 
-  // A body that is not required is not validated when the content type is absent.
-  test('requires a JSON body', () => {
-    const isJson = 'application/json' in (request?.body?.content ?? {})
-    expect(operation.requestBody?.required).toBe(isJson ? true : undefined)
+  test('requires a JSON body unless it has no required member', () => {
+    const isRequired = bodySchemaOf(route.endpoint) !== undefined && !mayOmitBody(route.endpoint)
+    expect(operation.requestBody?.required ?? false).toBe(isRequired)
   })
 
   test('has the security scheme and permission of its access', () => {
