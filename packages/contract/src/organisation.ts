@@ -63,7 +63,9 @@ export const OrganisationSettings = z
   .meta({ id: 'OrganisationSettings' })
 
 /** A change of organisation settings. Settings that are not given stay as they are. */
-export const OrganisationSettingsUpdate = OrganisationSettings.partial().meta({ id: 'OrganisationSettingsUpdate' })
+export const OrganisationSettingsUpdate = OrganisationSettings.partial()
+  .strict()
+  .meta({ id: 'OrganisationSettingsUpdate' })
 
 export type OrganisationSettings = z.infer<typeof OrganisationSettings>
 export type OrganisationSettingsUpdate = z.infer<typeof OrganisationSettingsUpdate>
