@@ -4451,7 +4451,9 @@ export interface components {
         };
         /**
          * @description - `starting`: The platform is starting. Try again shortly.
+         *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
          *     - `database_unavailable`: The database is unreachable. Try again shortly.
+         *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
          */
         Unavailable: {
             headers: {
@@ -4639,25 +4641,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     completeSetup: {
@@ -4719,25 +4703,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     login: {
@@ -4877,25 +4843,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     refresh: {
@@ -4941,25 +4889,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     logout: {
@@ -5004,25 +4934,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     me: {
@@ -5053,25 +4965,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     beginSession: {
@@ -5185,25 +5079,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     refreshSession: {
@@ -5246,25 +5122,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listClusters: {
@@ -5348,25 +5206,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     registerCluster: {
@@ -5436,25 +5276,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getCluster: {
@@ -5489,25 +5311,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteCluster: {
@@ -5556,25 +5360,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     updateCluster: {
@@ -5642,25 +5428,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     issueEnrollmentToken: {
@@ -5724,25 +5492,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getClusterTimeline: {
@@ -5796,25 +5546,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listSites: {
@@ -5847,25 +5579,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createSite: {
@@ -5932,25 +5646,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteSite: {
@@ -6008,25 +5704,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listJobs: {
@@ -6082,25 +5760,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     submitJob: {
@@ -6157,25 +5817,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listBatches: {
@@ -6225,25 +5867,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     submitBatch: {
@@ -6347,25 +5971,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getBatch: {
@@ -6412,25 +6018,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     cancelBatch: {
@@ -6509,25 +6097,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     retryBatch: {
@@ -6626,25 +6196,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getJob: {
@@ -6679,25 +6231,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     cancelJob: {
@@ -6765,25 +6299,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getJobOutput: {
@@ -6824,25 +6340,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getDashboardLayout: {
@@ -6884,25 +6382,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     updateDashboardLayout: {
@@ -6951,25 +6431,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listSavedFilters: {
@@ -7002,25 +6464,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createSavedFilter: {
@@ -7084,25 +6528,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteSavedFilter: {
@@ -7147,25 +6573,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     changePassword: {
@@ -7230,25 +6638,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listSessions: {
@@ -7281,25 +6671,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     endSession: {
@@ -7344,25 +6716,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listApiTokens: {
@@ -7395,25 +6749,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createApiToken: {
@@ -7480,25 +6816,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteApiToken: {
@@ -7556,25 +6874,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listUsers: {
@@ -7624,25 +6924,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createUser: {
@@ -7726,25 +7008,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listRoles: {
@@ -7777,25 +7041,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getUser: {
@@ -7842,25 +7088,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteUser: {
@@ -7921,25 +7149,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     updateUser: {
@@ -8020,25 +7230,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     endUserSessions: {
@@ -8096,25 +7288,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     revokeUserTokens: {
@@ -8172,25 +7346,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listWebhooks: {
@@ -8223,25 +7379,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createWebhook: {
@@ -8308,25 +7446,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteWebhook: {
@@ -8371,25 +7491,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     changeWebhook: {
@@ -8453,25 +7555,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     rotateWebhookSecret: {
@@ -8547,25 +7631,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     testWebhook: {
@@ -8641,25 +7707,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listDeliveries: {
@@ -8725,25 +7773,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     redeliver: {
@@ -8827,25 +7857,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listOrganisations: {
@@ -8895,25 +7907,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     createOrganisation: {
@@ -8980,25 +7974,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getOrganisationSettings: {
@@ -9029,25 +8005,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     updateOrganisationSettings: {
@@ -9095,25 +8053,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listProviders: {
@@ -9146,25 +8086,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     configureProvider: {
@@ -9236,25 +8158,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     deleteProvider: {
@@ -9312,25 +8216,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     testProvider: {
@@ -9393,25 +8279,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     requestConsent: {
@@ -9478,25 +8346,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     consentReturned: {
@@ -9545,25 +8395,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     consentPosted: {
@@ -9635,25 +8467,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listSignInOptions: {
@@ -9684,25 +8498,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     authorize: {
@@ -9748,25 +8544,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     callback: {
@@ -9803,25 +8581,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     exchangeCode: {
@@ -9880,25 +8640,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     checkForUpdate: {
@@ -10084,25 +8826,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     scanCatalog: {
@@ -10149,25 +8873,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listModules: {
@@ -10200,25 +8906,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getModule: {
@@ -10265,25 +8953,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     uninstallModule: {
@@ -10346,25 +9016,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     installModule: {
@@ -10460,25 +9112,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     installImage: {
@@ -10558,25 +9192,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     uninstallImage: {
@@ -10639,25 +9255,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getPortalConfiguration: {
@@ -10686,25 +9284,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getPortalSummary: {
@@ -10735,25 +9315,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getHistory: {
@@ -10787,25 +9349,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getNavigation: {
@@ -10838,25 +9382,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listNotifications: {
@@ -10916,25 +9442,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     updateNotifications: {
@@ -10967,25 +9475,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     listAuditEntries: {
@@ -11045,25 +9535,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     addAuditEntry: {
@@ -11112,25 +9584,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     exportAudit: {
@@ -11166,25 +9620,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     verifyAudit: {
@@ -11218,25 +9654,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     enroll: {
@@ -11298,25 +9716,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     heartbeat: {
@@ -11365,25 +9765,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     claimJob: {
@@ -11445,25 +9827,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     reportOutput: {
@@ -11533,25 +9897,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     completeJob: {
@@ -11620,25 +9966,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     goodbye: {
@@ -11685,25 +10013,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getOpenApi: {
@@ -11790,25 +10100,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getRelayProgram: {
@@ -11869,25 +10161,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getManifestSchema: {

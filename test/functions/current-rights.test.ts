@@ -106,7 +106,7 @@ function rejectConcurrentChecks(): Disposable {
 test('one session can submit many jobs at once', async () => {
   const user = await newUser('Operator')
   const submit = operationNamed('POST /api/v1/jobs')
-  const requests = await Promise.all(range(30).map(() => validRequest(submit, user)))
+  const requests = await Promise.all(range(30).map(async () => validRequest(submit, user)))
   using _ = rejectConcurrentChecks()
   const responses = await Promise.all(requests.map((parts) => call(submit, parts, user.headers)))
   expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([202]))

@@ -99,7 +99,7 @@ test('a test event is signed with the secret and can be delivered again', async 
   await details(page).getByText('also signed with the previous secret').waitFor()
   await click(page, 'Redeliver platform.webhook.tested')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(3)
-  const last = receiver.requests.filter(isTestEvent).at(-1)
+  const last = receiver.requests.findLast(isTestEvent)
   const signed = Object.fromEntries(Object.entries(last?.headers ?? {}).map(([name, value]) => [name, String(value)]))
   for (const each of [secret, rotated]) expect(new Webhook(each).verify(String(last?.body), signed)).toBeDefined()
 })

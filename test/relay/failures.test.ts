@@ -109,11 +109,11 @@ test.for(['/proc/state', '/dev/null/state', '/sys/kernel/state'])(
 test.skipIf(process.getuid?.() !== 0)(
   '--run-as: a script cannot read the key and has the user of its own',
   async () => {
-    await start({ args: ['--run-as', 'nobody'] })
+    await start({ args: ['--run-as', 'daemon'] })
     const job = await stage.platform.run({
       script: `id -un; echo $USER; touch here; cat ${stage.stateFolder}/*.pem ${stage.stateFolder}/identity.json 2>&1`,
     })
-    expect(job.output).toMatch(/^nobody\nnobody\n.*Permission denied\n/)
+    expect(job.output).toMatch(/^daemon\ndaemon\n.*Permission denied\n/)
     expect(job.output).not.toContain('PRIVATE KEY')
   },
 )

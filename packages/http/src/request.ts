@@ -29,7 +29,7 @@ const maximumBodyBytes = 4 * 1024 * 1024
 const maximumPublicBodyBytes = 64 * 1024
 
 /** Header of `continueResponse`: the number of bytes that the body may have. */
-export const bodyLimitHeader = 'x-body-limit'
+const bodyLimitHeader = 'x-body-limit'
 
 /** The headers of a request including its cookies. */
 export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>

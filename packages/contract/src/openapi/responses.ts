@@ -50,7 +50,7 @@ const sharedErrors = {
   JobNotFound: ['job_not_found'],
   RateLimited: ['rate_limited'],
   InternalError: ['internal_error'],
-  Unavailable: ['starting', 'database_unavailable'],
+  Unavailable: ['starting', 'overloaded', 'database_unavailable', 'storage_full'],
 } as const satisfies Record<string, readonly [ErrorCode, ...ErrorCode[]]>
 
 export const errorResponses = Object.entries(sharedErrors).map(([name, codes]) => [name, errorResponse(codes)] as const)

@@ -200,7 +200,8 @@ function revokeSessionWrite(sessionId: string, condition: Condition = {}, isSign
 }
 
 /** A repeat has no effect and succeeds, so the rights of the session are not checked. */
-export async function signOut({ rights: _, ...caller }: Caller): Promise<void> {
+export async function signOut(authenticated: Caller): Promise<void> {
+  const { rights: _rights, ...caller } = authenticated
   if (caller.sessionId === '') return
   await close(caller, revokeSessionWrite(caller.sessionId, {}, true))
 }
