@@ -87,14 +87,15 @@ test('rejects paths that decode to another path', async ({ platform }) => {
   }
 })
 
-test('rejects invalid query parameters and ignores unknown ones', async ({ platform, admin: client }) => {
+test('rejects invalid and unknown query parameters', async ({ platform, admin: client }) => {
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
     for (const value of isFreeText(schema) ? [] : sampled(unusualValues)) {
       expectStatus(await client.send(method, `${path}?${name}=${value}`), 400, 'validation_failed')
     }
   }
-  expectStatus(await client.get('/api/v1/clusters?__proto__=1&constructor=2&%00=3&%ff=4&pageSize=1'), 200)
+  for (const query of ['__proto__=1', 'constructor=2', '%00=3', '%ff=4', 'Page=1'])
+    expectStatus(await client.get(`/api/v1/clusters?${query}&pageSize=1`), 400, 'validation_failed')
 })
 
 test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {

@@ -68,8 +68,11 @@ test('alerts a user when a refresh token is reused', async ({ platform }) => {
   const refresh = () => platform.anonymous.post('/api/v1/auth/refresh', { refreshToken })
   expectStatus(await refresh(), 200)
   expectStatus(await refresh(), 401, 'invalid_refresh_token')
+  // The reuse has ended the session.
+  const { accessToken } = await platform.signIn(user)
+  const client = platform.anonymous.withToken(accessToken)
   await waitFor('the security alert', async () => {
-    const { items } = await page(user)
+    const { items } = await page({ ...user, client })
     return items.some(({ type, severity }: any) => type === 'SecurityAlert' && severity === 'critical')
   })
 })

@@ -26,6 +26,7 @@ const notDeployed = [
   'PLAT_UPDATE_SUPERVISOR_TOKEN',
   'PLAT_UPDATE_SUPERVISOR_URL',
   'PLAT_RELAY_NOTIFY_URL',
+  'PLAT_WRITE_CHECK_INTERVAL_SECONDS',
 ]
 
 const knownNames = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))

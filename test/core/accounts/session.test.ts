@@ -328,7 +328,7 @@ describe('changing the password', () => {
   test.each(commandsAfterRead)('is rejected if the session ends concurrently, before %s %i', async (command, nth) => {
     const user = await newUser()
     runBefore(command, () => endAll(user), nth)
-    await expectError(change(user), 'conflict')
+    await expectError(change(user), 'unauthenticated')
     await expectEnded(user)
   })
 

@@ -183,7 +183,7 @@ test('counts a late notification that sorts among older ones within a minute', a
 })
 
 const storeUpdateCheck = (source: string, latestVersion: string) => {
-  const latest = JSON.stringify({ version: latestVersion })
+  const latest = JSON.stringify({ version: latestVersion, releaseNotesUrl: 'https://example.com/notes' })
   const check = { source, latest, refused: '[]', checkedAtMs: now(), told: [], revision: 1 }
   return transact([replace(keys.updateCheck(), check)])
 }
