@@ -80,9 +80,11 @@ test('loads the module tools only for module commands', async () => {
     const { stderr } = await run(process.execPath, [...args, ...line])
     const loaded = stderr.split('\n').filter((url) => url.startsWith('file:'))
     expect(loaded).toContainEqual(expect.stringMatching(/commands\/module-author\.ts$/))
-    expect(loaded.filter((url) => !/\/packages\/(cli\/|oci\/src\/make-folder)|\/node_modules\/(commander|openapi-fetch)\//.test(url))).toEqual(
-      [],
-    )
+    expect(
+      loaded.filter(
+        (url) => !/\/packages\/(cli\/|oci\/src\/make-folder)|\/node_modules\/(commander|openapi-fetch)\//.test(url),
+      ),
+    ).toEqual([])
   }
 })
 

@@ -16,7 +16,10 @@ await bootstrapPlatform()
 
 const isRelayOperation = ({ endpoint }: Operation): boolean => endpoint.access === 'relay'
 const protectedOperations = operations.filter(isProtected)
-const userOperations = protectedOperations.filter((operation) => !isRelayOperation(operation))
+// The logout comes last, because it ends the session of the tests.
+const userOperations = protectedOperations
+  .filter((operation) => !isRelayOperation(operation))
+  .toSorted((a, b) => Number(a.name.endsWith('/auth/logout')) - Number(b.name.endsWith('/auth/logout')))
 
 const administrator = await bearer(['PlatformAdmin'])
 const token = administrator.authorization.slice('Bearer '.length)

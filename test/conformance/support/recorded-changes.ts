@@ -67,9 +67,12 @@ export const recordedChanges = {
     for (const status of [200, 401]) {
       expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), status)
     }
+    // The reuse has ended the session.
+    const { accessToken } = await platform.signIn(user)
+    const session = platform.anonymous.withToken(accessToken)
     const path = '/api/v1/notifications'
-    await waitFor('the security alert', async () => expectStatus(await user.client.get(path), 200).unreadCount === 1)
-    expectStatus(await user.client.patch(path, { markAllRead: true }), 204)
+    await waitFor('the security alert', async () => expectStatus(await session.get(path), 200).unreadCount === 1)
+    expectStatus(await session.patch(path, { markAllRead: true }), 204)
     await waitForEntries(client, `actor=${user.id}&action=notification.read`, 1)
   },
 
