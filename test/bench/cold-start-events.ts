@@ -53,6 +53,7 @@ export async function firstEvents({ accessToken, organisationId }: Tenant): Prom
     'schedule/heartbeat': scheduled,
     'schedule/catalog': scheduled,
     'schedule/updates': scheduled,
+    'schedule/write-check': scheduled,
     bootstrap: scheduled,
   }
 }

@@ -7,7 +7,6 @@ import { functions, routes } from '@platform/contract/index'
 import { manifestJsonSchema } from '@platform/contract/manifest'
 import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { fallback, modulePaths } from '@platform/contract/passage'
-import { permissionsOf } from '@platform/contract/permission'
 import { tasks } from '@platform/contract/task'
 import { config } from '@platform/core/config'
 import { newId } from '@platform/core/id'

@@ -120,6 +120,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'schedule/heartbeat': reads(1),
   'schedule/catalog': { storeCalls: 2, writeUnits: 1 },
   'schedule/updates': { storeCalls: 3, writeUnits: 2 },
+  'schedule/write-check': { storeCalls: 1, writeUnits: 1 },
   'GET cluster': reads(1),
   'list clusters, a page of 20': reads(2),
   'sign in': { storeCalls: 11, writeUnits: 26, messages: 1 },

@@ -184,7 +184,7 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
   await recorder.measure('a cluster that goes offline', sweepAndDeliver, silentClusters)
   shiftClock(-(warmUpSweeps + 2) * offlineMs)
   await run('schedule/catalog')
-  for (const name of ['schedule/heartbeat', 'schedule/catalog', 'schedule/updates']) {
+  for (const name of ['schedule/heartbeat', 'schedule/catalog', 'schedule/updates', 'schedule/write-check']) {
     await recorder.measure(name, () => run(name))
   }
 }
