@@ -2766,11 +2766,7 @@ export interface components {
         };
         DashboardLayoutUpdate: {
             layout: components["schemas"]["WidgetPlacement"][];
-            /**
-             * Format: date-time
-             * @description ISO 8601, UTC
-             * @example 2026-11-21T09:30:00.000Z
-             */
+            /** Format: date-time */
             updatedAt?: string;
         };
         SavedFilter: {

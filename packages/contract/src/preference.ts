@@ -15,7 +15,7 @@ export const DashboardLayout = z.object({ layout, updatedAt: timestamp }).meta({
 
 /** `updatedAt` is accepted and ignored, so that clients can send back the response of GET. */
 export const DashboardLayoutUpdate = z
-  .strictObject({ layout, updatedAt: timestamp.optional() })
+  .strictObject({ layout, updatedAt: z.iso.datetime().max(30).optional() })
   .meta({ id: 'DashboardLayoutUpdate' })
 
 /** Maximum number of saved filters of a user. */
