@@ -1,4 +1,5 @@
 import { client } from '@platform/core/db/table'
+import { isErrorCount } from '../support/store-calls.ts'
 
 let count = 0
 let failsNextWrite = false
@@ -7,6 +8,7 @@ client.middlewareStack.add(
   (next, context) => async (args) => {
     const result = await next(args)
     if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
+    if (isErrorCount(args.input)) return result
     count++
     if (!failsNextWrite) return result
     failsNextWrite = false
