@@ -2018,6 +2018,7 @@ export interface components {
             adminEmail: string;
             /**
              * Format: password
+             * @description Not a common password, the user name, the name of the platform, spaces or one repeated character
              * @example correct horse battery
              */
             adminPassword: string;
@@ -2820,6 +2821,7 @@ export interface components {
             currentPassword: string;
             /**
              * Format: password
+             * @description Not a common password, the user name, the name of the platform, spaces or one repeated character
              * @example a longer sentence than before
              */
             newPassword: string;
@@ -2967,6 +2969,7 @@ export interface components {
             email: string;
             /**
              * Format: password
+             * @description Not a common password, the user name, the name of the platform, spaces or one repeated character
              * @example correct horse battery
              */
             password: string;
@@ -2993,7 +2996,7 @@ export interface components {
             roles?: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
             /**
              * Format: password
-             * @description New password of another user. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.
+             * @description New password of another user, with the same rules as at creation. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.
              * @example correct horse battery
              */
             password?: string;

@@ -45,6 +45,7 @@ test('names invalid fields and never returns a password', async ({ admin }) => {
     [{ ...valid, username: 'line\nbreak' }, ['body /username']],
     [{ ...valid, email: 'invalid' }, ['body /email']],
     [{ ...valid, password: '7 chars' }, ['body /password']],
+    [{ ...valid, password: 'Password123' }, ['body /password']],
     [{ ...valid, password: 'x'.repeat(1025) }, ['body /password']],
     [{ ...valid, roles: [] }, ['body /roles']],
     [{ ...valid, roles: ['Viewer', 'Root'] }, ['body /roles/1']],

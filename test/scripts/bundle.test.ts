@@ -91,6 +91,10 @@ test('bundles contain the revision and the function names of the contract', () =
   expect(functionNames.filter((name) => !worker.includes(`"${name}"`))).toEqual([])
 })
 
+test('only functions that set passwords contain the list of common ones', () => {
+  expect(names.filter((name) => textsOf(name).some((text) => text.includes('"trustno1"')))).toEqual(['setup', 'users'])
+})
+
 test('a bundle serves without other files', async () => {
   const { path } = await bundle('health')
   const { handler }: { handler: GatewayHandler } = await import(path)

@@ -34,7 +34,11 @@ const publicUrl = z
   })
 
 /** A password of 8 to 1024 characters, without composition rules. */
-export const password = z.string().min(8).max(1024).meta({ format: 'password', example: 'correct horse battery' })
+export const password = z.string().min(8).max(1024).meta({
+  format: 'password',
+  description: 'Not a common password, the user name, the name of the platform, spaces or one repeated character',
+  example: 'correct horse battery',
+})
 
 /** A user name for sign-in, compared case-insensitively. */
 export const username = z

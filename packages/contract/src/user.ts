@@ -33,7 +33,7 @@ export const UserUpdate = z
     roles: roles.optional(),
     password: password.optional().meta({
       description:
-        'New password of another user. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.',
+        'New password of another user, with the same rules as at creation. Ends all sessions of the user and revokes its API tokens. Not allowed with an API token.',
     }),
   })
   .meta({ id: 'UserUpdate' })

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { withFairQueue } from '@platform/core/accounts/hash-queue'
 import { hashPassword, passwordMatches } from '@platform/core/accounts/password'
+import { checkNewPassword } from '@platform/core/accounts/password-rules'
 import { expect, test } from 'vitest'
 import { errorCodeOf } from '../../support/fixtures.ts'
 import { rounds } from '../../support/long.ts'
@@ -15,6 +16,27 @@ test('only the hashed password matches', async () => {
   expect(await passwordMatches('correct horse battery', stored, 'user')).toBe(true)
   expect(await passwordMatches('correct horse battery!', stored, 'user')).toBe(false)
   expect(await passwordMatches('correct horse battery', undefined, 'user')).toBe(false)
+})
+
+test.each([
+  ['password', 'common'],
+  ['Password123', 'common'],
+  ['1234 5678', 'common'],
+  ['ｐａｓｓｗｏｒｄ', 'common'],
+  ['        ', 'spaces'],
+  ['aAaAaAaA', 'one character'],
+  ['\u200b\u200b\u200b\u200b\u200b\u200b\u200b\u200b', 'spaces'],
+  ['ADA.Lovelace', 'user name'],
+  ['acmeplatform', 'name of the platform'],
+  ['correct horse battery', undefined],
+  ['acme platform 2', undefined],
+])('the new password %j is rejected as %s', async (password, reason) => {
+  const names = { username: 'ada.lovelace', platformName: 'Acme Platform' }
+  const failure = await checkNewPassword({ field: 'password', password, ...names }).catch((error: unknown) => error)
+  const details = [
+    { in: 'body', path: '/password', code: 'weak_password', message: expect.stringContaining(reason ?? '') },
+  ]
+  expect(failure).toEqual(reason && expect.objectContaining({ code: 'validation_failed', extra: { details } }))
 })
 
 test('continuous password hashing for one key does not block other keys', async () => {

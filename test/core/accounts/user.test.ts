@@ -2,6 +2,7 @@ import { permissionsOf } from '@platform/contract/permission'
 import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
+import { changePassword } from '@platform/core/accounts/change-password'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import { resetPassword } from '@platform/core/accounts/reset-password'
 import * as Notification from '@platform/core/notifications/notification'
@@ -60,6 +61,17 @@ describe('users', () => {
       )
       expect((await Promise.all(creations)).toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
     }
+  })
+
+  test('get no common password, wherever one is set', async () => {
+    const { id, caller } = await createColleague(tenant.caller, 'Viewer')
+    const [weak, currentPassword] = ['football1', password]
+    const attempts = [
+      UserAdmin.create(tenant.caller, { ...userRequest(['Viewer']), password: weak }),
+      UserAdmin.update(tenant.caller, id, { password: weak }),
+      changePassword(caller, { currentPassword, newPassword: weak }, newOrigin()),
+    ]
+    for (const attempt of attempts) await expectError(attempt, 'validation_failed')
   })
 
   test('have their changes audited, including the e-mail', async () => {

@@ -8,6 +8,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { orThrow, patch, remove } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { hashPassword } from './password.ts'
+import { checkNewPassword } from './password-rules.ts'
 import { reauthorize } from './current-rights.ts'
 import { timeOf } from '../id.ts'
 import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
@@ -20,11 +21,13 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
   let checked: Credential | undefined
   let newHash: string | undefined
   await retryOnConflict(async () => {
-    const [{ user }] = await reauthorize(caller, [])
+    const [{ user }, platform] = await reauthorize(caller, [], [keys.platform()])
     if (!isLocal(user)) throw platformError('account_not_local')
     const { username } = user
+    const { newPassword: password } = request
+    await checkNewPassword({ field: 'newPassword', password, username, platformName: platform?.['platformName'] })
     checked ??= await checkPassword({ username, password: request.currentPassword }, origin)
-    newHash ??= await hashPassword(request.newPassword, keys.username(username).pk)
+    newHash ??= await hashPassword(password, keys.username(username).pk)
     return tryChange(caller, user, { passwordHash: checked.passwordHash, newHash, request })
   })
 }

@@ -16,6 +16,8 @@ export interface TargetOrganisation {
   isOwn: boolean
   isPlatform: boolean
   head: ListHead
+  /** A password must differ from it. */
+  platformName: unknown
 }
 
 export async function targetOrganisationFor(
@@ -28,10 +30,17 @@ export async function targetOrganisationFor(
     usersOf(organisationId).head,
     keys.username(username),
     keys.administrators(organisationId),
+    keys.platform(),
   ]
-  const [current, organisation, head, credential, administrators] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const [current, organisation, head, credential, administrators, platform] = await reauthorize(
+    caller,
+    ['users:admin'],
+    itemKeys,
+  )
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  const target = { organisationId, isOwn: organisationId === caller.organisationId, isPlatform, head: parseHead(head) }
+  const isOwn = organisationId === caller.organisationId
+  const platformName = platform?.['platformName']
+  const target = { organisationId, isOwn, isPlatform, head: parseHead(head), platformName }
   if (!target.isOwn) {
     if (organisation === undefined || !current.rights.has('platform:admin'))
       throw platformError('organisation_not_found')
@@ -45,7 +54,7 @@ export async function targetOrganisationFor(
 export function checkGrantable(
   roles: readonly string[],
   { rights }: CurrentRights,
-  { isOwn, isPlatform }: Omit<TargetOrganisation, 'head'>,
+  { isOwn, isPlatform }: Omit<TargetOrganisation, 'head' | 'platformName'>,
 ): void {
   const isAllowedHere = roles.includes('PlatformAdmin') ? isOwn && isPlatform : isOwn || roles.includes('OrgAdmin')
   const isWithinRights = permissionsOf(roles).every((permission) => rights.has(permission))
@@ -55,11 +64,17 @@ export function checkGrantable(
 export async function findManageableUser(caller: Caller, userId: string) {
   if (!isId('user', userId)) throw platformError('user_not_found')
   const { organisationId } = caller
-  const itemKeys = [keys.organisation(organisationId), usersOf(organisationId).head, keys.user(organisationId, userId)]
-  const [current, organisation, head, userItem] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const itemKeys = [
+    keys.organisation(organisationId),
+    usersOf(organisationId).head,
+    keys.user(organisationId, userId),
+    keys.platform(),
+  ]
+  const [current, organisation, head, userItem, platform] = await reauthorize(caller, ['users:admin'], itemKeys)
   const user = userItem && parseUser(userItem)
   if (user === undefined) throw platformError('user_not_found')
   requireCurrentRights(current, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
-  return { user, current, target: { organisationId, isOwn: true, isPlatform, head: parseHead(head) } }
+  const platformName = platform?.['platformName']
+  return { user, current, target: { organisationId, isOwn: true, isPlatform, head: parseHead(head), platformName } }
 }

@@ -10,6 +10,7 @@ import { create as creation, orThrow, patch, remove as removal, type WriteItem, 
 import { PlatformError, platformError, validationFailed } from '../error.ts'
 import { newId, timeOf } from '../id.ts'
 import { hashPassword } from './password.ts'
+import { checkNewPassword } from './password-rules.ts'
 import { enqueueProjections } from '../aws/queues.ts'
 import { insertWrite, removeWrite, nextSortTimeMs, retryOnConflict } from '../db/offset-list.ts'
 import { createUserWrites, endSessions, isLocal, type User, userUnchanged, usersOf, view } from './user.ts'
@@ -19,7 +20,9 @@ export async function create(caller: Caller, request: UserCreation): Promise<Use
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
     const target = await targetOrganisationFor(caller, request)
-    passwordHash ??= await hashPassword(request.password, caller.organisationId)
+    const { username, password } = request
+    await checkNewPassword({ field: 'password', password, username, platformName: target.platformName })
+    passwordHash ??= await hashPassword(password, caller.organisationId)
     return tryCreate(caller, request, target, passwordHash)
   })
 }
@@ -87,7 +90,16 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
     const { user, current, target } = await findManageableUser(caller, userId)
     if (!isLocal(user)) throw platformError('account_not_local')
     if (request.roles !== undefined) checkGrantable(request.roles, current, target)
-    if (request.password !== undefined) passwordHash ??= await hashPassword(request.password, caller.organisationId)
+    const { password } = request
+    if (password !== undefined) {
+      await checkNewPassword({
+        field: 'password',
+        password,
+        username: user.username,
+        platformName: target.platformName,
+      })
+      passwordHash ??= await hashPassword(password, caller.organisationId)
+    }
     return tryUpdate(caller, user, request, { passwordHash, isPlatform: target.isPlatform })
   })
 }

@@ -10,6 +10,7 @@ import { storeContention, platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { ipNetworkOf } from '../lib/ip-network.ts'
 import { hashPassword } from '../accounts/password.ts'
+import { checkNewPassword } from '../accounts/password-rules.ts'
 import { type PlatformState, readState } from './state.ts'
 import { organisations } from '../accounts/organisation.ts'
 import { initialiseWrite } from '../db/offset-list.ts'
@@ -45,6 +46,8 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   checkToken(state, (body as { initialAdminToken?: unknown }).initialAdminToken)
   const request = parseBody(SetupCompletion, body)
+  const { adminPassword: password, adminUsername: username, platformName } = request
+  await checkNewPassword({ field: 'adminPassword', password, username, platformName })
 
   const administrator = newAdministrator(request)
   const session = open(administrator, origin)
@@ -75,7 +78,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
     initialiseWrite(usersOf(organisationId), createdAtMs),
     replace(keys.organisationName(request.platformName), { organisationId }),
     upsert(keys.administrators(organisationId), { set: { count: 1 } }),
-    ...createUserWrites(administrator, await hashPassword(request.adminPassword, ipNetworkOf(origin.address))),
+    ...createUserWrites(administrator, await hashPassword(password, ipNetworkOf(origin.address))),
     ...session.writes,
   ]
   const failure = await commit(system(organisationId, origin.address), {

@@ -44,7 +44,7 @@ export function Password() {
           <PasswordField
             name="newPassword"
             label="New password"
-            hint="At least 8 characters."
+            hint="At least 8 characters. Common passwords are rejected."
             check={(password) => (password.length < 8 ? 'Enter at least 8 characters.' : undefined)}
             autoComplete="new-password"
             maxLength={1024}

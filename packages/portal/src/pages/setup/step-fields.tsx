@@ -86,7 +86,7 @@ export const AdministratorStep = (props: StepProps) => (
     <PasswordField
       {...fieldProps(props, 'adminPassword')}
       label="Password"
-      hint="At least 8 characters."
+      hint="At least 8 characters. Common passwords are rejected."
       autoComplete="new-password"
       maxLength={1024}
     />

@@ -150,7 +150,7 @@ const NewPasswordField = () => (
   <PasswordField
     name="password"
     label="Password"
-    hint="At least 8 characters. The user can change it under Account."
+    hint="At least 8 characters, and no common password. The user can change it under Account."
     check={(password) => (password.length < minPasswordLength ? tooShort : undefined)}
     maxLength={1024}
     autoComplete="new-password"
