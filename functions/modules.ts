@@ -4,10 +4,13 @@ import {
   installImage,
   installModule,
   listModules,
+  listOrganisationModules,
+  setOrganisationModule,
   uninstallImage,
   uninstallModule,
 } from '@platform/contract/module'
 import * as Catalog from '@platform/core/modules/catalog/list'
+import { listConsents, setConsent } from '@platform/core/modules/consent'
 import * as Module from '@platform/core/modules/module'
 import { uninstall } from '@platform/core/modules/uninstall'
 import { result } from '@platform/http/result'
@@ -30,4 +33,8 @@ export const handler = serve(
     result(202, await (await installation()).installFromImage(caller, body)),
   ),
   route(uninstallImage, async ({ caller, params }) => result(202, await uninstall(caller, params.id))),
+  route(listOrganisationModules, async ({ caller }) => result(200, await listConsents(caller))),
+  route(setOrganisationModule, async ({ caller, params, body }) =>
+    result(200, await setConsent(caller, params.id, body)),
+  ),
 )

@@ -1470,6 +1470,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organisation/modules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Installed modules and the events that they receive of your organisation
+         * @description Requires the permission `modules:read`.
+         */
+        get: operations["listOrganisationModules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/organisation/modules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Allow a module to receive events of your organisation, or stop it
+         * @description A module receives no events of an organisation until an administrator of the organisation allows it.
+         *
+         *     Requires the permission `users:admin`.
+         */
+        put: operations["setOrganisationModule"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/portal/configuration": {
         parameters: {
             query?: never;
@@ -3687,6 +3729,9 @@ export interface components {
                  */
                 intervalSeconds: number;
             }[];
+            /** @description The event types that its manifest declares */
+            events: string[];
+            permissionsRequired: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
         };
         NavSlot: {
             /** @enum {string} */
@@ -3732,6 +3777,8 @@ export interface components {
             status: "Installing";
             imageDigest: string;
             verified: boolean;
+            /** @description The event types that the module declares; allow them with PUT /organisation/modules/{id} */
+            events: string[];
         };
         CatalogInstallation: {
             /**
@@ -3762,6 +3809,25 @@ export interface components {
              * @description Location of module.json; default: in the image
              */
             manifestUrl?: string;
+        };
+        OrganisationModule: {
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            id: string;
+            name: string;
+            /** @description Whether the module receives events of the organisation */
+            enabled: boolean;
+            /** @description The event types that an administrator has allowed */
+            events: string[];
+            /** @description The event types that the manifest declares */
+            declaredEvents: string[];
+        };
+        OrganisationModuleChange: {
+            enabled: boolean;
+            /** @description Some of declaredEvents; default: all of them if enabled */
+            events?: string[];
         };
         PortalConfiguration: {
             setupComplete: boolean;
@@ -9255,6 +9321,126 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
+        };
+    };
+    listOrganisationModules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The modules */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["OrganisationModule"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
+             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    setOrganisationModule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganisationModuleChange"];
+            };
+        };
+        responses: {
+            /** @description The module */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganisationModule"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
+             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
         };
     };
     getPortalConfiguration: {

@@ -68,7 +68,8 @@ const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users
 const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
 
 /** Modules and identity providers belong to the platform. */
-const isOfPlatform = ({ name }: Operation): boolean => / \/api\/(v1\/)?(modules|platform\/identity)/.test(name)
+const isOfPlatform = ({ name }: Operation): boolean =>
+  / \/api\/(v1\/)?(modules|organisation\/modules|platform\/identity)/.test(name)
 
 const places = operations
   .filter(({ endpoint: { access } }) => access !== 'public' && access !== 'relay')

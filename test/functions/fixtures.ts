@@ -229,6 +229,11 @@ const fixtures: Record<string, Fixture> = {
   'DELETE /api/v1/modules/{id}': moduleParams,
   'POST /api/modules/install': async () => ({ body: { imageRef: (await moduleWorld.push(newModuleId())).reference } }),
   'DELETE /api/modules/{id}': moduleParams,
+  'GET /api/v1/organisation/modules': empty,
+  'PUT /api/v1/organisation/modules/{id}': async (user) => ({
+    ...(await moduleParams(user)),
+    body: { enabled: true },
+  }),
   'GET /api/v1/portal/navigation': empty,
   'GET /api/v1/portal/summary': empty,
   'GET /api/v1/portal/history': empty,

@@ -415,6 +415,16 @@ test.for(['hello-2', 'platform-api', 'platform'])(
   },
 )
 
+test.each([
+  [[], []],
+  [['jobs:read'], ['jobs:read']],
+  [['jobs:write', 'platform:admin'], ['jobs:write']],
+])('limits the user token of a module that requires %j to %j', async (permissions, visible) => {
+  await using module = await runInstance(undefined, { permissions })
+  await get(module.api, await bearer(['Operator']))
+  expect((await jwtVerify(userTokenOf(module), await keySet())).payload['permissions']).toEqual(visible)
+})
+
 test('limits the user token to the permissions of an API token', async () => {
   await using module = await runInstance()
   const { authorization } = await bearer(['Operator'])

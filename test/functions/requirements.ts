@@ -76,6 +76,8 @@ export const requirements: Record<string, string> = {
   'DELETE /api/v1/modules/{id}': 'modules:install',
   'POST /api/modules/install': 'modules:install',
   'DELETE /api/modules/{id}': 'modules:install',
+  'GET /api/v1/organisation/modules': 'modules:read',
+  'PUT /api/v1/organisation/modules/{id}': 'users:admin',
   'GET /api/v1/portal/navigation': 'user',
   'GET /api/v1/portal/configuration': 'public',
   'GET /api/v1/portal/summary': 'user',

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { permissionsOf } from '@platform/contract/permission'
 import { shiftClock } from '@platform/core/clock'
 import { transact } from '@platform/core/db/transact'
 import { type Deployment } from '@platform/core/modules/record'
@@ -25,7 +26,10 @@ export async function reserveRoutes(moduleId: string, reservation: RouteReservat
   while ((await errorCodeOf(set())) !== 'no error');
 }
 
-export async function runInstance(respond = ok, { moduleId = newModuleId(), hasRoute = true } = {}) {
+export async function runInstance(
+  respond = ok,
+  { moduleId = newModuleId(), hasRoute = true, permissions = permissionsOf(['Operator']) as string[] } = {},
+) {
   const folder = await temporaryFolder()
   const requests: { method: string; url: string; headers: Record<string, unknown>; body: Buffer }[] = []
   const server = createServer((request, response) => {
@@ -47,7 +51,7 @@ export async function runInstance(respond = ok, { moduleId = newModuleId(), hasR
     handle,
   }
   const api = `/api/${moduleId}`
-  if (hasRoute) await reserveRoutes(moduleId, { apiBasePath: api, deployment })
+  if (hasRoute) await reserveRoutes(moduleId, { apiBasePath: api, deployment, permissions })
   shiftClock(1000)
   const end = async () => {
     if (!server.listening) return

@@ -129,6 +129,8 @@ export const functions = {
     module.uninstallModule,
     module.installImage,
     module.uninstallImage,
+    module.listOrganisationModules,
+    module.setOrganisationModule,
   ],
   'portal-data': [portal.getPortalConfiguration, portal.getPortalSummary, history.getHistory, portal.getNavigation],
   notifications: [notification.listNotifications, notification.updateNotifications],

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { permissions } from './permission.ts'
 
 /** Maximum size of `module.json`, in bytes. */
 export const manifestBytes = 262_144
@@ -93,6 +94,13 @@ const Metadata = z.strictObject({
     .optional(),
 })
 
+/** A type of event, or the types of one area: `platform.cluster.*`. */
+export const EventPattern = z
+  .string()
+  .max(200)
+  .regex(/^(?:platform|module)\.[a-z0-9-]+\.(?:\*|[a-z0-9_.-]+)$/, 'must be an event type, or platform.<area>.*')
+  .meta({ example: 'platform.cluster.status_changed' })
+
 const Spec = z.strictObject({
   sdkVersion: text(128).meta({
     description: 'Supported SDK versions: an npm range, or one like [0.1.0,1.0.0)',
@@ -110,14 +118,15 @@ const Spec = z.strictObject({
     .meta({ description: 'Prefix of the module’s API; must not overlap another module’s', example: '/api/hello' }),
   healthEndpoint: path.meta({ description: 'Returns 2xx while the module runs', example: '/health' }),
   permissionsRequired: z
-    .array(
-      z
-        .string()
-        .max(60)
-        .regex(/^[a-z][a-z0-9-]*:[a-z][a-z0-9-]*$/),
-    )
+    .array(z.enum(permissions))
+    .max(permissions.length)
+    .default([])
+    .meta({ description: 'The permissions of a caller that the module can see; all others are left out of its token' }),
+  events: z
+    .array(EventPattern)
     .max(50)
-    .default([]),
+    .default([])
+    .meta({ description: 'The event types that the module may receive where an administrator allows them' }),
   navSlots: z.array(NavSlot).max(20).default([]),
   healthChecks: z.array(HealthCheckClaim).max(20).default([]),
   backgroundJobs: z.array(BackgroundJob).max(20).default([]),

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { id, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
-import { BackgroundJob, healthTags, ModuleId, NavSlot, version } from './manifest.ts'
+import { BackgroundJob, EventPattern, healthTags, ModuleId, NavSlot, version } from './manifest.ts'
+import { permissions } from './permission.ts'
 
 export const moduleStates = ['Installing', 'Running', 'Upgrading', 'Failed', 'Uninstalling'] as const
 
@@ -67,6 +68,8 @@ export const Module = z
 export const ModuleDetail = Module.extend({
   navSlots: z.array(NavSlot).max(20).meta({ description: 'Its navigation entries while it runs' }),
   backgroundJobs: z.array(BackgroundJob).max(20),
+  events: z.array(EventPattern).max(50).meta({ description: 'The event types that its manifest declares' }),
+  permissionsRequired: z.array(z.enum(permissions)).max(permissions.length),
 }).meta({ id: 'ModuleDetail' })
 
 const acceptedFields = { jobId: id('job'), moduleId: ModuleId }
@@ -78,6 +81,9 @@ export const InstallAccepted = z
     status: z.literal('Installing'),
     imageDigest: z.string().max(71),
     verified: z.boolean(),
+    events: z.array(EventPattern).max(50).meta({
+      description: 'The event types that the module declares; allow them with PUT /organisation/modules/{id}',
+    }),
   })
   .meta({ id: 'InstallAccepted' })
 
@@ -100,6 +106,30 @@ export const ImageInstallation = z
   })
   .meta({ id: 'ImageInstallation' })
 
+/** The events that a module receives of the caller's organisation. */
+export const OrganisationModule = z
+  .object({
+    id: ModuleId,
+    name: z.string().max(80),
+    enabled: z.boolean().meta({ description: 'Whether the module receives events of the organisation' }),
+    events: z.array(EventPattern).max(50).meta({ description: 'The event types that an administrator has allowed' }),
+    declaredEvents: z.array(EventPattern).max(50).meta({ description: 'The event types that the manifest declares' }),
+  })
+  .meta({ id: 'OrganisationModule' })
+
+export const OrganisationModuleChange = z
+  .strictObject({
+    enabled: z.boolean(),
+    events: z
+      .array(EventPattern)
+      .max(50)
+      .optional()
+      .meta({ description: 'Some of declaredEvents; default: all of them if enabled' }),
+  })
+  .meta({ id: 'OrganisationModuleChange' })
+
+export type OrganisationModule = z.infer<typeof OrganisationModule>
+export type OrganisationModuleChange = z.infer<typeof OrganisationModuleChange>
 export type Module = z.infer<typeof Module>
 export type ModuleDetail = z.infer<typeof ModuleDetail>
 export type ModuleCheck = z.infer<typeof ModuleCheck>
@@ -127,6 +157,29 @@ export const getModule = createRoute({
   responses: { 200: { description: 'The module', content: json(ModuleDetail) } },
   errors: ['module_not_found'],
   capabilities: ['table:read'],
+})
+
+export const listOrganisationModules = createRoute({
+  method: 'get',
+  path: '/api/v1/organisation/modules',
+  access: 'modules:read',
+  tags: ['Modules'],
+  summary: 'Installed modules and the events that they receive of your organisation',
+  responses: { 200: { description: 'The modules', content: json(listOf(OrganisationModule, 1000)) } },
+  capabilities: ['table:read'],
+})
+
+export const setOrganisationModule = createRoute({
+  method: 'put',
+  path: '/api/v1/organisation/modules/{id}',
+  access: 'users:admin',
+  tags: ['Modules'],
+  summary: 'Allow a module to receive events of your organisation, or stop it',
+  description: 'A module receives no events of an organisation until an administrator of the organisation allows it.',
+  request: { params: z.object({ id: pathId('module') }), body: jsonBody(OrganisationModuleChange) },
+  responses: { 200: { description: 'The module', content: json(OrganisationModule) } },
+  errors: ['module_not_found'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
 const installErrors = [

@@ -100,6 +100,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'DELETE /modules/{id}': { storeCalls: 2, writeUnits: 20, messages: 2 },
   'POST /api/modules/install': { storeCalls: 2, writeUnits: 22, messages: 2 },
   'DELETE /api/modules/{id}': { storeCalls: 2, writeUnits: 20, messages: 2 },
+  'GET /organisation/modules': reads(2),
+  'PUT /organisation/modules/{id}': changes(2, 6),
   'GET /portal/configuration': reads(0),
   'GET /portal/summary': reads(3),
   'GET /portal/history': reads(4),

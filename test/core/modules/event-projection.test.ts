@@ -1,5 +1,5 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
-import { refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
+import { allowEvents, refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
@@ -9,7 +9,8 @@ import { moduleEventProjection } from '@platform/core/modules/event-projection'
 import { readRoutes, reserveRoutesWrite } from '@platform/core/modules/routes'
 import { commit } from '@platform/core/outbox/commit'
 import { afterEach, expect, test } from 'vitest'
-import { bootstrapPlatform } from '../../support/fixtures.ts'
+import { listConsents, setConsent } from '@platform/core/modules/consent'
+import { bootstrapPlatform, errorCodeOf, newCaller } from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { newModuleId } from '../support/modules.ts'
@@ -29,16 +30,18 @@ async function committed(...events: any[]) {
 test('stores an event once, even if its projection is repeated', async () => {
   const { id } = await subscriber()
   const { organisationId, project } = await committed(userCreated(), userCreated())
+  await allowEvents(organisationId, id, ['platform.user.created'])
   await project()
   await project()
   await drainOutbox(organisationId)
   expect(await eventsFor(id)).toHaveLength(2)
 })
 
-test('reads subscriptions at most once in two seconds, and not at all without events', async () => {
+test('reads subscriptions and decisions at most once in two seconds, and not at all without events', async () => {
+  await subscriber()
   const { organisationId, records, project } = await committed(userCreated())
   await refreshSubscriptions()
-  expect(await countStoreCalls(project)).toBe(1)
+  expect(await countStoreCalls(project)).toBe(2)
   for (let round = 0; round < 20; round++) expect(await countStoreCalls(project)).toBe(0)
   const withoutEvents = records.map((record) => Object.assign({}, record, { events: [] }))
   await refreshSubscriptions()
@@ -61,7 +64,41 @@ test.each([
   await refreshSubscriptions()
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
   const { organisationId } = await committed(...names.map((name) => Object.assign(userCreated(), { name })))
+  await allowEvents(organisationId, id, ['platform.*', 'module.*'])
   await drainOutbox(organisationId)
   const stored = (await eventsFor(id)).map(({ event }) => String(JSON.parse(String(event)).type))
   expect(stored.toSorted()).toEqual(types)
+})
+
+test.each([
+  ['no decision', undefined, true, 0],
+  ['its administrator allowed', ['platform.user.created'], true, 1],
+  ['the area allowed', ['platform.user.*'], true, 1],
+  ['other events allowed', ['platform.user.deleted'], true, 0],
+  ['a disabled module', ['platform.user.created'], false, 0],
+])('an organisation with %s sends %j, enabled: %s', async (_, events, isEnabled, count) => {
+  const { id, caller } = await subscriber()
+  await allowEvents(caller.organisationId, id, ['platform.user.created'])
+  const { organisationId } = await committed(userCreated())
+  if (events !== undefined) await allowEvents(organisationId, id, events, isEnabled)
+  await drainOutbox(organisationId)
+  expect(await eventsFor(id)).toHaveLength(count)
+})
+
+test('an administrator allows declared events of a module, and stops them', async () => {
+  const { id } = await subscriber(['platform.user.created', 'platform.user.deleted'])
+  const admin = await newCaller(undefined, 'OrgAdmin')
+  const declaredEvents = ['platform.user.created', 'platform.user.deleted']
+  const about = { id, name: `Module ${id}`, declaredEvents }
+  const stored = async () => (await listConsents(admin)).items.find((module) => module.id === id)
+  expect(await stored()).toEqual({ ...about, enabled: false, events: [] })
+  expect(await setConsent(admin, id, { enabled: true })).toEqual({ ...about, enabled: true, events: declaredEvents })
+  const events = ['platform.user.deleted']
+  expect(await setConsent(admin, id, { enabled: true, events })).toEqual({ ...about, enabled: true, events })
+  expect(await stored()).toEqual({ ...about, enabled: true, events })
+  for (const unknown of ['platform.user.*', 'platform.job.failed'])
+    expect(await errorCodeOf(setConsent(admin, id, { enabled: true, events: [unknown] }))).toBe('validation_failed')
+  expect(await setConsent(admin, id, { enabled: false })).toEqual({ ...about, enabled: false, events: [] })
+  expect(await errorCodeOf(setConsent(admin, 'unknown', { enabled: true }))).toBe('module_not_found')
+  expect(await errorCodeOf(setConsent(await newCaller(undefined, 'Viewer'), id, { enabled: true }))).toBe('forbidden')
 })

@@ -236,7 +236,10 @@ test('lists a module with many warnings', async () => {
   const manifest = manifestFor(id, { backgroundJobs })
   const description = { sdkVersion: '1', id, version: '9.9.9', state: 'Started', subscriptions: [] } as const
   const warnings = warningsOf({ ...description, slots: [{}], healthChecks: [], jobs: [] }, manifest)
-  await putModule(releaseFor(id, { spec: { backgroundJobs } }), reportedState({ subscriptions: [], warnings }))
+  await putModule(
+    releaseFor(id, { spec: { backgroundJobs } }),
+    reportedState({ subscriptions: [], warnings }, manifest),
+  )
   expect(ModuleSchema.safeParse(await Module.read(id)).error?.issues).toBeUndefined()
 })
 

@@ -1,4 +1,7 @@
 import { runningModule } from './module-platform.ts'
+import * as keys from '@platform/core/db/keys'
+import { upsert } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { commit } from '@platform/core/outbox/commit'
 import { newId } from '@platform/core/id'
 import { drainOutbox } from './outbox.ts'
@@ -8,8 +11,17 @@ let refreshes = 0
 /** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */
 export const refreshSubscriptions = async () => advanceClock(++refreshes * 10_000)
 
+export const allowEvents = async (organisationId: string, moduleId: string, events: string[], enabled = true) => {
+  const set = { [`module:${moduleId}`]: JSON.stringify({ enabled, events }) }
+  await transact([upsert(keys.organisationModules(organisationId), { set })])
+}
+
+let lastSubscriber: { id: string; subscribes: string[] } | undefined
+
 export async function subscriber(subscribes: string[] = ['platform.user.created']) {
   const module = await runningModule({ subscribes })
+  lastSubscriber = { id: module.id, subscribes }
+  await allowEvents(module.caller.organisationId, module.id, subscribes)
   await refreshSubscriptions()
   return module
 }
@@ -21,6 +33,7 @@ export const userCreated = (subject = newId('user')) => ({
 })
 
 export async function publishUserCreated(organisationId: string, count = 1): Promise<string[]> {
+  if (lastSubscriber) await allowEvents(organisationId, lastSubscriber.id, lastSubscriber.subscribes)
   const subjects = Array.from({ length: count }, () => newId('user'))
   for (const subject of subjects) {
     await commit({ kind: 'system', organisationId }, { writes: [], events: [userCreated(subject)], isEnqueued: true })

@@ -65,6 +65,7 @@ export async function pushModule(module: PushedModule) {
       description: 'A background job.',
       intervalSeconds,
     })),
+    events: module.subscribes ?? [],
     ...spec,
   })
   const { outputFiles } = await bundled

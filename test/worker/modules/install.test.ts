@@ -13,6 +13,7 @@ import {
 } from '../../core/support/module-platform.ts'
 import { pushModule, registry } from '../../core/support/module-images.ts'
 import { cases, expectEnd } from '../../core/support/module-cases.ts'
+import { manifestFor } from '../../support/module-manifest.ts'
 import { describe, expect, test, vi } from 'vitest'
 import * as Job from '@platform/core/jobs/job'
 import * as Module from '@platform/core/modules/module'
@@ -108,10 +109,21 @@ describe('an installation', () => {
 
   test('keeps at most 50 subscriptions, with a warning', () => {
     const subscriptions = Array.from({ length: 60 }, (_, index) => `module.other.event${index}`)
-    expect(reportedState({ subscriptions, warnings: [] })).toEqual({
+    expect(reportedState({ subscriptions, warnings: [] }, manifestFor('m', { events: ['module.other.*'] }))).toEqual({
       subscriptions: subscriptions.slice(0, 50),
       warnings: ['Only the first 50 subscriptions are used.'],
     })
+  })
+
+  test.each([
+    [[], ['platform.user.created', 'module.other.done']],
+    [['platform.user.created'], ['module.other.done']],
+    [['platform.user.*', 'module.other.done'], []],
+  ])('ignores subscriptions that the manifest does not declare: %j', (events, undeclared) => {
+    const subscriptions = ['platform.user.created', 'module.other.done']
+    const state = reportedState({ subscriptions, warnings: [] }, manifestFor('m', { events }))
+    expect(state.subscriptions).toEqual(subscriptions.filter((type) => !undeclared.includes(type)))
+    expect(state.warnings).toEqual(undeclared.map((type) => expect.stringMatching(`^${type} is not in spec.events`)))
   })
 
   test('makes 11 store calls, and an uninstallation 9', async () => {

@@ -9,7 +9,7 @@ type Optional<Type, Name extends keyof Type> = Omit<Type, Name> & Partial<Pick<T
 export interface AuthoredFields {
   $schema?: string
   metadata: Omit<Metadata, 'id' | 'version'>
-  spec: Optional<Omit<Spec, 'navSlots' | 'healthChecks' | 'backgroundJobs'>, 'permissionsRequired'>
+  spec: Optional<Omit<Spec, 'navSlots' | 'healthChecks' | 'backgroundJobs'>, 'permissionsRequired' | 'events'>
 }
 
 /**

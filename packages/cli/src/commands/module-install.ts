@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { unwrap, unwrapOptional, isApiRejection } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
-import { connectToFollow } from '../connect.ts'
+import { connect, connectToFollow } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { followOperation } from '../jobs/operation.ts'
 import { type Shown, showOne } from '../print/show.ts'
@@ -18,6 +18,10 @@ interface InstallOptions {
   manifest?: string
 }
 
+interface EventOptions extends Shown {
+  events?: string
+}
+
 export function addInstallCommands(module: Command): void {
   addCommand(module, 'install <id|image>', 'install or upgrade a module and wait', [
     'plat module install hello',
@@ -26,19 +30,49 @@ export function addInstallCommands(module: Command): void {
   ])
     .option('--version <version>', 'this release (default: the newest verified one)')
     .option('--manifest <url>', 'URL of module.json, if it is not in the image')
+    .option('--accept-events', 'allow the events that the module declares, for your organisation')
     .option('--no-wait', 'return immediately; see plat job get')
     .action(install)
   addCommand(module, 'uninstall <id>', 'uninstall a module and wait', ['plat module uninstall hello'])
     .option('--no-wait', 'return immediately; see plat job get')
     .action(uninstall)
+  addCommand(module, 'enable <id>', 'allow a module to receive events of your organisation', [
+    'plat module enable hello',
+    'plat module enable hello --events platform.cluster.status_changed',
+  ])
+    .option('--events <types>', 'only these declared event types, comma-separated')
+    .action((id: string, { events, ...shown }: EventOptions) =>
+      setEvents(id, { enabled: true, ...(events !== undefined && { events: events.split(',') }) }, shown),
+    )
+  addCommand(module, 'disable <id>', 'stop events of your organisation to a module', [
+    'plat module disable hello',
+  ]).action((id: string, shown: Shown) => setEvents(id, { enabled: false }, shown))
 }
 
-async function install(target: string, { version, manifest, ...options }: WaitOptions & InstallOptions): Promise<void> {
+const putEvents = (api: Api, id: string, body: Schemas['OrganisationModuleChange']) =>
+  unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
+
+async function setEvents(id: string, body: Schemas['OrganisationModuleChange'], shown: Shown): Promise<void> {
+  await showOne(shown, await putEvents(connect(), id, body))
+}
+
+async function confirmEvents(api: Api, { moduleId, events }: Schemas['InstallAccepted'], isAccepted: boolean) {
+  if (events.length === 0) return
+  if (isAccepted) await putEvents(api, moduleId, { enabled: true, events })
+  else say(`${moduleId} can receive ${events.join(', ')}. To allow it: plat module enable ${moduleId}`)
+}
+
+async function install(
+  target: string,
+  { version, manifest, acceptEvents = false, ...options }: WaitOptions & InstallOptions & { acceptEvents?: boolean },
+): Promise<void> {
   const requestInstall = target.includes('/')
     ? installImage(target, { ...(version && { version }), ...(manifest && { manifest }) })
     : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
   const api = connectToFollow()
-  await follow(api, await requestInstall(api), options)
+  const accepted = await requestInstall(api)
+  await confirmEvents(api, accepted, acceptEvents)
+  await follow(api, accepted, options)
 }
 
 function installImage(imageRef: string, { version, manifest }: InstallOptions) {

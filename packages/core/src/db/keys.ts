@@ -307,6 +307,8 @@ export const module = (moduleId: string): Key => ({ ...modules(), sk: `MODULE#${
 export const moduleHealth = (moduleId: string): Key => ({ ...modules(), sk: `HEALTH#${moduleId}` })
 /** The API paths and deployments of all modules, in one item that is read for each proxied request. */
 export const moduleRoutes = (): Key => ({ pk: 'PLATFORM', sk: 'MODULE-ROUTES' })
+/** The modules that may receive events of an organisation, in one item that is read with its events. */
+export const organisationModules = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'MODULES' })
 /** Pending events of a module, oldest first; expires. */
 export const moduleEvents = (moduleId: string): { pk: string } => ({ pk: `MODULE#${moduleId}#EVENTS` })
 export const moduleEvent = (moduleId: string, eventId: string): Key => ({ ...moduleEvents(moduleId), sk: eventId })

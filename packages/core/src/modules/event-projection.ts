@@ -3,14 +3,16 @@ import { now, nowSeconds } from '../clock.ts'
 import { cloudEvent } from '../webhooks/cloud-event.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, batchPut } from '../db/table.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
+import { type AllowedEvents, readAllowedEvents } from './consent.ts'
 import { parseRoutes } from './routes.ts'
 import { enqueueModuleDelivery } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed } from '../webhooks/record.ts'
 
 /**
- * Stores events for subscribed modules under keys derived from the record, so that a repetition has no effect. Modules
- * belong to the platform and receive events of all organisations.
+ * Stores events for subscribed modules under keys derived from the record, so that a repetition has no effect. A module
+ * receives only the event types that the organisation of the event has allowed.
  */
 
 export const eventRetentionSeconds = 24 * 3600
@@ -33,16 +35,29 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
   return cache.subscribers
 }
 
+const allowedCache = new BoundedCache<{ atMs: number; allowed: AllowedEvents }>(500)
+
+async function currentlyAllowed(organisationId: string): Promise<AllowedEvents> {
+  const cached = allowedCache.get(organisationId)
+  if (cached !== undefined && Math.abs(now() - cached.atMs) < cacheMs) return cached.allowed
+  const allowed = await readAllowedEvents(organisationId)
+  allowedCache.set(organisationId, { atMs: now(), allowed })
+  return allowed
+}
+
 /** Passes the modules with new events from `beforeCommit` to `afterCommit`. */
 const moduleIdsByRecords = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
 export const moduleEventProjection: Projection = {
   name: 'modules',
-  beforeCommit: async (_, records) => {
+  beforeCommit: async (organisationId, records) => {
     if (!records.some(({ events }) => events.length > 0)) return
-    const pending = (await currentSubscribers()).map((subscriber) => ({
+    const subscribers = await currentSubscribers()
+    if (subscribers.length === 0) return
+    const allowed = await currentlyAllowed(organisationId)
+    const pending = subscribers.map((subscriber) => ({
       subscriber,
-      items: itemsFor(subscriber, records),
+      items: itemsFor(subscriber, allowed(subscriber.moduleId), records),
     }))
     await batchPut(pending.flatMap(({ items }) => items))
     const moduleIds = pending.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
@@ -57,12 +72,17 @@ export const moduleEventProjection: Projection = {
 }
 
 /** Modules do not receive their own events, which could loop forever. */
-const itemsFor = ({ moduleId, subscriptions }: Subscriber, records: readonly OutboxRecord[]): Item[] =>
+const itemsFor = (
+  { moduleId, subscriptions }: Subscriber,
+  allowed: readonly string[],
+  records: readonly OutboxRecord[],
+): Item[] =>
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {
       const envelope = cloudEvent(event, record)
       const isOwnEvent = envelope.type.startsWith(`module.${moduleId}.`)
-      if (isOwnEvent || !isSubscribed({ events: [...subscriptions] }, envelope.type)) return []
+      const isWanted = [subscriptions, allowed].every((events) => isSubscribed({ events: [...events] }, envelope.type))
+      if (isOwnEvent || !isWanted) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
       return [{ ...key, event: JSON.stringify(envelope), ttl: nowSeconds() + eventRetentionSeconds }]
     }),

@@ -144,13 +144,17 @@ const createModule = (
     updatedAtMs,
   })
 
-const acceptedResponse = (operation: OperationRecord, { moduleId, version, digest, isVerified }: ModuleRelease) => ({
+const acceptedResponse = (
+  operation: OperationRecord,
+  { moduleId, version, digest, isVerified, manifest }: ModuleRelease,
+) => ({
   jobId: operation.id,
   moduleId,
   version,
   status: 'Installing' as const,
   imageDigest: digest,
   verified: isVerified,
+  events: manifest.spec.events,
 })
 
 const auditDetail = ({ version, repository, digest, isVerified, verifiedBy }: ModuleRelease): string =>

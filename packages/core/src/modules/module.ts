@@ -86,8 +86,8 @@ export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => (
 
 export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
   const [record, health] = await readRecords(moduleId)
-  const { navSlots, backgroundJobs } = record.release.manifest.spec
-  return { ...redactFor(caller, moduleView(record, health)), navSlots, backgroundJobs }
+  const { navSlots, backgroundJobs, events = [], permissionsRequired = [] } = record.release.manifest.spec
+  return { ...redactFor(caller, moduleView(record, health)), navSlots, backgroundJobs, events, permissionsRequired }
 }
 
 /**

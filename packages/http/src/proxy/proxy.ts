@@ -75,7 +75,7 @@ async function sendToOwner(
   event: GatewayEvent,
   caller: Caller,
 ): Promise<ProxyResponse> {
-  const request = await toModuleRequest(event, owner.moduleId, caller)
+  const request = await toModuleRequest(event, owner, caller)
   try {
     return await send(deploymentOf(owner), request)
   } catch (error) {

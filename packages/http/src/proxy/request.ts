@@ -4,6 +4,7 @@ import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from '../request.ts'
 import { moduleTargetOf } from './path.ts'
+import { type RouteOwner } from './route-owner.ts'
 
 /** A request as a module receives it. */
 export interface ProxyRequest {
@@ -30,7 +31,11 @@ const forwardedHeaders = [
 ]
 
 /** Converts a request for a module: filters its headers and adds a token that identifies the caller. */
-export async function toModuleRequest(event: GatewayEvent, moduleId: string, caller: Caller): Promise<ProxyRequest> {
+export async function toModuleRequest(
+  event: GatewayEvent,
+  { moduleId, claim }: RouteOwner,
+  caller: Caller,
+): Promise<ProxyRequest> {
   const { method } = event.requestContext.http
   const hasNoBody = !event.body || method === 'GET' || method === 'HEAD'
   return {
@@ -39,11 +44,18 @@ export async function toModuleRequest(event: GatewayEvent, moduleId: string, cal
     headers: {
       ...proxyHeaders(forwardedHeaders, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
-      'x-platform-user': await issueModuleToken(moduleId, caller),
+      'x-platform-user': await issueModuleToken(moduleId, {
+        ...caller,
+        permissions: visiblePermissions(caller, claim),
+      }),
     },
     ...(!hasNoBody && { body: bytesOf(event) }),
   }
 }
+
+/** A module sees only the permissions that its manifest requires. */
+const visiblePermissions = ({ permissions }: Caller, { permissions: required = [] }: RouteOwner['claim']) =>
+  new Set([...permissions].filter((permission) => required.includes(permission)))
 
 /** Whether a header value is safe to forward. Other characters could start a second header in another program. */
 export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)

@@ -10,7 +10,7 @@ import * as keys from '@platform/core/db/keys'
 import { shutDown } from './lifecycle/shut-down.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { retryOnConflictFor } from './finish.ts'
-import { type ServingModule } from './records.ts'
+import { reservationOf, type ServingModule } from './records.ts'
 
 const graceMs = 5000
 
@@ -55,7 +55,7 @@ async function storeFailure(
     commit(system(organisationId), {
       writes: [
         patch(keys.module(moduleId), { set, remove: ['deployment'] }, unchanged),
-        reserveRoutesWrite(await readRoutes(), moduleId, { apiBasePath: manifest.spec.apiBasePath }),
+        reserveRoutesWrite(await readRoutes(), moduleId, reservationOf(manifest)),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],
     }),

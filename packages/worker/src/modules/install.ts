@@ -22,7 +22,7 @@ import { healthItem } from './health-check.ts'
 import { type OperationLease } from '@platform/core/operations/lease'
 import { finishWith, type FinishChange } from './finish.ts'
 import { recordPublished } from './lifecycle/published.ts'
-import { reportedState, type ServingModule } from './records.ts'
+import { reportedState, reservationOf, type ServingModule } from './records.ts'
 
 const registryMs = 30_000
 
@@ -120,7 +120,7 @@ function publishChange(
   if (record?.jobId !== jobId) throw new OperationFailure('Another operation has changed the module.')
   const other = findRouteConflict(routes, moduleId, apiBasePath)
   if (other !== undefined) throw new OperationFailure(`Module ${other} already uses the API path ${apiBasePath}.`)
-  const { subscriptions, warnings } = reportedState(result)
+  const { subscriptions, warnings } = reportedState(result, manifest)
   const set = {
     state: 'Running',
     release: serialise(release),
@@ -135,7 +135,7 @@ function publishChange(
   return {
     writes: [
       patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
-      reserveRoutesWrite(routes, moduleId, { apiBasePath, deployment, subscriptions }),
+      reserveRoutesWrite(routes, moduleId, reservationOf(manifest, { deployment, subscriptions })),
       replace(keys.moduleHealth(moduleId), health),
     ],
     events: [

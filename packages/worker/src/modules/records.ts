@@ -3,7 +3,10 @@ import { get, getConsistent } from '@platform/core/db/table'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { isServing } from '@platform/core/modules/module'
 import { type Deployment, type ModuleRecord, parseModule } from '@platform/core/modules/record'
-import { parseRoutes } from '@platform/core/modules/routes'
+import { parseRoutes, type RouteReservation } from '@platform/core/modules/routes'
+import { type ModuleManifest } from '@platform/contract/manifest'
+import { isSubscribed } from '@platform/core/webhooks/record'
+import { sanitize } from './lifecycle/control-client.ts'
 
 export type ServingModule = ModuleRecord & { deployment: Deployment }
 
@@ -15,15 +18,35 @@ const subscriptionLimit = 50
 const warningLimit = 20
 
 /** Truncates the state that a module reports when it is loaded to the stored size. */
-export const reportedState = ({ subscriptions, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>) => ({
-  subscriptions: subscriptions.slice(0, subscriptionLimit),
-  warnings: [
+export function reportedState(
+  { subscriptions: all, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>,
+  { spec }: ModuleManifest,
+) {
+  const declared = spec.events ?? []
+  const subscriptions = all.filter((type) => isSubscribed({ events: declared }, type))
+  const undeclared = all.filter((type) => !subscriptions.includes(type))
+  return {
+    subscriptions: subscriptions.slice(0, subscriptionLimit),
+    warnings: truncated(subscriptions, [...undeclared.map(undeclaredWarning), ...warnings]),
+  }
+}
+
+const undeclaredWarning = (type: string): string =>
+  `${sanitize(type, 200)} is not in spec.events, so the module does not receive it.`
+
+const truncated = (subscriptions: readonly string[], warnings: readonly string[]): string[] =>
+  [
     ...(subscriptions.length > subscriptionLimit
       ? [`Only the first ${subscriptionLimit} subscriptions are used.`]
       : []),
     ...warnings,
-  ].slice(0, warningLimit),
-})
+  ].slice(0, warningLimit)
+
+/** The entry of a module in the routes. */
+export const reservationOf = (
+  { spec }: ModuleManifest,
+  serving: { deployment?: Deployment; subscriptions?: string[] } = {},
+): RouteReservation => ({ apiBasePath: spec.apiBasePath, permissions: spec.permissionsRequired ?? [], ...serving })
 
 export async function findModule(moduleId: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(moduleId))

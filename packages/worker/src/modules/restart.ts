@@ -15,7 +15,7 @@ import { retryOnConflictFor } from './finish.ts'
 import { classifyModuleError } from './errors.ts'
 import { fail, logErrors } from './fail.ts'
 import { recordPublished } from './lifecycle/published.ts'
-import { reportedState, type ServingModule } from './records.ts'
+import { reportedState, reservationOf, type ServingModule } from './records.ts'
 
 const describeMs = 5000
 
@@ -91,19 +91,19 @@ export async function storeDeployment(
   { record, deployment }: Redeployed,
   reported: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
 ): Promise<void> {
-  const { subscriptions, warnings } = reportedState(reported)
+  const { manifest } = record.release
+  const { subscriptions, warnings } = reportedState(reported, manifest)
   const isSame = isDeepStrictEqual(
     [record.deployment, record.subscriptions, record.warnings],
     [deployment, subscriptions, warnings],
   )
   if (isSame) return
-  const { apiBasePath } = record.release.manifest.spec
   const set = { deployment: serialise(deployment), subscriptions, warnings }
   const unmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchanged(record.jobId) }
   const conflict = await retryOnConflictFor(async () =>
     transact([
       patch(keys.module(record.id), { set }, unmodified),
-      reserveRoutesWrite(await readRoutes(), record.id, { apiBasePath, deployment, subscriptions }),
+      reserveRoutesWrite(await readRoutes(), record.id, reservationOf(manifest, { deployment, subscriptions })),
     ]),
   )
   if (conflict) log('warn', 'Module changed during start', { moduleId: record.id })

@@ -15,6 +15,7 @@ import { durationText, Time } from '../../ui/time.tsx'
 import { OperationProgress } from '../operation/operation-progress.tsx'
 import type { Operation } from '../operation/use-operation.ts'
 import { ModuleActions } from './module-actions.tsx'
+import { ModuleEvents } from './module-events.tsx'
 import styles from './modules.module.css'
 import { type CatalogItem, type Module, type ModuleEntry, moduleQuery } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
@@ -125,6 +126,7 @@ const ModuleDetails = ({ module, release }: { module: Detail | undefined; releas
             </li>
           ))}
         </Part>
+        <ModuleEvents moduleId={module.id} declared={module.events} />
         <Part title="Background jobs" isEmpty={module.backgroundJobs.length === 0} emptyText="None">
           {module.backgroundJobs.map(({ id, description, intervalSeconds }) => (
             <li key={id} className={styles['item']}>
@@ -141,11 +143,12 @@ const ModuleDetails = ({ module, release }: { module: Detail | undefined; releas
 )
 
 function moduleDetails(module: Detail): (readonly [string, ReactNode])[] {
-  const { version, isolation, apiBasePath, installedAt, updatedAt } = module
+  const { version, isolation, permissionsRequired, apiBasePath, installedAt, updatedAt } = module
   return [
     ['Version', version],
     ['API', <code key="api">{apiBasePath}</code>],
     ['Isolation', isolation ?? 'Not running'],
+    ['Sees permissions', permissionsRequired.length === 0 ? 'None' : permissionsRequired.join(', ')],
     ...(installedAt === undefined ? [] : ([['Installed', <Time key="installed" at={installedAt} />]] as const)),
     ['Changed', <Time key="updated" at={updatedAt} />],
   ]

@@ -32,6 +32,12 @@ const installedQuery = queryOptions({
     pollEvery(query.state.data?.items.some(hasOperation) === true ? soonSeconds : listSeconds)(query),
 })
 
+export const organisationModulesQuery = queryOptions({
+  queryKey: ['modules', 'organisation'],
+  queryFn: () => unwrap(api.GET('/api/v1/organisation/modules')),
+  refetchInterval: pollEvery(listSeconds),
+})
+
 export const catalogQuery = queryOptions({
   queryKey: ['modules', 'catalog'],
   queryFn: () => unwrap(api.GET('/api/v1/modules/catalog')),

@@ -1,0 +1,47 @@
+import { useQuery } from '@tanstack/react-query'
+import { useHasPermission } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { refreshModules } from '../../api/query.ts'
+import { Button } from '../../ui/button.tsx'
+import { showErrorToast } from '../../ui/toast.tsx'
+import styles from './modules.module.css'
+import { organisationModulesQuery } from './use-modules.ts'
+
+/** The events that a module asks for, and the decision of an administrator for the own organisation. */
+export function ModuleEvents({ moduleId, declared }: { moduleId: string; declared: readonly string[] }) {
+  const mayDecide = useHasPermission('users:admin')
+  const { data } = useQuery(organisationModulesQuery)
+  const module = data?.items.find(({ id }) => id === moduleId)
+  const allowed = module?.enabled ? module.events : []
+  const decide = async (enabled: boolean) => {
+    try {
+      const params = { path: { id: moduleId } }
+      await unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params, body: { enabled } }))
+      await refreshModules()
+    } catch (error) {
+      showErrorToast(error)
+    }
+  }
+  if (declared.length === 0) return null
+  return (
+    <section className={styles['part']} aria-label="Events">
+      <h3>Events of your organisation</h3>
+      <ul className={styles['list']}>
+        {declared.map((type) => (
+          <li key={type} className={styles['item']}>
+            <code>{type}</code>
+            <span className={styles['quiet']}>{allowed.includes(type) ? 'Sent to the module' : 'Not sent'}</span>
+          </li>
+        ))}
+      </ul>
+      {mayDecide && (
+        <div className={styles['actions']}>
+          {declared.some((type) => !allowed.includes(type)) && (
+            <Button onClick={() => void decide(true)}>Allow events</Button>
+          )}
+          {allowed.length > 0 && <Button onClick={() => void decide(false)}>Stop events</Button>}
+        </div>
+      )}
+    </section>
+  )
+}
