@@ -61,6 +61,8 @@ test.each([
   const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
   const reservation = { apiBasePath: `/api/${id}`, deployment, subscriptions } as any
   await transact([reserveRoutesWrite(await readRoutes(), id, reservation)])
+  // Twice, so that the clock does not return to the time of an earlier test's cache.
+  await refreshSubscriptions()
   await refreshSubscriptions()
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
   const { organisationId } = await committed(...names.map((name) => Object.assign(userCreated(), { name })))

@@ -16,11 +16,11 @@ export const allowEvents = async (organisationId: string, moduleId: string, even
   await transact([upsert(keys.organisationModules(organisationId), { set })])
 }
 
-let lastSubscriber: { id: string; subscribes: string[] } | undefined
+const subscribers: { id: string; subscribes: string[] }[] = []
 
 export async function subscriber(subscribes: string[] = ['platform.user.created']) {
   const module = await runningModule({ subscribes })
-  lastSubscriber = { id: module.id, subscribes }
+  subscribers.push({ id: module.id, subscribes })
   await allowEvents(module.caller.organisationId, module.id, subscribes)
   await refreshSubscriptions()
   return module
@@ -33,7 +33,7 @@ export const userCreated = (subject = newId('user')) => ({
 })
 
 export async function publishUserCreated(organisationId: string, count = 1): Promise<string[]> {
-  if (lastSubscriber) await allowEvents(organisationId, lastSubscriber.id, lastSubscriber.subscribes)
+  for (const { id, subscribes } of subscribers) await allowEvents(organisationId, id, subscribes)
   const subjects = Array.from({ length: count }, () => newId('user'))
   for (const subject of subjects) {
     await commit({ kind: 'system', organisationId }, { writes: [], events: [userCreated(subject)], isEnqueued: true })

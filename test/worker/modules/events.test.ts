@@ -24,7 +24,7 @@ import { bootstrapPlatform } from '../../support/fixtures.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 import { drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
 import { messagesSentBy, receiveMessages } from '../../core/support/messages.ts'
-import { publishUserCreated, subscriber, userCreated } from '../../core/support/module-events.ts'
+import { allowEvents, publishUserCreated, subscriber, userCreated } from '../../core/support/module-events.ts'
 import { newModuleId } from '../../core/support/modules.ts'
 import { advanceClock } from '../../support/clock.ts'
 import { deliveriesOf } from '../../core/support/webhooks.ts'
@@ -209,6 +209,7 @@ test('supervision enqueues a message for pending events', async () => {
 test('forwards published events to webhooks and other modules under the name of the module', async () => {
   const { caller, id } = await subscriber()
   const { id: listener } = await subscriber([`module.${id}.heard`])
+  await allowEvents(caller.organisationId, listener, [`module.${id}.heard`])
   const webhook = await Webhook.create(caller, { url: 'https://example.com/hook', events: ['module.*'] })
   await drainOutbox(caller.organisationId)
   const [subject = ''] = await publishUserCreated(newId('org'))

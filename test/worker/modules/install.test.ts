@@ -56,6 +56,7 @@ describe('an installation', () => {
       apiBasePath: `/api/${id}`,
       deployment: row?.deployment,
       subscriptions: ['platform.cluster.deleted'],
+      permissions: [],
     })
     expect((await readActorLog(id)).hooks).toEqual(running)
     const events = await takeEvents(caller)
