@@ -19,7 +19,7 @@ export function ModuleEvents({ moduleId, declared }: { moduleId: string; declare
       await unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params, body: { enabled } }))
       await refreshModules()
     } catch (error) {
-      showErrorToast(error)
+      showErrorToast('The events were not changed', error)
     }
   }
   if (declared.length === 0) return null
