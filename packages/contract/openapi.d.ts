@@ -9353,25 +9353,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     setOrganisationModule: {
@@ -9422,25 +9404,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     getPortalConfiguration: {

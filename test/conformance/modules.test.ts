@@ -9,6 +9,7 @@ import {
   modulesPath,
   waitForJobEnd,
 } from './support/modules.ts'
+import type { Client } from './support/client.ts'
 import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
@@ -39,6 +40,19 @@ async function expectInstalled(platform: Platform): Promise<void> {
   expect(check.name).toBe('hello-module')
 }
 
+async function expectConsent(admin: Client, declaredEvents: string[]): Promise<void> {
+  const path = '/api/v1/organisation/modules'
+  const stored = async () => expectStatus(await admin.get(path), 200).items.find(({ id }: any) => id === 'hello')
+  for (const [enabled, events] of [
+    [true, declaredEvents],
+    [false, []],
+  ]) {
+    const module = expectStatus(await admin.put(`${path}/hello`, { enabled }), 200)
+    expect(module).toMatchObject({ enabled, events, declaredEvents })
+    expect(await stored()).toEqual(module)
+  }
+}
+
 async function expectUninstalled(platform: Platform): Promise<void> {
   const admin = await platform.admin
   for (const client of [admin, platform.anonymous]) {
@@ -64,6 +78,7 @@ test('installs, runs, shows and completely removes hello', async ({ platform, ad
     expect((await findCatalogItem(admin, 'hello')).installedVersion).toBe(version)
     expectStatus(await admin.post(`${helloPath}/install`, {}), 409, 'module_already_installed')
     await expectInstalled(platform)
+    await expectConsent(admin, accepted.events)
   } finally {
     const removal = expectStatus(await admin.delete(helloPath), 202)
     expect((await waitForJobEnd(platform, removal)).status).toBe('Completed')
