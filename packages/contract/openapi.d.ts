@@ -121,7 +121,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. Returns 503 if a directory is unreachable and no other accepts the name and password.
+         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.
          *
          *     Requires no token.
          */
@@ -3144,7 +3144,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Default true
              * @example true
@@ -3165,7 +3165,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description true resets the failure count
              * @example true
@@ -3349,6 +3349,18 @@ export interface components {
             roleMappings: components["schemas"]["RoleMappingOutput"][];
             /** @enum {string} */
             defaultRole: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+            /** @description The last reported failure since the settings were changed. Each problem is reported at most once an hour. */
+            lastFailure?: {
+                /** @enum {string} */
+                problem: "unreachable";
+                detail: string;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                at: string;
+            };
             /** @description Register this URI with the provider */
             redirectUri?: string;
             /** @description Register this URI with the provider as well */
@@ -4830,26 +4842,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
-             *     - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     localLogin: {
@@ -5097,26 +5090,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-            /**
-             * @description - `directory_unreachable`: The directory is unreachable. Try again shortly.
-             *     - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            503: components["responses"]["Unavailable"];
         };
     };
     endBrowserSession: {

@@ -5,6 +5,7 @@ import { query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { configure } from '@platform/core/identity-providers/configure'
 import { remove } from '@platform/core/identity-providers/manage'
+import { findProvider } from '@platform/core/identity-providers/provider'
 import { parseRecord } from '@platform/core/outbox/record'
 import { complete } from '@platform/core/platform/setup'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
@@ -104,7 +105,8 @@ test.each([
 test('tries unknown users with the directories', async () => {
   const { id } = await configure(admin.caller, { ...ldap, url: 'ldaps://directory.invalid' })
   const response = await newPage().post(auth, session, { username: newId('user'), password })
-  expect(statusAndError(response)).toEqual([503, 'directory_unreachable'])
+  expect(statusAndError(response)).toEqual([401, 'invalid_credentials'])
+  expect((await findProvider(id))?.failures).toContain('"unreachable"')
   await remove(admin.caller, id)
 })
 

@@ -69,8 +69,8 @@ export const login = createRoute({
   path: '/api/v1/auth/login',
   summary: 'Sign in',
   description:
-    'Checks the local account of this name or, if there is none, the LDAP identity providers. Returns 503 if a directory is unreachable and no other accepts the name and password.',
-  errors: [...signIn.errors, 'directory_unreachable', 'username_taken'],
+    'Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.',
+  errors: [...signIn.errors, 'username_taken'],
   capabilities: [...signIn.capabilities, 'secret:identity'],
 })
 

@@ -42,14 +42,7 @@ export const beginSession = createRoute({
     'Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.',
   request: { body: jsonBody(BrowserSignIn) },
   responses: { 200: { description: 'Signed in; two cookies hold the tokens', content: json(BrowserSession) } },
-  errors: [
-    'invalid_credentials',
-    'sign_in_code_invalid',
-    'invalid_refresh_token',
-    'conflict',
-    'username_taken',
-    'directory_unreachable',
-  ],
+  errors: ['invalid_credentials', 'sign_in_code_invalid', 'invalid_refresh_token', 'conflict', 'username_taken'],
   capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'secret:identity', 'queue:events'],
 })
 

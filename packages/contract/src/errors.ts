@@ -145,7 +145,6 @@ export const errors = {
     503,
     'The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.',
   ],
-  directory_unreachable: [503, 'The directory is unreachable. Try again shortly.'],
   storage_full: [503, 'The disk of the platform is full. Try again after its operator has freed space.'],
   database_unavailable: [503, 'The database is unreachable. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, message: string, wireCode?: string]>

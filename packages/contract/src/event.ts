@@ -4,7 +4,7 @@ import { id, listOf, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { jobTypes, statusReasons } from './job.ts'
 import { ModuleId, version } from './manifest.ts'
-import { providerTypes } from './identity.ts'
+import { providerProblems, providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
 import { updateActions } from './update.ts'
 
@@ -101,6 +101,12 @@ export const eventSchemas = {
     }),
   }),
   'identity.provider_configured': z.object({ ...providerFields, displayName: z.string().max(100) }),
+  'identity.provider_failed': z.object({
+    ...providerFields,
+    displayName: z.string().max(100),
+    problem: z.enum(providerProblems),
+    detail: z.string().max(500),
+  }),
   'identity.consent_received': z.object({ ...providerFields, consent: z.enum(['granted', 'denied', 'error']) }),
   'update.available': z.object({ version, currentVersion: version, releaseNotesUrl: z.string().max(2000).optional() }),
   'update.started': z.object({ ...updateFields, action: z.enum(updateActions) }),
@@ -175,6 +181,8 @@ export const eventDescriptions: Record<EventName, string> = {
   'module.heartbeat_missed':
     'A module has not responded to two consecutive health checks, or two consecutive runs of a background job failed.',
   'identity.provider_configured': 'An identity provider was added or changed.',
+  'identity.provider_failed':
+    'Sign-ins with an identity provider fail or are impaired. Each problem is reported at most once an hour.',
   'identity.consent_received': 'An identity provider returned the result of a consent request.',
   'update.available': 'A newer release of the platform can be applied.',
   'update.started': 'An update or rollback of the platform started.',

@@ -8,6 +8,10 @@ export type ProviderType = (typeof providerTypes)[number]
 
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
+/** Problems of a provider that prevent or impair sign-ins. */
+export const providerProblems = ['unreachable'] as const
+export type ProviderProblem = (typeof providerProblems)[number]
+
 // URL parsers silently remove or change spaces, line breaks and backslashes, so the pattern rejects them first.
 const urlWithProtocol = (protocol: RegExp) =>
   z
@@ -117,6 +121,13 @@ export const Provider = z
     enabled: z.boolean(),
     roleMappings: z.array(RoleMapping).max(100),
     defaultRole: z.enum(roleNames),
+    lastFailure: z
+      .object({ problem: z.enum(providerProblems), detail: z.string().max(500), at: timestamp })
+      .optional()
+      .meta({
+        description:
+          'The last reported failure since the settings were changed. Each problem is reported at most once an hour.',
+      }),
     redirectUri: z.string().max(700).optional().meta({ description: 'Register this URI with the provider' }),
     consentRedirectUri: z
       .string()

@@ -24,6 +24,11 @@ const columns: Column<Provider>[] = [
     of: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
     isFlexible: true,
   },
+  {
+    title: 'LAST FAILURE',
+    of: ({ lastFailure }) => lastFailure && `${lastFailure.at} ${lastFailure.problem}: ${lastFailure.detail}`,
+    isFlexible: true,
+  },
 ]
 
 export function addIdentityCommands(program: Command): void {

@@ -1,4 +1,4 @@
-import { providerTypes } from '@platform/contract/identity'
+import { providerProblems, providerTypes } from '@platform/contract/identity'
 import { roleNames } from '@platform/contract/permission'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
@@ -46,10 +46,18 @@ export const ProviderRecord = z.object({
   createdAtMs: z.number(),
   updatedAtMs: z.number(),
   revision: z.number(),
+  /** The last failure of each problem, see `parseFailures`. A change of the settings removes them. */
+  failures: z.string().optional(),
 })
 export type ProviderRecord = z.infer<typeof ProviderRecord>
 
 export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.parse(item)
+
+const Failures = jsonString(
+  z.partialRecord(z.enum(providerProblems), z.object({ detail: z.string(), atMs: z.number() })),
+)
+
+export const parseFailures = (failures = '{}'): z.infer<typeof Failures> => Failures.parse(failures)
 
 export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bindPassword: z.string().optional() })
 export type ProviderSecret = z.infer<typeof ProviderSecret>

@@ -3,12 +3,10 @@ import type { BrowserSignIn } from '@platform/contract/browser-session'
 import { type Attempt, beginAttempt } from '../accounts/credential.ts'
 import { signInLocally, refresh } from '../accounts/session.ts'
 import type { Origin } from '../caller.ts'
+import { PlatformError } from '../error.ts'
 import type { ProviderRecord } from './record.ts'
 
-/**
- * Directories never receive the password of a name with a local password. Throws `invalid_credentials`, `rate_limited`
- * or `directory_unreachable`.
- */
+/** Directories never receive the password of a name with a local password. */
 export async function signIn({ username, password }: Credentials, origin: Origin): Promise<TokenSet> {
   const attempt = await beginAttempt(username, origin)
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
@@ -27,7 +25,11 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
     return await signInLocally(attempt, password, origin)
   } catch (error) {
     // Makes the same calls as for an unknown name, so that timing does not reveal which names exist.
-    await enabledDirectories()
+    if (error instanceof PlatformError && error.code === 'invalid_credentials') {
+      const directories = await enabledDirectories()
+      if (directories.length > 0)
+        await (await import('./ldap/sign-in.ts')).lookUp(directories, attempt.username, password, origin)
+    }
     throw error
   }
 }

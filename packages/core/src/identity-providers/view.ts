@@ -1,8 +1,8 @@
-import { type Provider } from '@platform/contract/identity'
+import { type Provider, providerProblems } from '@platform/contract/identity'
 import { iso } from '../clock.ts'
 import { type Item } from '../db/table.ts'
 import { consentRedirectUri, redirectUri } from './provider.ts'
-import { type ProviderRecord } from './record.ts'
+import { parseFailures, type ProviderRecord } from './record.ts'
 
 export const providerItem = ({ settings, roleMappings, ...record }: ProviderRecord): Item => ({
   ...record,
@@ -17,6 +17,14 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   return consent === undefined ? 'Configured' : consents[consent]
 }
 
+function lastFailureOf({ failures }: ProviderRecord): Pick<Provider, 'lastFailure'> {
+  const known = parseFailures(failures)
+  const [last] = providerProblems
+    .flatMap((problem) => (known[problem] === undefined ? [] : [{ problem, ...known[problem] }]))
+    .toSorted((a, b) => b.atMs - a.atMs)
+  return last === undefined ? {} : { lastFailure: { problem: last.problem, detail: last.detail, at: iso(last.atMs) } }
+}
+
 /** `portal` is the public URL of the portal. */
 export const providerView = (record: ProviderRecord, portal: string): Provider => ({
   id: record.id,
@@ -29,6 +37,7 @@ export const providerView = (record: ProviderRecord, portal: string): Provider =
   enabled: record.isEnabled,
   roleMappings: record.roleMappings,
   defaultRole: record.defaultRole,
+  ...lastFailureOf(record),
   ...(record.type !== 'LDAP' && {
     redirectUri: redirectUri(portal, record.id),
     consentRedirectUri: consentRedirectUri(portal),

@@ -122,6 +122,22 @@ const webhookDisabled = template(eventSchemas['webhook.disabled'], ({ webhookId,
   audience: { userId: createdBy, ...administrators },
 }))
 
+const problemTitles = {
+  unreachable: 'is unreachable',
+} as const
+
+const providerFailed = template(
+  eventSchemas['identity.provider_failed'],
+  ({ providerId, displayName, problem, detail }) => ({
+    type: 'SecurityAlert',
+    severity: 'warning',
+    title: `Identity provider ${displayName} ${problemTitles[problem]}`,
+    body: `${detail} Test the provider in the settings.`,
+    resource: providerId,
+    audience: administrators,
+  }),
+)
+
 const operators = { permission: 'modules:install' } as const
 
 const moduleInstalled = template(eventSchemas['module.installed'], ({ moduleId, version, previousVersion }) => ({
@@ -214,6 +230,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,
   'webhook.disabled': webhookDisabled,
+  'identity.provider_failed': providerFailed,
   'module.installed': moduleInstalled,
   'module.failed': moduleFailed,
   'module.heartbeat_missed': moduleSilent,

@@ -6,11 +6,13 @@ import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get, query } from '@platform/core/db/table'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
-import type { ProviderSettings } from '@platform/core/identity-providers/record'
+import { findProvider } from '@platform/core/identity-providers/provider'
+import { parseFailures, type ProviderSettings } from '@platform/core/identity-providers/record'
 import { signIn } from '@platform/core/identity-providers/sign-in'
 import { Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { handler } from '../../../../functions/auth.ts'
+import { advanceClock } from '../../../support/clock.ts'
 import {
   advanceToNextMinute,
   errorCodeOf,
@@ -33,6 +35,8 @@ import {
   usersDn,
 } from '../../../support/slapd.ts'
 import { countStoreCalls } from '../../../support/store-calls.ts'
+import { listNotifications } from '../../support/notifications.ts'
+import { auditEntries, drainOutbox } from '../../support/outbox.ts'
 import { callerOfTokens, removeAllProviders, setProviderEnabled, storeProvider } from '../../support/providers.ts'
 
 /** The reason for skipping tests; empty if they run. */
@@ -246,16 +250,16 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP over HTTP${skipReason}`, (
     expect(await login('local-login', credentialsOf('ada'))).toMatchObject(error)
   })
 
-  test('returns 503 with Retry-After for an unreachable directory and still signs in local users', async () => {
-    await directory({ url: `ldaps://localhost:${ports.dead}` })
-    expect(await login('login', credentialsOf('ada'))).toMatchObject({
-      status: 503,
-      json: { error: 'directory_unreachable' },
-      headers: { 'retry-after': '5' },
-    })
+  test('answers wrong credentials alike for all names while a directory is unreachable', async () => {
+    const { id } = await directory({ url: `ldaps://localhost:${ports.dead}` })
     const local = { username: acme.platform.username, password }
+    const wrong = [{ ...local, password: 'wrong' }, credentialsOf('ada'), credentialsOf('unknown')]
+    const responses = await Promise.all(wrong.map((credentials) => login('login', credentials)))
+    const answers = responses.map(({ status, json }) => ({ status, ...json, traceId: '' }))
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    expect(answers[0]).toMatchObject({ status: 401, error: 'invalid_credentials' })
     expect(await login('login', local)).toMatchObject({ status: 200 })
-    expect(await login('login', { ...local, password: 'wrong' })).toMatchObject({ status: 401 })
+    expect((await findProvider(id))?.failures).toContain('"unreachable"')
   })
 
   test.each(['login', 'session'])('reports at /auth/%s that all candidate names are taken', async (route) => {
@@ -292,11 +296,14 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     ['an unknown service account', { bindDn: `cn=unknown,${suffix}` }, {}, 'bind'],
     ['an unknown search base', { userSearchBase: `ou=nowhere,${suffix}` }, {}, 'search'],
     ['an invalid search base', { userSearchBase: 'nonsense' }, {}, 'search'],
-  ])('reports %s as an unreachable directory', async (_, overrides, secret, failedCheck) => {
+  ])('reports %s to administrators as an unreachable directory', async (_, overrides, secret, failedCheck) => {
     const settings = { ...overrides, ...(overrides.caCertificate === 'other' && { caCertificate: acme.otherCa }) }
     const idp = await directory(settings, secret)
-    expect(await signInError('ada')).toBe('directory_unreachable')
+    expect(await signInError('ada')).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
+    expect(parseFailures((await findProvider(idp.id))?.failures)).toMatchObject({
+      unreachable: { detail: expect.stringMatching(/^(The|Its) .+\.$/) },
+    })
 
     const checks = await testLdap(idp, { bindPassword: secret.bindPassword ?? serviceAccount.bindPassword })
     expect(checks.at(-1)).toMatchObject({ name: failedCheck, ok: false, message: expect.stringMatching(/^[A-Z].+\.$/) })
@@ -335,7 +342,26 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     expect(await signInError('grace', 'wrong')).toBe('invalid_credentials')
     await directory({ url: `ldaps://localhost:${ports.dead}` })
     expect(await signInError('grace')).toBe('no error')
-    expect(await signInError('grace', 'wrong')).toBe('directory_unreachable')
+    expect(await signInError('grace', 'wrong')).toBe('invalid_credentials')
+  })
+
+  test('notifies administrators once an hour of an outage', async () => {
+    const { organisationId } = acme.caller
+    const { id } = await directory({ url: `ldaps://localhost:${ports.dead}` })
+    const counts: number[][] = []
+    for (const minutes of [0, 30, 31]) {
+      advanceClock(minutes * 60_000)
+      await Promise.all([signInError('ada'), signInError('grace')])
+      await drainOutbox(organisationId)
+      const { items } = await listNotifications(acme.caller)
+      const entries = (await auditEntries(acme.caller)).filter(({ action }) => action === 'identity_provider.fail')
+      counts.push([items, entries].map((list) => list.filter(({ resource }) => resource === id).length))
+    }
+    expect(counts).toEqual([
+      [1, 1],
+      [1, 1],
+      [2, 2],
+    ])
   })
 
   test('counts wrong passwords by name, in any case', async () => {

@@ -34,10 +34,15 @@ export function clientOn(messages: LdapMessages): { client: Client } & Disposabl
   return { client, [Symbol.dispose]: () => void messages.destroy() }
 }
 
+export interface Lookup extends Credentials {
+  /** Only searches the name, without sending the password. */
+  isLookupOnly?: true
+}
+
 /** Returns undefined if the directory does not know the name or rejects the password; throws on any other error. */
 export async function authenticate(
   provider: ProviderRecord,
-  { username, password }: Credentials,
+  { username, password, isLookupOnly }: Lookup,
   signal: AbortSignal,
   overrides?: OutboundOverrides,
 ): Promise<ExternalIdentity | undefined> {
@@ -47,7 +52,7 @@ export async function authenticate(
   using directory = await openDirectory(settings, signal, overrides)
   await bindService(directory.client, settings, secret)
   const entry = await entryOf(directory.client, settings, username)
-  if (entry === undefined) return undefined
+  if (entry === undefined || isLookupOnly) return undefined
   // A separate connection keeps the first one bound as the service account for the group search.
   using userDirectory = await openDirectory(settings, signal, overrides)
   if (!(await verifyPassword(userDirectory.client, entry.dn, password))) return undefined

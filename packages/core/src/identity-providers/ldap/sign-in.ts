@@ -1,12 +1,15 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../../caller.ts'
 import { bulkhead } from '../../lib/async.ts'
-import { acceptAttempt, type Attempt, countFailure, rejectAttempt } from '../../accounts/credential.ts'
+import { acceptAttempt, type Attempt, rejectAttempt } from '../../accounts/credential.ts'
+import { passwordMatches } from '../../accounts/password.ts'
+import * as keys from '../../db/keys.ts'
 import { signInExternal } from '../external-user.ts'
-import { platformError } from '../../error.ts'
-import { type ProviderRecord } from '../record.ts'
-import { log } from '../../log.ts'
-import { authenticate } from './ldap.ts'
+import { PlatformError, platformError } from '../../error.ts'
+import { reportFailure } from '../provider-failure.ts'
+import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
+import { authenticate, type Lookup } from './ldap.ts'
+import { describeProblem } from './test.ts'
 
 const timeoutMs = 6000
 /** The minimum time for each directory, so that one that hangs does not use the time of the next. */
@@ -17,8 +20,8 @@ const maxConcurrent = 32
 const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
- * Throws `directory_unreachable` if no directory accepts the password but an unreachable one might have. Each failure
- * counts towards the sign-in limits.
+ * An unreachable directory gives the same response as a wrong password, because the difference would reveal which names
+ * are local. Its administrators are notified instead.
  */
 export async function signInByDirectory(
   directories: readonly ProviderRecord[],
@@ -26,38 +29,52 @@ export async function signInByDirectory(
   password: string,
   origin: Origin,
 ): Promise<TokenSet> {
-  const credentials = { username: attempt.username, password }
-  const { match, isConclusive } = await limitConcurrency('', maxConcurrent, () =>
-    authenticateWithEach(directories, credentials),
-  )
-  if (match !== undefined) {
-    await acceptAttempt(attempt)
-    return signInExternal(match.provider, match.identity, origin)
-  }
-  if (isConclusive) return rejectAttempt(attempt)
-  await countFailure(attempt)
-  throw platformError('directory_unreachable', { retryAfterSeconds: 5 })
+  const { username } = attempt
+  // Takes the time of a wrong local password, which is followed by the same calls (`lookUp`).
+  await passwordMatches(password, undefined, keys.username(username).pk)
+  const match = await findMatch(directories, { username, password }, origin)
+  if (match === undefined) return rejectAttempt(attempt)
+  await acceptAttempt(attempt)
+  return signInExternal(match.provider, match.identity, origin)
 }
 
-async function authenticateWithEach(
+/** Searches the name without a sign-in. The password is not sent. */
+export async function lookUp(
   directories: readonly ProviderRecord[],
-  credentials: { username: string; password: string },
-) {
-  const deadline = AbortSignal.timeout(timeoutMs)
-  const share = Math.max(minShareMs, timeoutMs / directories.length)
-  let isConclusive = true
-  for (const provider of directories) {
-    try {
-      const signal = AbortSignal.any([deadline, AbortSignal.timeout(share)])
-      const identity = await untilAborted(signal, () => authenticate(provider, credentials, signal))
-      if (identity !== undefined) return { match: { provider, identity }, isConclusive }
-    } catch (error) {
-      isConclusive = false
-      log('warn', 'Directory unreachable', { providerId: provider.id, error: String(error) })
-    }
-  }
-  return { match: undefined, isConclusive }
+  username: string,
+  password: string,
+  origin: Origin,
+): Promise<void> {
+  await findMatch(directories, { username, password, isLookupOnly: true }, origin)
 }
+
+interface Match {
+  provider: ProviderRecord
+  identity: ExternalIdentity
+}
+
+const findMatch = (
+  directories: readonly ProviderRecord[],
+  lookup: Lookup,
+  origin: Origin,
+): Promise<Match | undefined> =>
+  limitConcurrency('', maxConcurrent, async () => {
+    const deadline = AbortSignal.timeout(timeoutMs)
+    const share = Math.max(minShareMs, timeoutMs / directories.length)
+    for (const provider of directories) {
+      if (deadline.aborted) break
+      const signal = AbortSignal.any([deadline, AbortSignal.timeout(share)])
+      try {
+        const identity = await untilAborted(signal, () => authenticate(provider, lookup, signal))
+        if (identity !== undefined) return { provider, identity }
+      } catch (error) {
+        // The platform's own store or secrets are unavailable.
+        if (error instanceof PlatformError) throw error
+        await reportFailure(provider, 'unreachable', describeProblem(error, signal), origin, error)
+      }
+    }
+    return undefined
+  })
 
 /** Rejects when the signal fires, because not all calls observe it. */
 const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>

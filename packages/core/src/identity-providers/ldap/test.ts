@@ -4,6 +4,7 @@ import { type ProviderRecord, type ProviderSecret } from '../record.ts'
 import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
+import { ResultCodeError } from 'ldapts'
 
 export interface LdapCheck {
   name: string
@@ -69,6 +70,12 @@ export async function testLdap(
   }
   return checks
 }
+
+/** For administrators. Discloses no content of responses. */
+export const describeProblem = (error: unknown, signal: AbortSignal): string =>
+  error instanceof ResultCodeError
+    ? `The directory returned the result code ${error.code} (${error.name}).`
+    : messageOf(error, signal, '')
 
 function messageOf(error: unknown, signal: AbortSignal, failureMessage: string): string {
   if (signal.aborted) return messages.timed_out

@@ -21,7 +21,7 @@ export const ProviderDialog = ({ provider, onClose }: { provider: Provider | und
 function ProviderView({ provider, onClose }: { provider: Provider; onClose: () => void }) {
   // A new key remounts the form, which then shows the saved values.
   const [saved, setSaved] = useState(0)
-  const { type, displayName, status, createdAt, updatedAt } = provider
+  const { type, displayName, status, createdAt, updatedAt, lastFailure } = provider
   const change = async (body: ProviderRequest) => {
     await unwrap(api.POST('/api/v1/platform/identity/providers', { body }))
     await refreshProviders()
@@ -39,6 +39,7 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
           ['Status', <ProviderStatus key="s" status={status} />],
           ['Added', <Time key="a" at={createdAt} />],
           ['Changed', <Time key="c" at={updatedAt} />],
+          ...(lastFailure === undefined ? [] : [['Last failure', <LastFailure key="f" {...lastFailure} />] as const]),
         ]}
       />
       <Redirects provider={provider} />
@@ -48,6 +49,16 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
     </div>
   )
 }
+
+const problems: Record<NonNullable<Provider['lastFailure']>['problem'], string> = {
+  unreachable: 'Unreachable',
+}
+
+const LastFailure = ({ problem, detail, at }: NonNullable<Provider['lastFailure']>) => (
+  <>
+    <Time at={at} />: {problems[problem]}. {detail}
+  </>
+)
 
 const Redirects = ({ provider: { redirectUri, consentRedirectUri } }: { provider: Provider }) =>
   redirectUri !== undefined && (

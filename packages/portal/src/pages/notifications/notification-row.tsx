@@ -83,6 +83,10 @@ function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>):
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
   if (resource.startsWith('job_') && to) return { label: 'Show job', to, permission: 'jobs:read' }
+  if (resource.startsWith('idp_')) {
+    const to = { to: '/settings/identity', search: { provider: resource } } as const
+    return { label: 'Show provider', to, permission: 'platform:admin' }
+  }
   // All other alerts are about sessions of the user.
   return type === 'SecurityAlert' ? { label: 'Go to your account', to: { to: '/settings/account' } } : undefined
 }
