@@ -2051,10 +2051,13 @@ export interface components {
             publicUrl: string;
             /** @example Europe/Berlin */
             timezone: string;
-            /** @example admin */
+            /**
+             * @description 1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
+             * @example admin
+             */
             adminUsername: string;
             /**
-             * Format: email
+             * Format: idn-email
              * @example admin@example.com
              */
             adminEmail: string;
@@ -2087,6 +2090,11 @@ export interface components {
             id: string;
             /** @example ada */
             username: string;
+            /**
+             * @description Name at the identity provider, any text; not unique
+             * @example Ada Lovelace
+             */
+            displayName?: string;
             /** @example ada@example.com */
             email: string;
             /**
@@ -3002,10 +3010,13 @@ export interface components {
             grantable: boolean;
         };
         UserCreation: {
-            /** @example ada */
+            /**
+             * @description 1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
+             * @example ada
+             */
             username: string;
             /**
-             * Format: email
+             * Format: idn-email
              * @example ada@example.com
              */
             email: string;
@@ -3026,7 +3037,7 @@ export interface components {
         };
         UserUpdate: {
             /**
-             * Format: email
+             * Format: idn-email
              * @example ada@example.com
              */
             email?: string;

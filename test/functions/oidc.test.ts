@@ -47,12 +47,14 @@ async function signIn(signInProvider: ProviderRecord = provider, browser = new B
 }
 
 test('issues tokens with the roles of the groups', async () => {
-  peer.present('ada-1', { preferred_username: 'ada', email: 'ada@example.com', groups: ['operators', 'others'] })
+  const claims = { preferred_username: 'ädä', name: 'Ädä Лавлейс', email: 'ädä@bücher.example' }
+  peer.present('ada-1', { ...claims, groups: ['operators', 'others'] })
   const { status, parameters, json, profile } = await signIn()
   expect([status, parameters]).toEqual([200, { returnTo: '/clusters?status=Offline' }])
   expect(json).toMatchObject({ tokenType: 'Bearer', expiresIn: 900 })
   const { organisationId, id: authProvider } = provider
-  const user = { username: 'ada', email: 'ada@example.com', roles: ['Operator'], organisationId, authProvider }
+  const { preferred_username: username, name: displayName, email } = claims
+  const user = { username, displayName, email, roles: ['Operator'], organisationId, authProvider }
   expect(profile).toMatchObject(user)
   const { refreshToken } = json
   expect((await send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))).status).toBe(200)

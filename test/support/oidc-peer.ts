@@ -76,7 +76,7 @@ const configuration = (
   features: { devInteractions: { enabled: false } },
   interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
   scopes: ['openid', 'profile', 'email', 'groups'],
-  claims: { openid: ['sub'], profile: ['preferred_username'], email: ['email'], groups: ['groups'] },
+  claims: { openid: ['sub'], profile: ['preferred_username', 'name'], email: ['email'], groups: ['groups'] },
   /** Returns claims other than the subject only from the userinfo endpoint. */
   conformIdTokenClaims: isLean,
   cookies: { keys: [randomUUID()] },

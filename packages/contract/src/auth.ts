@@ -35,6 +35,11 @@ export const UserProfile = z
   .object({
     id: id('user'),
     username: z.string().max(64).meta({ example: 'ada' }),
+    displayName: z
+      .string()
+      .max(100)
+      .optional()
+      .meta({ description: 'Name at the identity provider, any text; not unique', example: 'Ada Lovelace' }),
     email: z.string().max(254).meta({ example: 'ada@example.com' }),
     roles: z
       .array(z.string().max(50))

@@ -40,13 +40,35 @@ export const password = z.string().min(8).max(1024).meta({
   example: 'correct horse battery',
 })
 
-/** A user name for sign-in, compared case-insensitively. */
+/** A user name for sign-in, of letters of any script, compared without case. */
 export const username = z
   .string()
   .trim()
+  .normalize('NFKC')
   .max(64)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
-  .meta({ example: 'admin' })
+  // The document has no pattern, because not every reader supports \p{L}.
+  .refine(
+    (name) => /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]*$/u.test(name),
+    'must be 1 to 64 letters, digits or . _ @ + -, and start with a letter or digit',
+  )
+  .meta({
+    description:
+      '1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`',
+    example: 'admin',
+  })
+
+const atom = String.raw`[\p{L}\p{M}\p{N}!#$%&'*+/=?^_{|}~\x60-]+`
+const label = String.raw`(?!-)[\p{L}\p{M}\p{N}-]+`
+const emailPattern = new RegExp(`^${atom}(?:\\.${atom})*@(?:${label}\\.)+(?!-)[\\p{L}\\p{M}\\p{N}-]{2,}$`, 'u')
+
+/** An e-mail address, which may be internationalised (RFC 6531). */
+export const email = z
+  .string()
+  .trim()
+  .normalize('NFC')
+  .max(254)
+  .refine((address) => emailPattern.test(address), 'must be an e-mail address')
+  .meta({ format: 'idn-email', example: 'ada@example.com' })
 
 export const SetupCompletion = z
   .strictObject({
@@ -58,7 +80,7 @@ export const SetupCompletion = z
       .refine(isTimezone, 'must be an IANA timezone identifier')
       .meta({ example: 'Europe/Berlin' }),
     adminUsername: username,
-    adminEmail: z.email().max(254).meta({ example: 'admin@example.com' }),
+    adminEmail: email.meta({ example: 'admin@example.com' }),
     adminPassword: password,
     initialAdminToken: z.string().min(1).max(200).meta({ description: 'One-time token, valid for 24 hours' }),
   })

@@ -3,9 +3,8 @@ import { UserProfile } from './auth.ts'
 import { listOf, pageOf, paging, pathId } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { permissions, roleNames } from './permission.ts'
-import { password, username } from './setup.ts'
+import { email, password, username } from './setup.ts'
 
-const email = z.email().max(254).meta({ example: 'ada@example.com' })
 const roles = z
   .array(z.enum(roleNames))
   .min(1)

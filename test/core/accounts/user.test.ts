@@ -1,4 +1,5 @@
 import { permissionsOf } from '@platform/contract/permission'
+import { UserCreation } from '@platform/contract/user'
 import * as Layout from '@platform/core/accounts/dashboard-layout'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
@@ -61,6 +62,39 @@ describe('users', () => {
       )
       expect((await Promise.all(creations)).toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
     }
+  })
+
+  test.each([
+    ['Straße', 'STRASSE'],
+    ['ΝΊΚΟΣ', 'νίκος'],
+    ['jörg', 'JO\u0308RG'],
+    ['ｈａｎａ2', 'Hana2'],
+    ['İpek', 'i\u0307PEK'],
+  ])('with the name %s sign in as %s, and nobody else gets it', async (name, other) => {
+    const request = userRequest(['Viewer'], name)
+    await UserAdmin.create(tenant.caller, { ...request, username: UserCreation.parse(request).username })
+    expect(await signInAs(other)).toMatchObject({ tokenType: 'Bearer' })
+    await expectError(UserAdmin.create(tenant.caller, userRequest(['Viewer'], other)), 'username_taken')
+  })
+
+  test.each([
+    { username: 'ad\u200da' },
+    { username: 'ada\u202e' },
+    { username: '😀' },
+    { username: '_ada' },
+    { username: 'a b' },
+    { username: 'é'.repeat(65) },
+    { email: 'ada@example' },
+    { email: 'a\u202eda@example.com' },
+    { email: 'a..b@example.com' },
+    { email: 'ada@-example.com' },
+  ])('cannot have the name or address %j', (field) => {
+    expect(UserCreation.safeParse({ ...userRequest(['Viewer']), ...field }).success).toBe(false)
+  })
+
+  test('a sign-in accepts names that are longer than any key', async () => {
+    for (const name of ['\ufdfa'.repeat(254), 'ΐ'.repeat(254), '\u{1d160}'.repeat(127)])
+      await expectError(signInAs(name), 'invalid_credentials')
   })
 
   test('get no common password, wherever one is set', async () => {

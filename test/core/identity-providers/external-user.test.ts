@@ -125,7 +125,7 @@ test('updates roles and e-mail at each sign-in and writes only changes', async (
   const details = (await recordsOf(id)).flatMap(({ audit }) => (audit?.action === 'user.update' ? audit.detail : []))
   expect(details).toHaveLength(3)
   expect((await callerOf({ ...identity, groups: ['root'] })).permissions).toContain('platform:admin')
-  expect(details.join('\n')).toContain(`roles Operator → Viewer; e-mail ${identity.email} → other@example.com`)
+  expect(details.join('\n')).toContain(`e-mail ${identity.email} → other@example.com; roles Operator → Viewer`)
 })
 
 test('gives a user another name if the name is taken and never matches users by name or e-mail', async () => {
@@ -137,16 +137,17 @@ test('gives a user another name if the name is taken and never matches users by 
   expect(first.username).toMatch(new RegExp(`^${local.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
   expect(first.username).not.toBe(second.username)
 
-  await UserAdmin.remove(caller, local.id)
   expect(await userOf(identity, one)).toMatchObject({ id: first.id, username: first.username })
-  expect(await userOf({ ...identity, username: 'married' }, one)).toMatchObject({ username: first.username })
   expect((await userOf({ ...identity, subject: 'Same' }, one)).id).not.toBe(first.id)
 })
 
 test.each([
-  ['müller', /^muller-[0-9a-f]{8}$/],
-  ['Łukasz Öz', /^ukasz-Oz-[0-9a-f]{8}$/],
-  ['山田', /^user-[0-9a-f]{8}$/],
+  ['mu\u0308ller', /^m\u00fcller$/],
+  ['Łukasz Öz', /^Łukasz-Öz-[0-9a-f]{8}$/],
+  ['山田', /^山田$/],
+  ['ｈａｎａ', /^hana$/],
+  ['\u202enimda', /^nimda-[0-9a-f]{8}$/],
+  ['\u{20000}'.repeat(65), /^\u{20000}{20}-[0-9a-f]{8}$/u],
   ['', /^user-[0-9a-f]{8}$/],
   ['a\0b\r\nc', /^a-b-c-[0-9a-f]{8}$/],
   ['../../etc', /^etc-[0-9a-f]{8}$/],
@@ -159,6 +160,25 @@ test.each([
   const user = await userOf(identity)
   expect(user.username).toMatch(pattern)
   expect(await userOf(identity)).toMatchObject({ id: user.id, username: user.username })
+})
+
+test('follows new names and addresses of the provider, and frees the former name', async () => {
+  const identity = externalIdentity({ displayName: 'Ada\u202e Byron', email: 'ada@bücher.example' })
+  const { id } = await userOf(identity)
+  await UserAdmin.endUserSessions(caller, id)
+  const married = { ...identity, username: `Ödön-${randomUUID()}`, displayName: 'عادة', email: '用户@例子.广告' }
+  const { username, displayName, email } = married
+  expect(await userOf(identity)).toMatchObject({ id, displayName: 'Ada Byron', email: identity.email })
+  const tokens = await signInAs(married)
+  expect(await find(caller.organisationId, id)).toMatchObject({ username, displayName, email, epoch: 1 })
+  expect(await get(keys.username(username.toUpperCase()))).toMatchObject({ userId: id, epoch: 1 })
+  const namesake = await UserAdmin.create(caller, userRequest(['Viewer'], identity.username))
+  expect(await userOf({ ...married, username: namesake.username })).toMatchObject({ id, username })
+  await refresh(tokens)
+  await UserAdmin.endUserSessions(caller, id)
+  await expectError(refresh(tokens), 'invalid_refresh_token')
+  const [last] = (await recordsOf(id)).flatMap(({ audit }) => (audit?.detail?.includes('عادة') ? audit.detail : []))
+  expect(last).toContain(`name ${identity.username} → ${username}; display name Ada Byron → عادة`)
 })
 
 test('rejects a sign-in if all candidate names are taken, without affecting other users', async () => {

@@ -20,6 +20,7 @@ export function addUserCommands(program: Command): void {
     showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'USERNAME', of: ({ username }) => username, isFlexible: true },
+      { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
       { title: 'EMAIL', of: ({ email }) => email, isFlexible: true },
       { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
     ]),
@@ -48,10 +49,13 @@ const listUsers = (api: Api, extent: Extent) =>
 async function findUser(api: Api, nameOrId: string): Promise<User> {
   if (nameOrId.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: nameOrId } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
-  const found = items.find(({ username }) => username.toLowerCase() === nameOrId.toLowerCase())
+  const found = items.find(({ username }) => upperCase(username) === upperCase(nameOrId))
   if (found === undefined) throw new CliError('refused', `No user named ${cellOf(nameOrId)}. See: plat user list`)
   return found
 }
+
+/** For comparison without case, as on the platform. */
+const upperCase = (name: string): string => name.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC')
 
 interface Creation extends Shown {
   email: string
@@ -83,7 +87,7 @@ async function update(nameOrId: string, { email, role: roles, ...options }: Upda
 async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
   const api = connect()
   const { id, username } = await findUser(api, nameOrId)
-  await confirm(`Remove ${username} (${id})?`, { ...(yes && { yes }) })
+  await confirm(`Remove ${cellOf(username)} (${id})?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/users/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${username} removed.`))
 }

@@ -34,8 +34,17 @@ interface Owner {
   username: string
 }
 
-export const createCredential = ({ id, organisationId, username }: Owner, passwordHash?: string): WriteItem =>
-  create(keys.username(username), { userId: id, organisationId, ...(passwordHash !== undefined && { passwordHash }) })
+export const createCredential = (
+  { id, organisationId, username }: Owner,
+  passwordHash?: string,
+  epoch = 0,
+): WriteItem =>
+  create(keys.username(username), {
+    userId: id,
+    organisationId,
+    ...(passwordHash !== undefined && { passwordHash }),
+    ...(epoch > 0 && { epoch }),
+  })
 
 export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): WriteItem =>
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
@@ -51,7 +60,7 @@ export interface Attempt {
 export async function beginAttempt(username: string, { address }: Origin): Promise<Attempt> {
   const minute = Math.floor(now() / 60_000)
   // Users may type a password as the name, so only its hash is stored.
-  const subjects = [`user:${sha256(keys.fold(username))}`, `address:${ipNetworkOf(address)}`]
+  const subjects = [`user:${sha256(keys.foldUsername(username))}`, `address:${ipNetworkOf(address)}`]
   const failureKeys = subjects.map((subject) => keys.failedSignIns(subject, minute))
   const [item, ...failures] = await getConsistent([keys.username(username), ...failureKeys])
   enforceLimits(failures)

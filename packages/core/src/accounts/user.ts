@@ -17,6 +17,8 @@ const User = z.object({
   organisationId: z.string(),
   username: z.string(),
   email: z.string(),
+  /** From the identity provider; empty for local accounts. */
+  displayName: z.string().default(''),
   roles: z.array(z.string()),
   /** `local`, or the id of the user's identity provider. */
   authProvider: z.string(),
@@ -65,11 +67,12 @@ export async function find(organisationId: string, userId: string): Promise<User
 }
 
 export const view = (
-  { id, username, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof User>,
+  { id, username, displayName, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof User>,
   permissions: Permission[] = permissionsOf(roles),
 ): UserProfile => ({
   id,
   username,
+  ...(displayName && { displayName }),
   email,
   roles,
   organisationId,

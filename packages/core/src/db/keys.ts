@@ -15,8 +15,15 @@ export interface Key {
 
 export type IndexName = 'gsi1' | 'gsi2' | 'gsi3' | 'due'
 
-/** Normalises text for case-insensitive comparison. */
-export const fold = (name: string): string => name.normalize('NFC').toLowerCase()
+/**
+ * Normalises text for comparison without case. Unicode's full conversion to upper case makes `ß` equal `ss`; the lower
+ * case of a sigma, which depends on its place, becomes one letter, so that a search finds it anywhere.
+ */
+export const fold = (name: string): string =>
+  name.normalize('NFC').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
+
+/** A sign-in may contain a longer name than any stored one; it is cut, because keys have at most 2,048 bytes. */
+export const foldUsername = (name: string): string => fold(name.normalize('NFKC')).slice(0, 500)
 
 /** Setup state, the hash of the initial admin token, and the number of API starts. */
 export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
@@ -123,7 +130,7 @@ export const savedFilter = (organisationId: string, userId: string, filterId: st
 export const userOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'USER-OFFSETS' })
 
 /** The user, and the password hash of a local account. Usernames are unique on the platform. */
-export const username = (name: string): Key => ({ pk: `USERNAME#${fold(name)}`, sk: 'CREDENTIAL' })
+export const username = (name: string): Key => ({ pk: `USERNAME#${foldUsername(name)}`, sk: 'CREDENTIAL' })
 
 /** Counted per minute for the hash of a username and for an address; expires. */
 export const failedSignIns = (subject: string, minute: number): Key => ({

@@ -1,11 +1,11 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { roleNames } from '@platform/contract/permission'
-import { username as usernameSchema } from '@platform/contract/setup'
+import { email as emailSchema, username as usernameSchema } from '@platform/contract/setup'
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
 import { commit, outboxWrite } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
-import { getConsistent, type Item, orThrow, patch, replace, type WriteItem } from '../db/table.ts'
+import { getConsistent, type Item, orThrow, patch, remove, replace, type WriteItem } from '../db/table.ts'
 import { normalDn } from './ldap/distinguished-name.ts'
 import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
@@ -13,6 +13,7 @@ import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
 import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session.ts'
+import { createCredential } from '../accounts/credential.ts'
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
 /**
@@ -95,8 +96,9 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const [item, head, ...usernameItems] = await getConsistent(itemKeys)
   const link = item && Link.parse(item)
   const existing = link && (await find(organisationId, link.userId))
-  if (existing) return updateUser(existing, provider, identity)
-  const username = names.find((_, index) => usernameItems[index] === undefined)
+  const isFree = (index: number) => usernameItems[index] === undefined
+  if (existing) return updateUser(existing, provider, identity, isFree(0) ? names[0] : undefined)
+  const username = names.find((_, index) => isFree(index))
   if (username === undefined) throw platformError('username_taken')
   return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
 }
@@ -119,7 +121,7 @@ function createUser(
   const head = parseHead(headItem)
   const createdAtMs = nextSortTimeMs(head)
   const id = newId('user', createdAtMs)
-  const attributes = { email: emailOf(identity), roles: rolesOf(provider, identity) }
+  const attributes = attributesOf(provider, identity)
   const subjectHash = sha256(identity.subject)
   const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, createdAtMs }
   const isLinkUnchanged =
@@ -142,22 +144,54 @@ function createUser(
   }
 }
 
-function updateUser(user: User, provider: ProviderRecord, identity: ExternalIdentity): ResolvedUser {
-  const [email, roles] = [emailOf(identity), rolesOf(provider, identity)]
-  const isUnchanged = email === user.email && roles.join() === user.roles.join()
-  if (isUnchanged) return { user, writes: [] }
-  const detail = [
-    `roles ${user.roles.join(', ')} → ${roles.join(', ')}`,
-    ...(email === user.email ? [] : [`e-mail ${user.email} → ${email}`]),
-    `by ${provider.id}`,
-  ]
-  const change = { set: { email, roles }, add: { version: 1 } }
+const attributesOf = (provider: ProviderRecord, identity: ExternalIdentity) => ({
+  displayName: displayNameOf(identity),
+  email: emailOf(identity),
+  roles: rolesOf(provider, identity),
+})
+
+/** `freeName` is the first candidate, if no user has it. */
+function updateUser(
+  user: User,
+  provider: ProviderRecord,
+  identity: ExternalIdentity,
+  freeName: string | undefined,
+): ResolvedUser {
+  const username = renamed(user, identity, freeName)
+  const attributes = { username, ...attributesOf(provider, identity) }
+  const { displayName, email, roles } = attributes
+  const changes = [
+    ['name', user.username, username],
+    ['display name', user.displayName, displayName],
+    ['e-mail', user.email, email],
+    ['roles', user.roles.join(', '), roles.join(', ')],
+  ].flatMap(([field, before, after]) => (before === after ? [] : [`${field} ${before} → ${after}`]))
+  if (changes.length === 0) return { user, writes: [] }
+  const change = { set: attributes, add: { version: 1 } }
   return {
-    user: { ...user, email, roles },
-    writes: [patch(keys.user(user.organisationId, user.id), change, userUnchanged(user))],
-    effects: { audit: { action: 'user.update', resource: user.id, detail: detail.join('; ') } },
+    user: { ...user, ...attributes },
+    writes: [
+      patch(keys.user(user.organisationId, user.id), change, userUnchanged(user)),
+      ...(isSameName(username, user.username) ? [] : renameWrites(user, username)),
+    ],
+    effects: {
+      audit: { action: 'user.update', resource: user.id, detail: [...changes, `by ${provider.id}`].join('; ') },
+    },
   }
 }
+
+const isSameName = (one: string, other: string): boolean => keys.foldUsername(one) === keys.foldUsername(other)
+
+/** The name at the provider, unless it is unusable or another user has it. */
+function renamed({ username }: User, identity: ExternalIdentity, freeName: string | undefined): string {
+  const name = usernameSchema.safeParse(identity.username).data
+  return name !== undefined && (name === freeName || isSameName(name, username)) ? name : username
+}
+
+const renameWrites = (user: User, username: string): WriteItem[] => [
+  createCredential({ ...user, username }, undefined, user.epoch),
+  remove(keys.username(user.username), { userId: { is: user.id } }),
+]
 
 /** Includes all roles that the groups map to, in the order of the role list; otherwise the default role. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
@@ -167,9 +201,17 @@ function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }
   return mapped.size === 0 ? [defaultRole] : roleNames.filter((role) => mapped.has(role))
 }
 
-const Email = z.email().max(254)
+const emailOf = ({ email }: ExternalIdentity): string => emailSchema.safeParse(email).data ?? ''
 
-const emailOf = ({ email }: ExternalIdentity): string => (Email.safeParse(email).success ? email : '')
+/** Without characters that reorder the text around it. */
+const displayNameOf = ({ displayName = '' }: ExternalIdentity): string =>
+  displayName
+    .slice(0, 500)
+    .normalize('NFC')
+    .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '')
+    .trim()
+    .slice(0, 100)
+    .replace(/\p{Cs}$/u, '')
 
 /** The provider's name if it is valid, then names with a hash of provider and subject. */
 function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
@@ -177,11 +219,11 @@ function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalI
   const plain = usernameSchema.safeParse(username)
   const stem = username
     .slice(0, 200)
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .replace(/[^A-Za-z0-9._@+-]+/g, '-')
-  const prefix = stem.replace(/^[^A-Za-z0-9]+/, '').slice(0, 40) || 'user'
+    .normalize('NFKC')
+    .replace(/[^\p{L}\p{M}\p{N}._@+-]+/gu, '-')
+    .replace(/^[^\p{L}\p{N}]+/u, '')
+  const prefix = stem.slice(0, 40).replace(/\p{Cs}$/u, '') || 'user'
   const suffixed = [8, 20].map((length) => `${prefix}-${suffix.slice(0, length)}`)
-  const isUsable = plain.success && !suffixed.includes(plain.data.toLowerCase())
+  const isUsable = plain.success && !suffixed.some((name) => isSameName(name, plain.data))
   return [...(isUsable ? [plain.data] : []), ...suffixed]
 }

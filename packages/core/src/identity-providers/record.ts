@@ -69,6 +69,7 @@ export interface ExternalIdentity {
   subject: string
   /** The provider's name for the user. The platform uses another one if it is taken. */
   username: string
+  displayName?: string | undefined
   email: string
   groups: readonly string[]
 }

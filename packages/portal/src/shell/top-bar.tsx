@@ -4,6 +4,7 @@ import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from '
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../lib/theme.ts'
+import { isolated, nameOf } from '../lib/user-name.ts'
 import { IconButton } from '../ui/button.tsx'
 import { useLazyPart } from '../ui/hooks.ts'
 import { Menu } from '../ui/menu.tsx'
@@ -90,17 +91,18 @@ function ThemeMenu() {
 }
 
 function UserMenu() {
-  const { username, email } = useMe()
+  const me = useMe()
+  const name = nameOf(me)
   const navigate = useNavigate()
   const signOut = useSignOut()
   return (
     <Menu
-      trigger={<IconButton label={`Account of ${username}`} icon={CircleUser} />}
+      trigger={<IconButton label={`Account of ${name}`} icon={CircleUser} />}
       heading={
         <>
-          {username}
+          {name}
           <br />
-          {email}
+          {isolated(me.email)}
         </>
       }
       actions={[

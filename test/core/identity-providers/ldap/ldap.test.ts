@@ -45,7 +45,7 @@ const plainUrl = `ldap://localhost:${ports.plain}`
 
 const entries = [
   userEntry('ada', { givenName: 'Ada' }),
-  userEntry('grace'),
+  userEntry('grace', { displayName: `: ${Buffer.from('Γκρέις Χόπερ').toString('base64')}` }),
   userEntry('twin1', { mail: 'twin@acme.test' }),
   userEntry('twin2', { mail: 'twin@acme.test' }),
   userEntry('two names', { uid: ['two names', 'second'] }),
@@ -139,6 +139,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     const user = await signInAs('ada')
     expect(user).toMatchObject({ email: 'ada@acme.test', authProvider: idp.id, roles: ['Operator', 'Auditor'] })
     expect(user.username).toMatch(/^ada/)
+    expect((await signInAs('grace')).displayName).toBe('Γκρέις Χόπερ')
     const { id, username } = user
     expect(await signInAs('ADA', 'password of ada')).toMatchObject({ id, username, version: 1 })
   })
@@ -231,7 +232,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     expect(await get(keys.externalIdentity(idp.id, subjectHash ?? ''))).toMatchObject({ userId: id })
     await using client = await asRoot()
     await client.modifyDN(`uid=twin2,${usersDn}`, `uid=renamed,${usersDn}`)
-    expect(await signInAs('renamed', 'password of twin2')).toMatchObject({ id, username: 'twin2' })
+    expect(await signInAs('renamed', 'password of twin2')).toMatchObject({ id, username: 'renamed' })
   })
 })
 

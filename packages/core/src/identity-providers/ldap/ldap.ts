@@ -89,7 +89,7 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   const attribute = loginAttributeOf(settings)
   const { searchEntries } = await client.search(settings.userSearchBase ?? '', {
     filter: new EqualityFilter({ attribute, value: username }),
-    attributes: [attribute, 'mail', 'memberOf', 'entryUUID', 'objectGUID'],
+    attributes: [attribute, 'displayName', 'cn', 'mail', 'memberOf', 'entryUUID', 'objectGUID'],
     explicitBufferAttributes: ['objectGUID'],
     sizeLimit: 2,
     timeLimit: 5,
@@ -142,5 +142,6 @@ function identityOf(entry: Entry, settings: ProviderSettings, groups: string[]):
   const guid = [entry['objectGUID']].flat().find((value) => Buffer.isBuffer(value) && value.length > 0)
   const subject = uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
   const [username = '', [email = '']] = [valuesOf(entry, loginAttributeOf(settings))[0], valuesOf(entry, 'mail')]
-  return { subject, username, email, groups }
+  const displayName = valuesOf(entry, 'displayName')[0] ?? valuesOf(entry, 'cn')[0]
+  return { subject, username, displayName, email, groups }
 }

@@ -29,6 +29,7 @@ export function identityOf(provider: ProviderRecord, claims: Claims): ExternalId
   return {
     subject,
     username: textOf(valueOf(claims, usernameClaim)) || email || textOf(subject),
+    displayName: textOf(valueOf(claims, 'name')),
     email,
     groups: groupsClaim === undefined ? [] : groupsOf(valueOf(claims, groupsClaim)),
   }

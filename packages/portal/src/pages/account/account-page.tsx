@@ -3,6 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { configurationQuery, useMe } from '../../api/account.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { chooseTheme, type Theme, useTheme } from '../../lib/theme.ts'
+import { isolated } from '../../lib/user-name.ts'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -13,14 +14,15 @@ import { Sessions } from './sessions.tsx'
 import { Tokens } from './tokens.tsx'
 
 export function Profile() {
-  const { id, username, email, roles, organisationId, authProvider, createdAt, permissions } = useMe()
+  const { id, username, displayName, email, roles, organisationId, authProvider, createdAt, permissions } = useMe()
   return (
     <div className={styles['parts']}>
       <Card title="Profile">
         <DescriptionList
           items={[
-            ['User name', username],
-            ['E-mail', email],
+            ...(displayName === undefined ? [] : [['Name', isolated(displayName)] as const]),
+            ['User name', isolated(username)],
+            ['E-mail', isolated(email)],
             ['Roles', roles.join(', ')],
             ['Sign-in method', authProvider === 'local' ? 'Password' : `Identity provider ${authProvider}`],
             ['Created', <Time key="since" at={createdAt} isAbsolute />],

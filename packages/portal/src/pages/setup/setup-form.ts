@@ -3,7 +3,7 @@ import type { Schemas } from '../../api/client.ts'
 /** Values of the wizard, which are the body of the completion request. */
 export type SetupForm = Schemas['SetupCompletion']
 
-const usernamePattern = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/
+const usernamePattern = /^(?=.{1,64}$)[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]*$/u
 const emailPattern = /^[^\s@]+@[^\s@]+\.[^\s@]+$/
 
 /** Whether a name is a time zone. `Intl` also accepts offsets such as +01:00, which are rejected. */
@@ -33,7 +33,7 @@ export const errorOf: Record<keyof SetupForm, (value: string) => string | undefi
   publicUrl: publicUrlError,
   adminUsername: (name) =>
     errorUnless(
-      usernamePattern.test(name.trim()),
+      usernamePattern.test(name.trim().normalize('NFKC')),
       'Use 1 to 64 letters, digits or . _ @ + -, starting with a letter or digit.',
     ),
   adminEmail: (email) => errorUnless(emailPattern.test(email.trim()), 'Enter an e-mail address.'),

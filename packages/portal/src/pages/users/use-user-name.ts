@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
+import { nameOf } from '../../lib/user-name.ts'
 
 // Users beyond the first page are shown by id.
 const pageSize = 100
@@ -14,10 +15,10 @@ export function useUserName(userId: string): string | undefined {
     enabled: mayReadUsers,
     queryFn: async ({ signal }) => {
       const { items } = await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize } }, signal }))
-      return Object.fromEntries(items.map(({ id, username }) => [id, username]))
+      return Object.fromEntries(items.map((user) => [user.id, nameOf(user)]))
     },
     staleTime: 60_000,
     retry: false,
   })
-  return userId === me.id ? me.username : data?.[userId]
+  return userId === me.id ? nameOf(me) : data?.[userId]
 }

@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { Ellipsis, KeyRound, LogOut, Pencil, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { api, type Schemas, expectNoBody } from '../../api/client.ts'
+import { nameOf } from '../../lib/user-name.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Menu } from '../../ui/menu.tsx'
@@ -43,20 +44,22 @@ const actions = {
   },
 } as const satisfies Record<string, Action>
 
-export function UserActions({ user: { id, username, authProvider }, onEdit }: { user: User; onEdit: () => void }) {
+export function UserActions({ user, onEdit }: { user: User; onEdit: () => void }) {
+  const { id, authProvider } = user
+  const name = nameOf(user)
   const [openAction, setOpenAction] = useState<keyof typeof actions>()
   const queries = useQueryClient()
   const confirm = async ({ send, done }: Action) => {
     await send(id)
-    showToast(done(username))
+    showToast(done(name))
     await queries.invalidateQueries({ queryKey: ['users'] })
   }
-  const open = (name: keyof typeof actions) => () => setOpenAction(name)
+  const open = (next: keyof typeof actions) => () => setOpenAction(next)
   const action = openAction && actions[openAction]
   return (
     <>
       <Menu
-        trigger={<IconButton label={`Actions for ${username}`} icon={Ellipsis} />}
+        trigger={<IconButton label={`Actions for ${name}`} icon={Ellipsis} />}
         actions={[
           { label: 'Edit', icon: Pencil, onSelect: onEdit, isDisabled: authProvider !== 'local' },
           { label: actions.endSessions.label, icon: LogOut, onSelect: open('endSessions') },
@@ -69,7 +72,7 @@ export function UserActions({ user: { id, username, authProvider }, onEdit }: { 
         <Confirm
           isOpen
           onClose={() => setOpenAction(undefined)}
-          title={action.title(username)}
+          title={action.title(name)}
           description={action.description}
           confirmLabel={action.label}
           onConfirm={() => confirm(action)}

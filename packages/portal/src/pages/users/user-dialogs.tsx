@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { nameOf } from '../../lib/user-name.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { PasswordField, TextField } from '../../ui/field.tsx'
@@ -26,7 +27,7 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
     const target = organisation && { organisationId: organisation.id }
     const body = { username: username.trim(), email: email.trim(), password, roles, ...target }
     const user = await unwrap(api.POST('/api/v1/users', { body }))
-    showToast(`${user.username} was created`)
+    showToast(`${nameOf(user)} was created`)
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })
   }
@@ -64,7 +65,7 @@ export function EditUser({ id, onClose }: { id: string; onClose: () => void }) {
     gcTime: 0,
   })
   return (
-    <Dialog isOpen onClose={onClose} title={query.data ? `Edit ${query.data.username}` : 'Edit user'}>
+    <Dialog isOpen onClose={onClose} title={query.data ? `Edit ${nameOf(query.data)}` : 'Edit user'}>
       <Loaded query={query} what="the user">
         {(user) =>
           user.authProvider === 'local' ? (
@@ -99,7 +100,7 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
     }
     if (Object.keys(body).length > 0) {
       await unwrap(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body }))
-      showToast(`${user.username} was changed`)
+      showToast(`${nameOf(user)} was changed`)
     }
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })

@@ -3,6 +3,7 @@ import { KeyRound, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { isolated, nameOf } from '../../lib/user-name.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -71,13 +72,13 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
       title: 'User name',
       width: 'minmax(8rem, 2fr)',
       narrow: 'start',
-      cell: ({ id, username }) => (
+      cell: (user) => (
         <>
-          {username} {id === me.id && <Badge>You</Badge>}
+          {nameOf(user)} {user.id === me.id && <Badge>You</Badge>}
         </>
       ),
     },
-    { title: 'E-mail', width: 'minmax(8rem, 3fr)', cell: ({ email }) => email },
+    { title: 'E-mail', width: 'minmax(8rem, 3fr)', cell: ({ email }) => isolated(email) },
     { title: 'Roles', width: 'minmax(8rem, 2fr)', cell: ({ roles }) => roles.join(', ') },
     {
       title: 'Account',
