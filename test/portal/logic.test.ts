@@ -14,11 +14,21 @@ import {
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
 import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
+import { nameOf } from '../../packages/portal/src/lib/user-name.ts'
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 import { rounds } from '../support/long.ts'
 
 const pollMs = (state: object) =>
   pollEvery(4)({ state: { status: 'error', dataUpdatedAt: 0, errorUpdatedAt: 1e12, errorUpdateCount: 1, ...state } })
+
+test.each([
+  [{ username: 'ada' }, 'ada'],
+  [{ username: 'ada', displayName: 'ada' }, 'ada'],
+  [{ username: 'ada', displayName: 'Ada Lovelace' }, 'Ada Lovelace (ada)'],
+  [{ username: 'עדה', displayName: 'عادة' }, '\u2068عادة\u2069 (\u2068עדה\u2069)'],
+])('names the user %j so that letters of any direction keep their place', (user, name) => {
+  expect(nameOf(user)).toBe(name)
+})
 
 test('polls successful queries at their interval', () => {
   expect(pollMs({ status: 'success', dataUpdatedAt: 1e12 })).toBe(4000)
