@@ -955,7 +955,7 @@ export interface paths {
         put?: never;
         /**
          * Replace the secret of a webhook
-         * @description Deliveries are signed with the new secret at once, and for 24 hours also with the previous one, so that the receiver can change without a gap (two signatures in `webhook-signature`, as in Standard Webhooks). The new secret is returned in this response only. If the response is lost, rotate again: every secret of the last 24 hours keeps signing, up to five.
+         * @description Deliveries are signed with the new secret at once, and for 24 hours also with the previous one, so that the receiver can change without a gap (two signatures in `webhook-signature`, as in Standard Webhooks). The new secret is returned in this response only. If the response is lost, rotate again: every secret of the last 24 hours keeps signing. A fifth rotation within 24 hours is rejected with `limit_reached`.
          *
          *     Requires the permission `users:admin`.
          */
@@ -7652,7 +7652,10 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            /**
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

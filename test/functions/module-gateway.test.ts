@@ -118,6 +118,16 @@ async function replacedModule() {
 
 const post = (target: string) => request({ method: 'POST', target, body: 'once' })
 
+test('answers OPTIONS and rejects unknown methods with the allowed ones', async () => {
+  await using module = await runInstance()
+  const ask = (method: string) => request({ method, target: module.api })
+  const allow = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
+  expect(await ask('OPTIONS')).toMatchObject({ status: 204, headers: { allow } })
+  for (const method of ['TRACE', 'PROPFIND']) {
+    expect(await ask(method)).toMatchObject({ status: 405, headers: { allow }, json: { error: 'method_not_allowed' } })
+  }
+})
+
 test('sends requests that do not reach the old instance to the new one', async () => {
   await using module = await replacedModule()
   await module.old.end()

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
+import { canMount, mountedFolder } from '../support/mounted-folder.ts'
 import { type FakePlatform } from './support/fake-platform.ts'
 import { ended, Stage } from './support/stage.ts'
 
@@ -105,6 +106,15 @@ test.for(['/proc/state', '/dev/null/state', '/sys/kernel/state'])(
     expect(await stage.relay.exitCode).toBe(6)
   },
 )
+
+test.skipIf(!canMount)('a full state folder: exit code 6, and no lock remains', async () => {
+  await using disk = await mountedFolder('64k')
+  writeFileSync(join(disk.path, 'full'), Buffer.alloc(60 * 1024))
+  await start({ args: ['--state-dir', disk.path] })
+  await stage.relay.writes(/The state folder .* cannot be used: ENOSPC/)
+  expect(await stage.relay.exitCode).toBe(6)
+  expect(readdirSync(disk.path)).toEqual(['full'])
+})
 
 test.skipIf(process.getuid?.() !== 0)(
   '--run-as: a script cannot read the key and has the user of its own',

@@ -1,8 +1,19 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chownSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Backlog, callBytes, type Piece } from '@platform/relay/backlog'
+import { relayUser } from '@platform/relay/executor/user'
+import { ensureWorkFolder } from '@platform/relay/executor/work-folder'
 import { Journal } from '@platform/relay/journal'
 import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry'
 import { signJws, verifyJws } from '@platform/relay/jws'
@@ -128,9 +139,21 @@ test('claims no jobs while a folder cannot be written or is full', () => {
   ).toEqual([true, false, false])
 })
 
+test('creates a removed work folder again, and rejects one of another user', () => {
+  const parent = join(folder, 'work')
+  const storage = new Storage([folder, parent], () => ensureWorkFolder(parent, relayUser()))
+  expect(storage.isWritable).toBe(true)
+  rmSync(parent, { recursive: true })
+  expect(storage.isWritable).toBe(true)
+  if (process.getuid?.() !== 0) return
+  chownSync(parent, 1, 1)
+  expect(storage.isWritable).toBe(false)
+})
+
 function drain(backlog: Backlog): Piece[] {
+  backlog.complete()
   const pieces: Piece[] = []
-  for (let taken = backlog.take(true); taken.length > 0; taken = backlog.take(true)) pieces.push(...taken)
+  for (let taken = backlog.take(); taken.length > 0; taken = backlog.take()) pieces.push(...taken)
   return pieces
 }
 
@@ -147,7 +170,7 @@ test('splits output into requests of the maximum size between characters', () =>
   const backlog = backlogOf(['stdout', text])
   const sizes: number[] = []
   let received = ''
-  for (let taken = backlog.take(true); taken.length > 0; taken = backlog.take(true)) {
+  for (let taken = backlog.take(); taken.length > 0; taken = backlog.take()) {
     sizes.push(Buffer.byteLength(textOf(taken)))
     received += textOf(taken)
   }
@@ -157,7 +180,7 @@ test('splits output into requests of the maximum size between characters', () =>
 
 test('keeps the order of arrival across streams, and joins writes of one stream', () => {
   const backlog = backlogOf(['stdout', '1'], ['stdout', '2'], ['stderr', '3'], ['stdout', '4'])
-  expect(backlog.take(true).map(({ stream, bytes }) => [stream, bytes.toString()])).toEqual([
+  expect(backlog.take().map(({ stream, bytes }) => [stream, bytes.toString()])).toEqual([
     ['stdout', '12'],
     ['stderr', '3'],
     ['stdout', '4'],
@@ -172,10 +195,12 @@ test.for([
 ] as const)('holds the first bytes of %s back until the character is complete', ([character, length]) => {
   const bytes = Buffer.from(character)
   const backlog = backlogOf(['stdout', Buffer.concat([Buffer.from('a'), bytes.subarray(0, length)])])
-  expect(textOf(backlog.take(false))).toBe('a')
-  expect(backlog.take(false)).toEqual([])
+  expect(textOf(backlog.take())).toBe('a')
+  expect(backlog.take()).toEqual([])
+  backlog.append('node', 'stderr', Buffer.from('b'))
+  expect(textOf(backlog.take())).toBe('b')
   backlog.append('node', 'stdout', bytes.subarray(length))
-  expect(textOf(backlog.take(false))).toBe(character)
+  expect(textOf(backlog.take())).toBe(character)
 })
 
 test.for(['stdout', 'stderr'] as const)(

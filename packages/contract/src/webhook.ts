@@ -178,10 +178,10 @@ export const rotateWebhookSecret = createRoute({
     'Deliveries are signed with the new secret at once, and for 24 hours also with the previous one, so that the ' +
     'receiver can change without a gap (two signatures in `webhook-signature`, as in Standard Webhooks). The new ' +
     'secret is returned in this response only. If the response is lost, rotate again: every secret of the last 24 ' +
-    'hours keeps signing, up to five.',
+    'hours keeps signing. A fifth rotation within 24 hours is rejected with `limit_reached`.',
   request: { params },
   responses: { 200: { description: 'The webhook with its new secret', content: json(CreatedWebhook) } },
-  errors: ['webhook_not_found', 'conflict'],
+  errors: ['webhook_not_found', 'limit_reached', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
 })
 

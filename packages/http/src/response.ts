@@ -37,7 +37,7 @@ export function httpResponse(
 
 /** The response to a method that a path does not serve: OPTIONS, or `method_not_allowed`. */
 export function otherMethod(method: string, served: readonly string[]): HttpResponse {
-  const allow = [...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'].join(', ')
+  const allow = [...new Set([...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(', ')
   if (method === 'OPTIONS') return httpResponse(204, null, { allow })
   throw platformError('method_not_allowed', { headers: { allow } })
 }

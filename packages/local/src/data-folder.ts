@@ -40,7 +40,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   }
   if ((await readdir(dataDir)).includes(restoringFolder)) {
     lock[Symbol.dispose]()
-    throw new StartError(`A restore into ${dataDir} was interrupted. Run it again: npm run restore -- FILE`)
+    throw new StartError(`A restore into ${dataDir} was interrupted. Empty the folder, and restore again.`)
   }
   const layout = await layoutOf(dataDir)
   if (layout === undefined) await replaceFile(join(dataDir, layoutFile), `${layoutVersion}\n`)

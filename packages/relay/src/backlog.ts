@@ -26,6 +26,8 @@ type Segment = { nodeId: string; stream: Stream; parts: Buffer[]; sizeBytes: num
 export class Backlog {
   readonly #head = new Queue()
   readonly #tail = new Queue()
+  /** The start of a character, by node and stream, until its end arrives. */
+  readonly #starts = new Map<string, { nodeId: string; stream: Stream; bytes: Buffer }>()
   #droppedBytes = 0
   #lastTakenByte = newline
 
@@ -34,17 +36,26 @@ export class Backlog {
   }
 
   append(nodeId: string, stream: Stream, bytes: Buffer): void {
-    for (let rest = bytes; rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
+    const key = `${stream} ${nodeId}`
+    const start = this.#starts.get(key)?.bytes
+    const joined = start ? Buffer.concat([start, bytes]) : bytes
+    const end = wholeCharacters(joined)
+    if (end < joined.length) this.#starts.set(key, { nodeId, stream, bytes: Buffer.from(joined.subarray(end)) })
+    else this.#starts.delete(key)
+    for (let rest = joined.subarray(0, end); rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
     // Many short writes must not each copy a segment.
     if (this.#tail.costBytes <= tailBytes + callBytes) return
     while (this.#tail.costBytes > tailBytes) this.#dropOldest()
   }
 
-  /**
-   * Removes and returns the output for one request. The start of a character whose end has not arrived stays, unless
-   * the output is complete.
-   */
-  take(isComplete: boolean): Piece[] {
+  /** Appends the starts of characters whose end does not arrive, because the output is complete. */
+  complete(): void {
+    for (const { nodeId, stream, bytes } of this.#starts.values()) this.#appendPart(nodeId, stream, bytes)
+    this.#starts.clear()
+  }
+
+  /** Removes and returns the output for one request. */
+  take(): Piece[] {
     const pieces: Piece[] = []
     for (let costBytes = 0; ;) {
       const queue = this.#head.first ? this.#head : this.#tail
@@ -55,14 +66,9 @@ export class Backlog {
       queue.shift()
       const droppedBytes = queue === this.#tail ? this.#droppedBytes : 0
       const bytes = Buffer.concat(segment.parts)
-      const isLast = this.sizeBytes === 0
-      const end = isLast && !isComplete ? wholeCharacters(bytes) : bytes.length
-      if (end < bytes.length) queue.add({ ...segment, parts: [bytes.subarray(end)], sizeBytes: bytes.length - end })
-      if (end === 0) return pieces
       if (queue === this.#tail) this.#droppedBytes = 0
-      this.#lastTakenByte = bytes[end - 1]!
-      pieces.push({ nodeId: segment.nodeId, stream: segment.stream, bytes: bytes.subarray(0, end), droppedBytes })
-      if (end < bytes.length) return pieces
+      this.#lastTakenByte = bytes.at(-1) ?? newline
+      pieces.push({ nodeId: segment.nodeId, stream: segment.stream, bytes, droppedBytes })
     }
   }
 

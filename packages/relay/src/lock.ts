@@ -12,8 +12,8 @@ import { isAlive, stampOf } from './process-group.ts'
 export function lockState(folder: string): () => void {
   const path = join(folder, 'lock')
   const ownPath = `${path}.${process.pid}`
-  writeFileSync(ownPath, JSON.stringify({ pid: process.pid, stamp: stampOf(process.pid) }), { mode: 0o600 })
   try {
+    writeFileSync(ownPath, JSON.stringify({ pid: process.pid, stamp: stampOf(process.pid) }), { mode: 0o600 })
     while (!tryLink(ownPath, path)) clearStaleLock(path, folder)
   } finally {
     rmSync(ownPath, { force: true })

@@ -3,7 +3,7 @@ import { ServerClock } from './clock.ts'
 import { loadOrEnroll } from './load-or-enroll.ts'
 import { exitCodes, FatalError } from './exit-codes.ts'
 import { helpText, versionText } from './help.ts'
-import { prepareState } from './storage.ts'
+import { explainStorageError, prepareState } from './storage.ts'
 import { lockState } from './lock.ts'
 import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
@@ -27,16 +27,19 @@ function stopSignal(): AbortSignal {
 async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
   const clock = new ServerClock()
   prepareState(options.stateFolder)
-  const unlock = lockState(options.stateFolder)
+  let unlock: (() => void) | undefined
   try {
+    unlock = lockState(options.stateFolder)
     const identity = await loadOrEnroll(options, clock, signal)
     info(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
     if (!options.runAs && identity.nodes.some(({ config }) => config.executor === 'local')) {
       warn('Scripts on this machine run as the user of the relay and can read its key. Use --run-as, as root.')
     }
     await new Relay(identity, { ...options, clock }).run(signal)
+  } catch (error) {
+    throw explainStorageError(options.stateFolder, error)
   } finally {
-    unlock()
+    unlock?.()
   }
 }
 

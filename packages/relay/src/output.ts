@@ -31,7 +31,7 @@ export class Output {
 
   /** The request to send. It stays the same until it is acknowledged. */
   next(): OutputCall | undefined {
-    if (this.#calls.length === 0) this.#takeCall(false)
+    if (this.#calls.length === 0) this.#takeCall()
     return this.#calls[0]
   }
 
@@ -41,7 +41,8 @@ export class Output {
 
   /** Stops accepting output and returns the unacknowledged requests in sending order. */
   freeze(): readonly OutputCall[] {
-    while (this.#takeCall(true));
+    this.#backlog.complete()
+    while (this.#takeCall());
     this.#frozen = true
     return this.#calls
   }
@@ -52,8 +53,8 @@ export class Output {
     this.#calls = []
   }
 
-  #takeCall(isComplete: boolean): boolean {
-    const pieces = this.#backlog.take(isComplete)
+  #takeCall(): boolean {
+    const pieces = this.#backlog.take()
     if (pieces.length > 0) this.#calls.push({ seq: this.#nextSeq++, chunks: pieces.map(encoded) })
     return pieces.length > 0
   }

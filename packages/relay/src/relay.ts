@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HeartbeatLoop } from './heartbeat.ts'
@@ -7,7 +6,7 @@ import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
-import { prepareWorkFolders } from './executor/work-folder.ts'
+import { clearWorkFolder, ensureWorkFolder } from './executor/work-folder.ts'
 import { relayUser, type ScriptUser } from './executor/user.ts'
 import { type Identity, keyFor, statementKeysOf } from './identity.ts'
 import { Journal } from './journal.ts'
@@ -24,6 +23,8 @@ const firstCheckMs = 20_000
 // Includes the time that stopped scripts have to clean up.
 const reportLimitMs = 7500
 const goodbyeLimitMs = 2000
+// The users of scripts cannot create folders here, unlike in `/tmp`.
+const protectedFolder = '/var/lib'
 
 export type RelaySettings = Pick<Options, 'stateFolder' | 'slots' | 'workFolder' | 'runAs'> & { clock: ServerClock }
 
@@ -57,7 +58,7 @@ export class Relay {
       nodes,
       signal: this.#reporting.signal,
     }
-    const storage = new Storage([stateFolder, this.#workFolder])
+    const storage = new Storage([stateFolder, this.#workFolder], () => ensureWorkFolder(this.#workFolder, this.#user))
     this.#watch = new NodeWatch(nodes)
     this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.wake() })
     this.#heartbeats = new HeartbeatLoop({
@@ -87,7 +88,8 @@ export class Relay {
 
   async #recover(): Promise<void> {
     for (const entry of this.#journal.unfinished()) this.#workers.resume(entry)
-    await prepareWorkFolders(this.#workFolder, this.#user)
+    ensureWorkFolder(this.#workFolder, this.#user)
+    await clearWorkFolder(this.#workFolder)
   }
 
   #revoke(): void {
@@ -124,6 +126,6 @@ function workFolderOf(
   { relayId }: Identity,
   { stateFolder, workFolder, runAs }: Pick<Options, 'stateFolder' | 'workFolder' | 'runAs'>,
 ): string {
-  const parent = workFolder ?? (runAs && tmpdir())
+  const parent = workFolder ?? (runAs && protectedFolder)
   return parent ? join(parent, `platform-relay-${relayId}`) : join(stateFolder, 'work')
 }

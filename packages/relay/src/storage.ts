@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { FatalError } from './exit-codes.ts'
+import { hasCode } from './files.ts'
 import { messageOf, warn } from './log.ts'
 
 // Enough for the journal, the undelivered output and the script of a job.
@@ -12,9 +13,19 @@ export function prepareState(folder: string): void {
     makeFolder(folder)
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    const advice = 'Make it writable, or use another --state-dir.'
-    throw new FatalError('stateUnusable', `The state folder ${folder} cannot be used: ${messageOf(error)}. ${advice}`)
+    throw stateError(folder, error)
   }
+}
+
+function stateError(folder: string, cause: unknown): FatalError {
+  const advice = 'Make it writable, free space on its disk, or use another --state-dir.'
+  return new FatalError('stateUnusable', `The state folder ${folder} cannot be used: ${messageOf(cause)}. ${advice}`)
+}
+
+/** Turns the error of a full or read-only disk into a `FatalError`. */
+export function explainStorageError(folder: string, error: unknown): unknown {
+  const isStorageError = ['ENOSPC', 'EDQUOT', 'EROFS'].some((code) => hasCode(error, code))
+  return isStorageError ? stateError(folder, error) : error
 }
 
 // The recursive mode of Node.js does not end below /proc.
@@ -27,18 +38,30 @@ function makeFolder(path: string): void {
 /** The folders that a job needs. */
 export class Storage {
   readonly #folders: string[]
+  readonly #ensure: () => void
   #wasWritable = true
 
-  constructor(folders: string[]) {
+  /** `ensure` creates missing folders, or throws. */
+  constructor(folders: string[], ensure: () => void = () => {}) {
     this.#folders = folders
+    this.#ensure = ensure
   }
 
   /** Whether all folders can be written and have space. Warns once if they do not. */
   get isWritable(): boolean {
-    const problem = this.#folders.map(problemOf).find((found) => found !== undefined)
+    const problem = this.#problem()
     if (problem && this.#wasWritable) warn(`No jobs are claimed: ${problem}.`)
     this.#wasWritable = problem === undefined
     return this.#wasWritable
+  }
+
+  #problem(): string | undefined {
+    try {
+      this.#ensure()
+    } catch (error) {
+      return messageOf(error).replace(/\.$/, '')
+    }
+    return this.#folders.map(problemOf).find((found) => found !== undefined)
   }
 }
 

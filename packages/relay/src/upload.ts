@@ -66,8 +66,6 @@ export class Upload {
         this.#sentAtMs = performance.now()
         await this.#send(call, signal)
       } else if (this.#closed) return
-      // Only the start of a character is pending.
-      else await this.#signal.wait()
     }
   }
 

@@ -199,6 +199,13 @@ test('drops heartbeat tokens that their age rejects', () => {
   expect(counts).toEqual([2, 3])
 })
 
+test('accepts heartbeats after the clock was set back by 30 minutes', () => {
+  const stored = storedAfter(oldestFirst(40).map(({ issued }) => beatAt(issued + 1800)))
+  const next = consume(stored, beatAt(1041), 1041) ?? ''
+  expect(next.split(',')).toHaveLength(2)
+  expect(consume(next, beatAt(1041), 1041)).toBeUndefined()
+})
+
 test('stores the last 32 heartbeat tokens, and rejects tokens as old as a dropped one', () => {
   const isAccepted = (stored: string, issued: number, atSeconds: number) =>
     consume(stored, { tokenId: 'other', issued }, atSeconds) !== undefined

@@ -405,6 +405,14 @@ test('after rotations of the secret, each replaced secret keeps signing for 24 h
   expect(await firstWebhook(caller)).not.toHaveProperty('previousSecretExpiresAt')
 })
 
+test('rejects a rotation that would end the 24 hours of an earlier secret', async () => {
+  const { caller, id } = await failingSubscription(200)
+  for (let rotation = 0; rotation < 4; rotation++) await Webhook.rotateSecret(caller, id)
+  await expectError(Webhook.rotateSecret(caller, id), 'limit_reached')
+  advanceClock(24 * hourMs)
+  await Webhook.rotateSecret(caller, id)
+})
+
 test('reads an endless response up to its limit and accepts its status', async () => {
   const { caller, receiver, id, publishAndDrain } = await failingSubscription(200)
   receiver.respond = (_, response) => {

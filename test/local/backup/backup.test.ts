@@ -149,11 +149,12 @@ test('an interrupted restore is visible, and can be repeated in an empty folder'
   const { file, target } = folder
   await mkdir(join(target, 'restoring'), { recursive: true })
   await writeFile(join(target, 'restoring', 'half'), '')
-  await expect(claimDataFolder(target)).rejects.toThrow('was interrupted. Run it again')
+  await expect(claimDataFolder(target)).rejects.toThrow('was interrupted. Empty the folder')
   await writeFile(join(target, 'layout-version'), '')
   await expect(restoreBackup(file, target)).rejects.toThrow(
     /was interrupted and left .*layout-version\. Empty the folder/,
   )
+  await expect(claimDataFolder(target)).rejects.toThrow('was interrupted. Empty the folder')
   await rm(join(target, 'layout-version'))
   await restoreBackup(file, target)
   const claim = await claimDataFolder(target)

@@ -40,7 +40,7 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
 /** Prints the output of several nodes and prefixes each line with the name of its node. */
 export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string>): OutputPrinter {
   let expected = from
-  const unfinished = new Map<string, { chunk: Chunk; text: string }>()
+  const unfinished = new Map<string, { chunk: Chunk; bytes: Buffer }>()
   const lines = (chunk: Chunk, text: string) =>
     writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, text))
   return {
@@ -49,13 +49,14 @@ export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string
       const bytes = bytesOf(chunk)
       if (chunk.offset > expected) await lines(chunk, droppedLine(chunk.offset - expected, false))
       expected = chunk.offset + bytes.length
-      const text = (unfinished.get(key)?.text ?? '') + bytes.toString()
-      const end = text.lastIndexOf('\n') + 1
-      unfinished.set(key, { chunk, text: text.slice(end) })
-      if (end > 0) await lines(chunk, text.slice(0, end))
+      const all = Buffer.concat([unfinished.get(key)?.bytes ?? Buffer.alloc(0), bytes])
+      const end = all.lastIndexOf(newline) + 1
+      unfinished.set(key, { chunk, bytes: all.subarray(end) })
+      if (end > 0) await lines(chunk, all.toString('utf8', 0, end))
     },
     async end() {
-      for (const { chunk, text } of unfinished.values()) if (text !== '') await lines(chunk, `${text}\n`)
+      for (const { chunk, bytes } of unfinished.values())
+        if (bytes.length > 0) await lines(chunk, `${bytes.toString()}\n`)
     },
   }
 }

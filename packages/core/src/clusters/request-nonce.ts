@@ -28,11 +28,15 @@ export function consumeHeartbeatNonce(
   { tokenId, issuedAtMs }: RelayCaller,
   nowMs: number,
 ): string | undefined {
-  const [floor = '0', ...tokens] = storedTokens.split(',')
+  const [storedFloor = '0', ...tokens] = storedTokens.split(',')
+  // Later times were stored before the clock was set back.
+  const latest = nowMs / 1000 + retentionSeconds
+  const floor = Number.parseInt(storedFloor, 36) > latest ? '0' : storedFloor
   const hash = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)
   if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
-  const unexpired = tokens.filter((token) => issuedOf(token) > nowMs / 1000 - retentionSeconds)
+  const isUnexpired = (token: string) => issuedOf(token) > nowMs / 1000 - retentionSeconds && issuedOf(token) <= latest
+  const unexpired = tokens.filter(isUnexpired)
   const newTokens = [...unexpired, hash + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
   const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
   return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')

@@ -2,6 +2,11 @@ import type { ErrorDetail } from '@platform/contract/common'
 import * as z from 'zod'
 import { validationFailed } from '../error.ts'
 
+/** The maximum number of details of an error. */
+export const maximumDetails = 50
+/** Longer names are not compared with known names. */
+const maximumNameLength = 40
+
 /** Throws one detail per invalid field. Details contain no submitted values. */
 export function parsePart<Schema extends z.ZodType>(
   part: ErrorDetail['in'],
@@ -11,23 +16,17 @@ export function parsePart<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  throw validationFailed(
-    parsed.error.issues.flatMap((issue) =>
-      issue.code === 'unrecognized_keys'
-        ? unknownNames(part, schema, issue, under)
-        : [
-            {
-              in: part,
-              path: jsonPointer([...under, ...issue.path]),
-              code: issue.code,
-              message: issue.message.slice(0, 500),
-            },
-          ],
-    ),
-  )
+  const details: ErrorDetail[] = []
+  for (const issue of parsed.error.issues) {
+    if (details.length >= maximumDetails) break
+    if (issue.code === 'unrecognized_keys') details.push(...unknownNames(part, schema, issue, under))
+    else {
+      const path = jsonPointer([...under, ...issue.path])
+      details.push({ in: part, path, code: issue.code, message: issue.message.slice(0, 500) })
+    }
+  }
+  throw validationFailed(details)
 }
-
-const maximumDetails = 50
 
 function unknownNames(
   part: ErrorDetail['in'],
@@ -62,7 +61,8 @@ function memberNames(schema: z.core.$ZodType, [head, ...rest]: readonly Property
 }
 
 function nearestName(name: string, knownNames: readonly string[]): string | undefined {
-  const distances = knownNames.map((known) => [editDistance(name.slice(0, 100), known), known] as const)
+  if (name.length > maximumNameLength) return undefined
+  const distances = knownNames.map((known) => [editDistance(name, known), known] as const)
   return distances.toSorted(([a], [b]) => a - b)[0]?.[1]
 }
 

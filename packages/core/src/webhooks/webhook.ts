@@ -10,7 +10,7 @@ import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { platformError } from '../error.ts'
+import { PlatformError, platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { checkUrl } from '../outbound/outbound.ts'
 import { webhookAllowlist } from './delivery-attempt.ts'
@@ -104,15 +104,19 @@ const updateWrite = (record: WebhookRecord, settings: Settings) =>
 
 const previousSecretMs = 24 * 3_600_000
 const previousSecretLimit = 4
+const tooManyRotations =
+  'The secret was replaced four times within 24 hours. Try again when the oldest of the previous secrets has expired.'
 
 /** Attempts that start after this are signed with the new secret and with all previous ones that have not expired. */
 export async function rotateSecret(caller: Caller, webhookId: string): Promise<CreatedWebhook> {
   const record = await authorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record
+  const previousSecrets = unexpired(record.previousSecrets)
+  if (previousSecrets.length >= previousSecretLimit) throw new PlatformError('limit_reached', tooManyRotations)
   const replaced = { version: secretVersion, untilMs: now() + previousSecretMs }
   const change = {
     secretVersion: secretVersion + 1,
-    previousSecrets: [...unexpired(record.previousSecrets), replaced].slice(-previousSecretLimit),
+    previousSecrets: [...previousSecrets, replaced],
   }
   const response = { ...webhookView({ ...record, ...change }), secret: await secretOf({ id, ...change }) }
   const condition = { pk: { present: true }, secretVersion: { is: secretVersion } } as const

@@ -15,7 +15,7 @@ import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs }
 import { type ProxyRequest, toModuleRequest } from './request.ts'
 import { limit } from '../rate-limit.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
-import { type HttpResponse, httpResponse, type GatewayResult, toResult } from '../response.ts'
+import { type HttpResponse, httpResponse, otherMethod, type GatewayResult, toResult } from '../response.ts'
 
 /**
  * Sends a request to a deployment. Throws `module_unavailable` if the request did not reach it, else `module_timeout`
@@ -23,7 +23,7 @@ import { type HttpResponse, httpResponse, type GatewayResult, toResult } from '.
  */
 export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Promise<ProxyResponse>
 
-const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
  * Creates the Lambda function that forwards requests to modules. It authenticates the caller, applies rate limits, and
@@ -45,8 +45,9 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   if (isPageNavigation(event)) return redirectToPortal(event)
   const { rawPath } = event
   const { method, sourceIp: address } = event.requestContext.http
-  const owner = methods.has(method) ? await lookUpRouteOwner(rawPath) : undefined
+  const owner = await lookUpRouteOwner(rawPath)
   if (owner === undefined) throw platformError('route_not_found')
+  if (!methods.includes(method)) return otherMethod(method, methods)
   addLogFields({ moduleId: owner.moduleId })
   // The gateway removes `Upgrade`.
   if (event.headers['sec-websocket-key'] !== undefined) throw platformError('upgrade_not_supported')

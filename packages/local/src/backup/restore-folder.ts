@@ -20,19 +20,27 @@ const ignoredNames = new Set(['lost+found', lockName, `${lockName}-journal`])
  * folder has data or the backup is damaged.
  */
 export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
-  const placed: string[] = []
   const isMissing = !existsSync(dataDir)
-  let isCreated = false
   try {
     makeFolder(dataDir)
-    isCreated = isMissing
     await access(dataDir, constants.W_OK)
     await requireEmpty(dataDir)
     using _ = lockFolder(dataDir)
+    // Another restore may have ended since the first check.
+    await requireEmpty(dataDir)
+    return await restoreOrRemove(dataDir, file, isMissing)
+  } catch (error) {
+    throw explainFileError(error, dataDir)
+  }
+}
+
+async function restoreOrRemove(dataDir: string, file: string, isCreated: boolean): Promise<Manifest> {
+  const placed: string[] = []
+  try {
     return await restoreInto(dataDir, file, placed)
   } catch (error) {
     await removeFiles(dataDir, placed, isCreated).catch(() => undefined)
-    throw explainFileError(error, dataDir)
+    throw error
   }
 }
 

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { lchownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { failedStart, pipeOutput } from './child.ts'
 import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
 import type { Executor, Running, Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
 import { relayUser, type ScriptUser } from './user.ts'
-import { removeWorkFolder } from './work-folder.ts'
+import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
 
 // Waits for a line, so that the relay records the group leader before the script runs. If the relay is killed before,
 // the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
@@ -23,6 +23,7 @@ function startUnder(parent: string, user: ScriptUser, task: Task): Running {
     if (folder) await removeWorkFolder(folder)
   }
   try {
+    ensureWorkFolder(parent, user)
     folder = mkdtempSync(join(parent, `${task.jobId}-`))
     const running = start(folder, user, task)
     return { ...running, ended: clearAfter(running.ended, clear) }
@@ -41,12 +42,12 @@ async function clearAfter(ended: Promise<number>, clear: () => Promise<void>): P
 function start(folder: string, user: ScriptUser, task: Task): Running {
   const script = join(folder, 'script')
   const workFolder = join(folder, 'work')
-  writeFileSync(script, task.script, { mode: 0o700 })
+  writeFileSync(script, task.script, { mode: 0o700, flag: 'wx' })
   mkdirSync(workFolder, { mode: 0o700 })
   const fifos = new FifoPair(folder)
   const owned = [script, workFolder, ...fifos.paths, folder]
   try {
-    if (user.isOther) for (const path of owned) chownSync(path, user.uid, user.gid)
+    if (user.isOther) for (const path of owned) lchownSync(path, user.uid, user.gid)
     const variables = { HOME: user.home, USER: user.name, LOGNAME: user.name, ...scriptVariables(task) }
     const words = [
       ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
@@ -54,6 +55,8 @@ function start(folder: string, user: ScriptUser, task: Task): Running {
     ]
     const child = spawn('sh', ['-c', waitForStart, 'The script could not be started', ...words, script], {
       cwd: workFolder,
+      // The user of the script can read the environment of this shell.
+      env: { PATH: process.env['PATH'] },
       ...(user.isOther && { uid: user.uid, gid: user.gid }),
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],

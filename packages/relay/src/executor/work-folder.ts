@@ -10,23 +10,27 @@ import type { ScriptUser } from './user.ts'
 const run = promisify(execFile)
 
 /**
- * Creates the folder below which scripts run, and removes what earlier runs left there. Throws `FatalError` if another
- * user owns the folder.
+ * Creates the folder below which scripts run, if it is missing: hosts remove old folders below `/tmp`. Throws
+ * `FatalError` if another user owns the folder.
  */
-export async function prepareWorkFolders(parent: string, { isOther }: ScriptUser): Promise<void> {
+export function ensureWorkFolder(parent: string, { isOther }: ScriptUser): void {
   try {
     mkdirSync(parent, { recursive: true, mode: 0o700 })
-    const { uid } = lstatSync(parent)
-    if (!lstatSync(parent).isDirectory() || uid !== process.getuid?.()) {
+    const status = lstatSync(parent)
+    if (!status.isDirectory() || status.uid !== process.getuid?.()) {
       throw new FatalError('usage', `${parent} belongs to another user. Remove it, or use another --work-dir.`)
     }
     // Another user may enter the folder of the own script, but not list the others.
     chmodSync(parent, isOther ? 0o711 : 0o700)
-    for (const name of readdirSync(parent)) await removeWorkFolder(join(parent, name))
   } catch (error) {
     if (error instanceof FatalError) throw error
     throw new FatalError('stateUnusable', `Scripts cannot run in ${parent}: ${messageOf(error)}. Use --work-dir.`)
   }
+}
+
+/** Removes the folders of scripts that earlier runs of the relay left. */
+export async function clearWorkFolder(parent: string): Promise<void> {
+  for (const name of readdirSync(parent)) await removeWorkFolder(join(parent, name))
 }
 
 /** Removes the folder of a script, including read-only content. Warns about what it cannot remove. */
@@ -34,7 +38,7 @@ export async function removeWorkFolder(path: string): Promise<void> {
   try {
     const { uid, gid } = lstatSync(path)
     // The script's user removes the content: root would follow links that a remaining process puts there.
-    const owner = process.getuid?.() === 0 ? { uid, gid } : {}
+    const owner = { env: { PATH: process.env['PATH'] }, ...(process.getuid?.() === 0 && { uid, gid }) }
     await run('sh', ['-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path], { ...owner, cwd: '/' }).catch(
       () => {},
     )
