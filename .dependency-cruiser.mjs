@@ -19,9 +19,9 @@ const layers = {
 /** Additional files that a package may import. */
 const exceptions = {
   // `plat module` validates manifests with the rules of the platform.
-  cli: '^packages/(contract/src/manifest|core/src/modules/check-manifest)\\.ts$',
-  // The portal and the function that serves it use the same list of pages.
-  portal: '^packages/contract/src/portal-paths\\.ts$',
+  cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest)\\.ts$',
+  // The portal and the function that serves it use the same list of pages; scripts are converted as by `plat`.
+  portal: '^packages/contract/src/(portal-paths|unix-text)\\.ts$',
 }
 
 /** These packages run on other machines, with possibly different versions, so they import only types of the API. */

@@ -39,6 +39,28 @@ test('reads a script from a file or standard input and runs it on a node by name
   expect(await plat.prints(args, 'echo from input')).toBe('from input\n')
 })
 
+const windowsScript = '\uFEFFprintf "<%s>" a\r\n'
+
+test('converts scripts for Unix interpreters with a note, unless --keep-line-ends is set', async () => {
+  const file = join(folder, 'windows.sh')
+  await writeFile(file, windowsScript)
+  const line = JSON.stringify({ cluster: 'berlin-1', script: windowsScript })
+  const inputs: [args: string[], input?: string][] = [
+    [['run', '--cluster', 'berlin-1', '-f', file]],
+    [['run', '--cluster', 'berlin-1'], windowsScript],
+    [['batch', 'submit', '-', '--wait'], `${line}\n${line}`],
+  ]
+  for (const [args, input] of inputs) {
+    const { exitCode, err } = await plat.run(args, input)
+    expect([exitCode, err]).toEqual([
+      0,
+      expect.stringMatching(/CRLF line ends and a byte order mark.*--keep-line-ends/),
+    ])
+    expect((await plat.run([...args, '--keep-line-ends'], input)).exitCode).toBe(127)
+  }
+  expect(await plat.prints(runAtBerlin('printf', '%s', 'a\r\n'))).toBe('a\r\n')
+})
+
 test('prints output while the script runs', async () => {
   const gate = join(folder, 'gate')
   const running = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done`))

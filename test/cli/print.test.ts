@@ -1,6 +1,7 @@
 import { labelled } from '@platform/cli/jobs/printer'
 import { CliError } from '@platform/cli/exit'
 import { readBatchFile } from '@platform/cli/jobs/batch-file'
+import { unixText } from '@platform/contract/unix-text'
 import { batchesOf } from '@platform/cli/jobs/batch'
 import { exitCodeOf } from '@platform/cli/jobs/job'
 import { cellOf, tableOf } from '@platform/cli/print/table'
@@ -48,6 +49,21 @@ test.for([
 ])('reads the batch %s', ([text]) => {
   const submission = { type: 'InvokeScript', payload: { script: 's' } }
   expect(readBatchFile(text!).entries).toEqual([{ cluster: 'c', submission }])
+})
+
+test('reads a batch with a byte order mark', () => {
+  expect(readBatchFile('\uFEFF{"cluster": "c", "script": "s"}').entries).toHaveLength(1)
+})
+
+test.for([
+  ['CRLF', 'a\r\nb\r\n', 'a\nb\n', ['CRLF line ends']],
+  ['a byte order mark', '\uFEFFecho', 'echo', ['a byte order mark']],
+  ['a byte order mark before #!', '\uFEFF#!/bin/sh\r\na', '#!/bin/sh\na', ['CRLF line ends', 'a byte order mark']],
+  ['mixed and repeated line ends', 'a\r\nb\nc\r\r\nd\re', 'a\nb\nc\nd\re', ['CRLF line ends']],
+  ['only CR', 'a\rb\r', 'a\rb\r', []],
+  ['a mark inside the text', 'a\uFEFF\n', 'a\uFEFF\n', []],
+] as const)('converts a script with %s for Unix interpreters', ([, original, text, found]) => {
+  expect(unixText(original)).toEqual({ text, found })
 })
 
 const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })

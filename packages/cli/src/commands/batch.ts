@@ -6,7 +6,7 @@ import { findClusters } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { cancelBatch, getBatch } from '../jobs/batch.ts'
 import { readBatchFile } from '../jobs/batch-file.ts'
-import { readText } from '../jobs/script.ts'
+import { readText, type ScriptOptions, unixScripts } from '../jobs/script.ts'
 import { waitForBatch } from '../jobs/wait-batch.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
@@ -33,7 +33,7 @@ interface WaitOptions extends Shown {
   wait?: true
 }
 
-interface SubmitOptions extends WaitOptions {
+interface SubmitOptions extends WaitOptions, ScriptOptions {
   maxConcurrency?: number
   maxErrors?: number
 }
@@ -46,6 +46,7 @@ export function addBatchCommands(program: Command): void {
   ])
     .option('--max-concurrency <n>', 'maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'cancel remaining jobs after this many failures', wholeNumber(0, 500))
+    .option('--keep-line-ends', 'submit CRLF line ends and byte order marks of scripts unchanged')
     .option('--wait', 'wait for all jobs; exit with the first non-zero exit code')
     .action(submit)
   addListCommand(batch, 'list', 'list batches').action(list)
@@ -63,13 +64,22 @@ export function addBatchCommands(program: Command): void {
     .action(retry)
 }
 
-async function submit(file: string, { maxConcurrency, maxErrors, ...options }: SubmitOptions): Promise<void> {
+async function submit(
+  file: string,
+  { maxConcurrency, maxErrors, keepLineEnds, ...options }: SubmitOptions,
+): Promise<void> {
   const { entries, limits } = readBatchFile(await readText(file))
+  const texts = entries.map(({ submission }) => submission.payload.script)
+  const scripts = unixScripts(texts, { ...(keepLineEnds && { keepLineEnds }) })
   const api = options.wait ? connectToFollow() : connect()
   const clusterNames = entries.map(({ cluster }) => cluster)
   const known = await clustersOf(api, clusterNames)
   const body = {
-    jobs: entries.map(({ cluster, submission }) => Object.assign(submission, { clusterId: known.idOf(cluster) })),
+    jobs: entries.map(({ cluster, submission: { payload, ...submission } }, index) => ({
+      ...submission,
+      payload: { ...payload, script: scripts[index] ?? payload.script },
+      clusterId: known.idOf(cluster),
+    })),
     ...limits,
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),

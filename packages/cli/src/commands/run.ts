@@ -5,7 +5,7 @@ import { connectToFollow } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
-import { scriptOf } from '../jobs/script.ts'
+import { scriptOf, type ScriptOptions } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
 import { addCommand, several, wholeNumber } from './add-command.ts'
 
@@ -29,6 +29,7 @@ export function addRunCommand(program: Command): void {
     .option('--all', 'run on all clusters, filtered by --status and --type')
   withClusterFilter(run)
     .option('-f, --file <file>', 'script file; - is standard input')
+    .option('--keep-line-ends', 'submit CRLF line ends and a byte order mark unchanged')
     .option('--node <name|id>', 'only on this node of the cluster; repeatable', several)
     .option('--timeout <s>', 'execution timeout in seconds, at most 172800', wholeNumber(1, 172_800))
     .option('--deliver-within <s>', 'delivery timeout in seconds', wholeNumber(1, 2_592_000))
@@ -36,8 +37,8 @@ export function addRunCommand(program: Command): void {
     .option('--max-concurrency <n>', 'with several clusters: maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'with several clusters: cancel the rest after this many failures', wholeNumber(0, 500))
     .option('--output-dir <folder>', 'with several clusters: write one output file per cluster')
-    .action(async (words: string[], options: RunOptions & TargetOptions & { file?: string }) => {
-      const script = await scriptOf(options.file, words)
+    .action(async (words: string[], options: RunOptions & TargetOptions & ScriptOptions & { file?: string }) => {
+      const script = await scriptOf(options.file, words, options)
       const api = connectToFollow()
       const clusters = await selectClusters(api, options)
       const [only] = clusters

@@ -2,10 +2,12 @@ import type { Schemas } from '../api/client.ts'
 import { CliError, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
+type Payload = Schemas['JobSubmission']['payload'] & { script: string }
+
 /** A job of a batch file. `cluster` is a name or id. */
 export interface Entry {
   cluster: string
-  submission: Omit<Schemas['JobSubmission'], 'clusterId'>
+  submission: Omit<Schemas['JobSubmission'], 'clusterId' | 'payload'> & { payload: Payload }
 }
 
 export interface BatchFile {
@@ -19,7 +21,7 @@ export interface BatchFile {
  * the file is invalid.
  */
 export function readBatchFile(text: string): BatchFile {
-  const fields = fieldsOf(parseBatch(text))
+  const fields = fieldsOf(parseBatch(text.replace(/^\uFEFF/, '')))
   const { jobs } = fields
   if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs.')
   const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
@@ -97,7 +99,7 @@ function entryOf(job: unknown, number: number): Entry {
   return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', fault) } }
 }
 
-function payloadOf(fields: Fields, fault: ErrorFactory): Entry['submission']['payload'] | undefined {
+function payloadOf(fields: Fields, fault: ErrorFactory): Payload | undefined {
   const given = isFields(fields['payload']) ? fields['payload'] : {}
   const script = fields['script'] ?? given['script']
   return typeof script === 'string' ? { ...given, ...numberOf(fields, 'timeoutSeconds', fault), script } : undefined

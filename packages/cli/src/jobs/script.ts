@@ -1,23 +1,43 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile } from 'node:fs/promises'
 import { buffer } from 'node:stream/consumers'
+import { unixText } from '@platform/contract/unix-text'
 import { CliError, messageOf } from '../exit.ts'
+import { say } from '../print/write.ts'
+
+export interface ScriptOptions {
+  keepLineEnds?: true
+}
 
 /** Reads the script from a file (`-` is standard input), the command line or standard input. */
-export async function scriptOf(file: string | undefined, words: readonly string[]): Promise<string> {
+export async function scriptOf(
+  file: string | undefined,
+  words: readonly string[],
+  options: ScriptOptions,
+): Promise<string> {
   if (file !== undefined && words.length > 0) throw new CliError('usage', 'Specify either a file or a command.')
-  if (words.length > 0) return commandOf(words)
-  if (file === undefined && process.stdin.isTTY) {
+  // Several arguments are data, which must arrive unchanged.
+  if (words.length > 1) return words.map(quoted).join(' ')
+  if (file === undefined && words.length === 0 && process.stdin.isTTY) {
     throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')
   }
-  const script = await readText(file ?? '-')
+  const [script = ''] = unixScripts([words[0] ?? (await readText(file ?? '-'))], options)
   if (script.trim() === '') throw new CliError('usage', 'The script is empty.')
   return script
 }
 
-// A single argument is a script; several arguments are a command and are quoted separately.
-const commandOf = (words: readonly string[]): string =>
-  words.length === 1 ? words.join('') : words.map(quoted).join(' ')
+/** Converts scripts to LF line ends without a byte order mark, and prints a note if that changes one. */
+export function unixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
+  if (keepLineEnds) return scripts
+  const converted = scripts.map(unixText)
+  const changed = converted.filter(({ found }) => found.length > 0)
+  if (changed.length > 0) {
+    const subject = scripts.length === 1 ? 'The script has' : `${changed.length} of ${scripts.length} scripts have`
+    const found = [...new Set(changed.flatMap((each) => each.found))].join(' and ')
+    say(`${subject} ${found}. plat converts the text; use --keep-line-ends to submit it unchanged.`)
+  }
+  return converted.map(({ text }) => text)
+}
 
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 

@@ -1,3 +1,4 @@
+import { unixText } from '@platform/contract/unix-text'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -5,7 +6,7 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Card } from '../../ui/card.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -53,6 +54,8 @@ function JobForm({ draft }: { draft: Draft }) {
   const [script, setScript] = useState(draft.script)
   const [clusterIds, setClusterIds] = useState(draft.clusterIds)
   const [nodeIds, setNodeIds] = useState(draft.nodeIds)
+  const [isKept, setIsKept] = useState(false)
+  const { text, found } = unixText(script)
   const submit = useSubmit()
   const isBatch = clusterIds.length > 1
   const choose = (ids: string[]) => {
@@ -63,7 +66,7 @@ function JobForm({ draft }: { draft: Draft }) {
   return (
     <Form
       submitLabel={isBatch ? `Run on ${clusterIds.length} clusters` : 'Run job'}
-      onSubmit={(values) => submit({ ...draft, script, clusterIds, nodeIds }, values)}
+      onSubmit={(values) => submit({ ...draft, script: isKept ? script : text, clusterIds, nodeIds }, values)}
     >
       <div className={styles['columns']}>
         <Card title={<span id="script-label">Script</span>}>
@@ -72,6 +75,15 @@ function JobForm({ draft }: { draft: Draft }) {
             A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
             <code>sh</code>.
           </p>
+          {found.length > 0 && (
+            <div role="status">
+              <p>
+                The script has {found.join(' and ')}, which interpreters reject.
+                {isKept ? ' It is submitted unchanged.' : ' The text is converted when you submit it.'}
+              </p>
+              <CheckField label="Submit the script unchanged" checked={isKept} onChange={setIsKept} />
+            </div>
+          )}
         </Card>
         <Card title="Targets">
           <TargetPicker chosen={clusterIds} onChange={choose} />

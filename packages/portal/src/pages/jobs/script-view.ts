@@ -62,6 +62,8 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
     state: EditorState.create({
       doc: initial,
       extensions: [
+        // CRLF line ends stay, so that the form can offer to convert them.
+        EditorState.lineSeparator.of('\n'),
         lineNumbers(),
         history(),
         replaceSelection,

@@ -1,0 +1,21 @@
+export interface UnixText {
+  text: string
+  /** What was changed; empty if nothing was. */
+  found: ('CRLF line ends' | 'a byte order mark')[]
+}
+
+/**
+ * Converts CRLF line ends of a script to LF and removes a byte order mark, because interpreters reject both. A CR that
+ * does not end a line may be data and stays.
+ */
+export function unixText(original: string): UnixText {
+  const unmarked = original.replace(/^\uFEFF+/, '')
+  const text = unmarked.replaceAll(/\r+\n/g, '\n')
+  return {
+    text,
+    found: [
+      ...(text === unmarked ? [] : ['CRLF line ends' as const]),
+      ...(unmarked === original ? [] : ['a byte order mark' as const]),
+    ],
+  }
+}
