@@ -1,6 +1,6 @@
 import { passwordResetIn, resetPassword } from '@platform/core/accounts/reset-password'
 import { bootstrap } from '@platform/core/platform/bootstrap'
-import { rotationIn, ensureKeys } from '@platform/core/signing/keys'
+import { rotationIn } from '@platform/core/signing/keys'
 import { scheduled } from '@platform/http/schedule'
 
 const start = scheduled('bootstrap', bootstrap)
@@ -10,5 +10,5 @@ export const handler = (event?: unknown) => {
   const username = passwordResetIn(event)
   if (username !== undefined) return resetPassword(username)
   const rotation = rotationIn(event)
-  return rotation === undefined ? start(event) : scheduled('key rotation', () => ensureKeys(rotation))()
+  return rotation === undefined ? start(event) : scheduled('key rotation', rotation)()
 }

@@ -15,8 +15,8 @@ export const handler = serve(
     const outcome = await Presence.heartbeat(caller, body)
     return result(200, outcome.response, longPollHeaders(outcome.isIdle, caller.clusterId, headers['prefer']))
   }),
-  route(claimJob, async ({ caller, params, headers }) =>
-    result(200, await claim(caller, params.id, headers['idempotency-key'])),
+  route(claimJob, async ({ caller, params, headers, body }) =>
+    result(200, await claim(caller, params.id, headers['idempotency-key'], body)),
   ),
   route(reportOutput, async ({ caller, params, body }) => result(200, await Output.append(caller, params.id, body))),
   route(completeJob, async ({ caller, params, body }) => result(200, await complete(caller, params.id, body))),

@@ -3,7 +3,7 @@ import { moduleImages, moduleLogGroup, modulePrefix, moduleRole } from './module
 import { grantsOf } from './grants.ts'
 import { api } from './gateway.ts'
 import { queues } from './queues.ts'
-import { identityPrefix, initialAdminToken, registries, signingKeys } from './secrets.ts'
+import { identityPrefix, initialAdminToken, registries } from './secrets.ts'
 import { settingsOf } from './settings.ts'
 import { logRetention, prefix } from './stage.ts'
 import { table } from './storage.ts'
@@ -25,7 +25,7 @@ const environment = {
   ...Object.fromEntries(
     Object.entries(queues).map(([name, { queue }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, queue.url]),
   ),
-  PLAT_SECRET_SIGNING_KEYS: signingKeys.name,
+  PLAT_SECRET_KEYS_PREFIX: prefix,
   PLAT_SECRET_ADMIN_TOKEN: initialAdminToken.name,
   PLAT_SECRET_REGISTRIES: registries.name,
   PLAT_SECRET_IDENTITY_PREFIX: identityPrefix,
@@ -50,6 +50,7 @@ const memory: Record<string, `${number} MB`> = {
   auth: '1769 MB',
   setup: '1769 MB',
   users: '1769 MB',
+  'queue/installs': '1024 MB',
   'queue/updates': '1024 MB',
 }
 

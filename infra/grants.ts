@@ -1,7 +1,15 @@
 import type { Capability } from '../packages/contract/src/endpoint.ts'
 import { modulePrefix, moduleRepository, moduleRole } from './modules.ts'
 import { queues } from './queues.ts'
-import { identityPrefix, initialAdminToken, registries, signingKeys } from './secrets.ts'
+import {
+  accessKeys,
+  identityPrefix,
+  initialAdminToken,
+  moduleKey,
+  registries,
+  statementKeys,
+  webhookKey,
+} from './secrets.ts'
 import { prefix } from './stage.ts'
 import { table } from './storage.ts'
 
@@ -21,8 +29,8 @@ const sendGrant = (name: string): Grant[] => [{ actions: ['sqs:SendMessage'], re
 const readGrant = (secret: aws.secretsmanager.Secret): Grant[] => [
   { actions: ['secretsmanager:GetSecretValue'], resources: [secret.arn] },
 ]
-const writeGrant = (secret: aws.secretsmanager.Secret): Grant[] => [
-  { actions: ['secretsmanager:PutSecretValue'], resources: [secret.arn] },
+const writeGrant = (...secrets: aws.secretsmanager.Secret[]): Grant[] => [
+  { actions: ['secretsmanager:PutSecretValue'], resources: secrets.map(({ arn }) => arn) },
 ]
 
 const identitySecrets = arn('secretsmanager', `secret:${identityPrefix}/*`)
@@ -54,10 +62,14 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'queue:batches': sendGrant('batches'),
   'queue:events': sendGrant('events'),
   'queue:webhooks': sendGrant('webhooks'),
+  'queue:installs': sendGrant('installs'),
   'queue:updates': sendGrant('updates'),
   'queue:modules': sendGrant('modules'),
-  'secret:signing-keys': readGrant(signingKeys),
-  'secret:signing-keys-write': writeGrant(signingKeys),
+  'secret:access-keys': readGrant(accessKeys),
+  'secret:statement-keys': readGrant(statementKeys),
+  'secret:webhook-key': readGrant(webhookKey),
+  'secret:module-key': readGrant(moduleKey),
+  'secret:keys-write': writeGrant(accessKeys, statementKeys, webhookKey, moduleKey),
   'secret:initial-admin-token': readGrant(initialAdminToken),
   'secret:initial-admin-token-write': writeGrant(initialAdminToken),
   'secret:registries': readGrant(registries),

@@ -8,7 +8,10 @@ const secret = (id: string, name: string, description: string) =>
     { protect: isProduction, retainOnDelete: isProduction },
   )
 
-export const signingKeys = secret('SigningKeys', 'signing-keys', 'Keys that sign access tokens and job statements')
+export const accessKeys = secret('AccessKeys', 'access-keys', 'Keys that sign access tokens')
+export const statementKeys = secret('StatementKeys', 'statement-keys', 'Key that signs job statements')
+export const webhookKey = secret('WebhookKey', 'webhook-key', 'Key from which the secrets of webhooks are derived')
+export const moduleKey = secret('ModuleKey', 'module-key', 'Key from which the tokens of modules are derived')
 export const initialAdminToken = secret(
   'InitialAdminToken',
   'initial-admin-token',

@@ -1,9 +1,9 @@
 /** `npm run reset-password -- USER`: sets a new password on the running platform of this machine or on a stage. */
 import { parseArgs } from 'node:util'
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { findRunningPlatform } from '@platform/local/running-platform'
 import * as z from 'zod'
+import { invokeBootstrap } from './invoke-bootstrap.ts'
 
 const usage = `npm run reset-password -- USER [--stage NAME]
 
@@ -22,16 +22,10 @@ async function resetHere(username: string): Promise<Reset> {
   return resetPassword(username)
 }
 
-/** The response of the function is not logged. */
 async function resetOn(stage: string, username: string): Promise<Reset> {
-  const FunctionName = `platform-${stage}-fn-bootstrap:live`
-  const Payload = JSON.stringify({ resetPassword: username })
-  const response = await new LambdaClient().send(new InvokeCommand({ FunctionName, Payload }))
-  const result: unknown = JSON.parse(Buffer.from(response.Payload ?? []).toString() || 'null')
-  const reset = Reset.safeParse(result)
-  if (reset.success) return reset.data
-  const { errorMessage = 'it returned no password' } = z.object({ errorMessage: z.string().optional() }).parse(result)
-  throw new Error(`${FunctionName} failed: ${errorMessage}`)
+  const reset = Reset.safeParse(await invokeBootstrap(stage, { resetPassword: username }))
+  if (!reset.success) throw new Error('The function returned no password. Deploy this version of the platform.')
+  return reset.data
 }
 
 try {

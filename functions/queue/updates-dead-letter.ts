@@ -1,9 +1,6 @@
 import { deadLetterOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
-import { UpdateMessage } from '@platform/http/messages'
-import { operationHandlers } from '@platform/worker/handlers'
+import { JobMessage } from '@platform/http/messages'
+import { platformOperations } from '@platform/worker/handlers'
 
-/** Ignores scans: the schedule repeats a failed scan. */
-export const handler = consume(UpdateMessage, async (message) => {
-  if ('jobId' in message) await deadLetterOperation(message, operationHandlers)
-})
+export const handler = consume(JobMessage, (message) => deadLetterOperation(message, platformOperations))

@@ -47,6 +47,8 @@ export async function firstEvents({ accessToken, organisationId }: Tenant): Prom
     'queue/jobs-dead-letter': job,
     'queue/webhooks': message({ organisationId, webhookId: newId('hook') }),
     'queue/modules': message({ organisationId, moduleId: 'none' }),
+    'queue/installs': job,
+    'queue/installs-dead-letter': job,
     'queue/updates': job,
     'queue/updates-dead-letter': job,
     'schedule/sweep': scheduled,

@@ -133,3 +133,10 @@ test('schedules may only invoke their functions', () => {
   expect(allowed).toHaveLength(targets.length)
   for (const arn of targets) expect(allowed).toContainEqual({ Action: ['lambda:InvokeFunction'], Resource: [arn] })
 })
+
+test('no function that reads images of modules can change the functions of the platform', () => {
+  const capabilities = Object.entries(tasks).map(([name, task]) => [name, new Set<string>(task.capabilities)] as const)
+  const unpacking = capabilities.filter(([, each]) => each.has('modules:deploy')).map(([name]) => name)
+  const replacing = capabilities.filter(([, each]) => each.has('functions:update')).map(([name]) => name)
+  expect([unpacking, replacing]).toEqual([['queue/installs', 'schedule/heartbeat'], ['queue/updates']])
+})

@@ -105,7 +105,8 @@ test.each([
   ['auth', /\/ldapts\/|ldap-|external-user|identity-(?:row|provider)\.ts|contract\/src\/setup/],
   ['identity', /\/(?:ldapts|openid-client|oauth4webapi)\//],
   ['modules', /\/tar-stream\/|icons\.ts|packages\/oci\/src\/(?:client|layer)\.ts/],
-  ['queue/updates', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/worker\/src\/updates\/(?!handlers)/],
+  ['queue/installs', /\/tar-stream\/|\/client-(?:lambda|ecr)\/|icons\.ts|packages\/worker\/src\/updates\//],
+  ['queue/updates', /\/client-lambda\/|packages\/worker\/src\/updates\/(?!handlers)/],
   ['schedule/heartbeat', /\/client-(?:lambda|ecr)\/|packages\/worker\/src\/runtimes\/(?:lambda|hosted)/],
 ])('%s loads rarely used code on demand', (name, rare) => {
   const { sources, files, initial } = bundleOf(name)

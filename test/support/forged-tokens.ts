@@ -33,9 +33,11 @@ export function decodeToken(token: string) {
 }
 
 export async function platformSigningKeys(): Promise<{ access: KeyObject; statement: KeyObject }> {
-  const { access, statement } = JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '')
+  const read = async (secret: string) => JSON.parse((await readSecret(secret)) ?? '')
   const keyOf = (jwk: Record<string, string>) => createPrivateKey({ format: 'jwk', key: jwk })
-  return { access: keyOf(access[0].jwk), statement: keyOf(statement[0].jwk) }
+  const [access] = await read(`${config.PLAT_SECRET_KEYS_PREFIX}/access-keys`)
+  const { current } = await read(`${config.PLAT_SECRET_KEYS_PREFIX}/statement-keys`)
+  return { access: keyOf(access.jwk), statement: keyOf(current.jwk) }
 }
 
 export type Forgeries = Readonly<Record<string, string>>

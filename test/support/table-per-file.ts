@@ -17,7 +17,7 @@ await store.send(new CreateTableCommand(createTableInput(`platform-${suffix}`)))
 Object.assign(process.env, Object.fromEntries(await Promise.all(queues)), {
   PLAT_TABLE: `platform-${suffix}`,
   PLAT_SECRET_REGISTRIES: `registries-${suffix}`,
-  PLAT_SECRET_SIGNING_KEYS: `signing-keys-${suffix}`,
+  PLAT_SECRET_KEYS_PREFIX: `keys-${suffix}`,
   PLAT_SECRET_ADMIN_TOKEN: `admin-token-${suffix}`,
   PLAT_SECRET_IDENTITY_PREFIX: `identity-${suffix}`,
   PLAT_LOG_LEVEL: 'error',

@@ -66,7 +66,7 @@ const signIn = {
   request: { body: jsonBody(Credentials) },
   responses: { 200: { description: 'Signed in', content: json(TokenSet) } },
   errors: ['invalid_credentials', 'conflict'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
 } as const
 
 export const login = createRoute({
@@ -95,7 +95,7 @@ export const refresh = createRoute({
   request: { body: jsonBody(RefreshRequest) },
   responses: { 200: { description: 'A new token set', content: json(TokenSet) } },
   errors: ['invalid_refresh_token'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
 })
 
 export const logout = createRoute({

@@ -43,7 +43,7 @@ export const beginSession = createRoute({
   request: { body: jsonBody(BrowserSignIn) },
   responses: { 200: { description: 'Signed in; two cookies hold the tokens', content: json(BrowserSession) } },
   errors: ['invalid_credentials', 'sign_in_code_invalid', 'invalid_refresh_token', 'conflict', 'username_taken'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'secret:identity', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],
 })
 
 export const refreshSession = createRoute({
@@ -55,7 +55,7 @@ export const refreshSession = createRoute({
     'Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.',
   responses: { 200: { description: 'Renewed; two cookies hold the new tokens', content: json(BrowserSession) } },
   errors: ['invalid_refresh_token'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
 })
 
 export const endBrowserSession = createRoute({

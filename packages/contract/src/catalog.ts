@@ -85,5 +85,5 @@ export const scanCatalog = createRoute({
       content: json(CatalogScan),
     },
   },
-  capabilities: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:installs', 'queue:events'],
 })

@@ -57,6 +57,10 @@ export const errors = {
   site_in_use: [409, 'Clusters belong to this site. Move them to another site first.'],
   enrollment_token_used: [409, 'The enrollment token was used before. Issue a new one for the cluster.'],
   job_not_claimable: [409, 'The job is not waiting to be claimed by this relay.'],
+  statement_key_unknown: [
+    409,
+    'The key that signs jobs was replaced, and the relay does not know its successor. Issue a token with "plat cluster enrollment-token CLUSTER" and enroll the relay again.',
+  ],
   job_already_finished: [409, 'The job has already ended.'],
   batch_already_finished: [409, 'Every job of the batch has ended.'],
   nothing_to_retry: [409, 'No job of the batch failed or was cancelled, or some jobs have not ended yet.'],

@@ -197,7 +197,13 @@ const installErrors = [
   'image_not_a_module',
 ] as const
 
-const installCapabilities = ['table:read', 'table:write', 'queue:updates', 'queue:events', 'secret:registries'] as const
+const installCapabilities = [
+  'table:read',
+  'table:write',
+  'queue:installs',
+  'queue:events',
+  'secret:registries',
+] as const
 
 export const installModule = createRoute({
   method: 'post',
@@ -231,7 +237,7 @@ const uninstallRoute = {
   request: { params: z.object({ id: pathId('module') }) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{jobId}', content: json(UninstallAccepted) } },
   errors: ['module_not_found', 'module_not_installed', 'module_operation_in_progress'],
-  capabilities: ['table:read', 'table:write', 'queue:updates', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:installs', 'queue:events'],
 } as const
 
 export const uninstallModule = createRoute({ ...uninstallRoute, path: '/api/v1/modules/{id}' })

@@ -5,7 +5,14 @@
 export const modulePaths = {
   function: 'gateway/modules',
   paths: ['/api/{proxy+}', '/modules/{proxy+}'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'queue:events'],
+  capabilities: [
+    'table:read',
+    'table:write',
+    'secret:access-keys',
+    'secret:module-key',
+    'modules:invoke',
+    'queue:events',
+  ],
 } as const
 
 /**

@@ -60,6 +60,14 @@ export const EnrollResponse = z
   })
   .meta({ id: 'EnrollAnswer' })
 
+const statementKey = z
+  .string()
+  .max(100)
+  .optional()
+  .meta({ description: '`kid` of the newest key of job statements that the relay trusts' })
+
+const statementKeys = z.array(z.string().max(1000)).max(10).optional()
+
 export const Heartbeat = z
   .object({
     nodes: z
@@ -68,6 +76,7 @@ export const Heartbeat = z
       .meta({ description: 'All nodes; a missing node counts as Offline' }),
     running: z.array(z.string().max(40)).max(1000),
     freeSlots: z.int32().min(0).max(1000),
+    statementKey,
   })
   .meta({ id: 'Heartbeat' })
 
@@ -76,15 +85,22 @@ export const HeartbeatResponse = z
     heartbeatIntervalSeconds: z.int32().min(1).max(3600),
     jobs: z.array(z.string().max(40)).max(1000).meta({ description: 'Jobs to claim, oldest first' }),
     cancel: z.array(z.string().max(40)).max(1000).meta({ description: 'Running jobs to stop' }),
+    statementKeys: statementKeys.meta({
+      description:
+        'Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again.',
+    }),
     serverTime: timestamp,
   })
   .meta({ id: 'HeartbeatAnswer' })
+
+export const ClaimRequest = z.object({ statementKey }).meta({ id: 'ClaimRequest' })
 
 export const Claim = z
   .object({
     leaseId: id('lease'),
     leaseExpiresAt: timestamp,
     statement: z.string().max(4000).meta({ description: 'JWS over jobId, clusterId, payloadSha256, exp' }),
+    statementKeys: statementKeys.meta({ description: 'As in the response to a heartbeat' }),
     payload: z.record(z.string(), z.unknown()),
   })
   .meta({ id: 'Claim' })
@@ -176,6 +192,7 @@ export type EnrollRequest = z.infer<typeof EnrollRequest>
 export type EnrollResponse = z.infer<typeof EnrollResponse>
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>
+export type ClaimRequest = z.infer<typeof ClaimRequest>
 export type Claim = z.infer<typeof Claim>
 export type OutputPiece = z.infer<typeof OutputPiece>
 export type OutputReport = z.infer<typeof OutputReport>
@@ -193,11 +210,12 @@ export const enroll = createRoute({
   access: 'public',
   tags: ['Relay protocol'],
   summary: 'Exchange an enrollment token for a relay identity',
-  description: 'The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements.',
+  description:
+    'The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements, and their successors.',
   request: { body: jsonBody(EnrollRequest) },
   responses: { 201: { description: 'Enrolled', content: json(EnrollResponse) } },
   errors: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
-  capabilities: [...readWrite, 'secret:signing-keys'],
+  capabilities: [...readWrite, 'secret:statement-keys'],
   // Enough for 2,000 nodes.
   maxBodyBytes: 384 * 1024,
 })
@@ -222,10 +240,10 @@ export const claimJob = createRoute({
   tags: ['Relay protocol'],
   summary: 'Claim a job',
   description: 'A retry with the same `Idempotency-Key` returns the same result, in case the response was lost.',
-  request: { params },
+  request: { params, body: jsonBody(ClaimRequest) },
   responses: { 200: { description: 'The job is leased to this relay', content: json(Claim) } },
-  errors: ['job_not_found', 'job_not_claimable'],
-  capabilities: [...readWrite, 'secret:signing-keys'],
+  errors: ['job_not_found', 'job_not_claimable', 'statement_key_unknown'],
+  capabilities: [...readWrite, 'secret:statement-keys'],
 })
 
 export const reportOutput = createRoute({

@@ -111,5 +111,5 @@ export const completeSetup = createRoute({
   validatesBody: true,
   responses: { 200: { description: 'Signed in as the new administrator', content: json(TokenSet) } },
   errors: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
 })

@@ -106,5 +106,5 @@ export const exchangeCode = createRoute({
   request: { body: jsonBody(SignInCode) },
   responses: { 200: { description: 'Signed in', content: json(TokenSet) } },
   errors: ['sign_in_code_invalid', 'conflict'],
-  capabilities: ['table:read', 'table:write', 'secret:signing-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
 })

@@ -18,7 +18,7 @@ export interface Task {
 export const defaultFunctionTimeoutSeconds = 30
 
 const storeAccess = ['table:read', 'table:write'] as const
-const moduleRemoval = ['secret:signing-keys', 'modules:remove', 'modules:invoke', 'queue:events'] as const
+const moduleRemoval = ['secret:module-key', 'modules:remove', 'modules:invoke', 'queue:events'] as const
 const moduleOperations = [...moduleRemoval, 'secret:registries', 'modules:deploy'] as const
 const defaultBatching = { batchSize: 10, maximumConcurrency: 4 }
 const singleMessages = { batchSize: 1, maximumConcurrency: 100 }
@@ -33,8 +33,9 @@ export const tasks = {
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [
       ...storeAccess,
-      'secret:signing-keys',
-      'secret:signing-keys-write',
+      'secret:access-keys',
+      'secret:statement-keys',
+      'secret:keys-write',
       'secret:initial-admin-token',
       'secret:initial-admin-token-write',
     ],
@@ -69,23 +70,41 @@ export const tasks = {
     // A receiver that does not respond delays only its own message.
     trigger: { queue: 'webhooks', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'secret:signing-keys', 'queue:webhooks', 'queue:events'],
+    capabilities: [...storeAccess, 'secret:webhook-key', 'queue:webhooks', 'queue:events'],
+  },
+  'queue/installs': {
+    // Image downloads and lifecycle hooks take minutes.
+    trigger: { queue: 'installs', batchSize: 1, maximumConcurrency: 10 },
+    timeoutSeconds: 300,
+    capabilities: [...storeAccess, ...moduleOperations, 'queue:installs'],
+  },
+  'queue/installs-dead-letter': {
+    trigger: { queue: 'installs-dead-letter', ...defaultBatching },
+    timeoutSeconds: 300,
+    capabilities: [...storeAccess, ...moduleRemoval],
   },
   'queue/updates': {
-    // Image downloads, lifecycle hooks and the bake time of a release take minutes.
-    trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 10 },
+    // The bake time of a release takes minutes.
+    trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 2 },
     timeoutSeconds: 300,
-    capabilities: [...storeAccess, ...moduleOperations, 'functions:update', 'functions:revert', 'queue:updates'],
+    capabilities: [
+      ...storeAccess,
+      'secret:registries',
+      'functions:update',
+      'functions:revert',
+      'queue:updates',
+      'queue:events',
+    ],
   },
   'queue/updates-dead-letter': {
     trigger: { queue: 'updates-dead-letter', ...defaultBatching },
     timeoutSeconds: 300,
-    capabilities: [...storeAccess, ...moduleRemoval, 'functions:revert'],
+    capabilities: [...storeAccess, 'functions:revert', 'queue:events'],
   },
   'queue/modules': {
     trigger: { queue: 'modules', ...singleMessages },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'secret:signing-keys', 'modules:invoke', 'queue:modules', 'queue:events'],
+    capabilities: [...storeAccess, 'secret:module-key', 'modules:invoke', 'queue:modules', 'queue:events'],
   },
   'schedule/sweep': {
     trigger: { everySeconds: 60 },
@@ -96,6 +115,7 @@ export const tasks = {
       'queue:batches',
       'queue:events',
       'queue:webhooks',
+      'queue:installs',
       'queue:updates',
       'secret:identity-remove',
     ],

@@ -151,7 +151,7 @@ export const createWebhook = createRoute({
   request: { body: jsonBody(WebhookCreation) },
   responses: { 201: { description: 'The webhook with its secret', content: json(CreatedWebhook) } },
   errors: ['url_not_allowed', 'limit_reached'],
-  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:webhook-key'],
 })
 
 export const changeWebhook = createRoute({
@@ -182,7 +182,7 @@ export const rotateWebhookSecret = createRoute({
   request: { params },
   responses: { 200: { description: 'The webhook with its new secret', content: json(CreatedWebhook) } },
   errors: ['webhook_not_found', 'limit_reached', 'conflict'],
-  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:signing-keys'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:webhook-key'],
 })
 
 export const deleteWebhook = createRoute({

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A job to dispatch. Messages contain only ids. */
+/** A job to dispatch, or a platform operation to run. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /** An organisation with pending outbox records. */
@@ -12,8 +12,8 @@ export const WebhookMessage = z.object({ organisationId: z.string().min(1), webh
 /** A batch to advance. */
 export const BatchMessage = z.object({ organisationId: z.string().min(1), batchId: z.string().min(1) })
 
-/** A platform operation to run, or a request to scan the catalog's sources. */
-export const UpdateMessage = z.union([
+/** An operation of a module to run, or a request to scan the catalog's sources. */
+export const InstallMessage = z.union([
   JobMessage,
   z.object({ organisationId: z.string().min(1), scan: z.literal('catalog') }),
 ])

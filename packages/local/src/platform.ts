@@ -165,7 +165,7 @@ const publishAddresses = (
     accessKeyId: emulators.accessKeyId,
     table: names['PLAT_TABLE'] ?? '',
     adminTokenSecret: names['PLAT_SECRET_ADMIN_TOKEN'] ?? '',
-    signingKeysSecret: names['PLAT_SECRET_SIGNING_KEYS'],
+    secretNames: Object.fromEntries(Object.entries(names).filter(([name]) => name.startsWith('PLAT_SECRET_'))),
     registry: { host, username: writerName, password },
   })
 

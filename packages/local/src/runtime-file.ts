@@ -11,8 +11,8 @@ const RuntimeFile = z.object({
   accessKeyId: z.string(),
   table: z.string(),
   adminTokenSecret: z.string(),
-  /** If absent, core's default name applies. */
-  signingKeysSecret: z.string().optional(),
+  /** Settings that name secrets, if they differ from core's default. */
+  secretNames: z.record(z.string(), z.string()),
   /** The embedded registry, with the only user who may write to it. */
   registry: z.object({ host: z.string(), username: z.string(), password: z.string() }),
 })

@@ -35,6 +35,8 @@ export interface Settings {
   functionsDir: string
   /** Absolute path of the folder of built files. */
   assetsDir: string
+  /** Absolute path of the file with the passphrase of backups. */
+  backupPassphraseFile: string | undefined
   /** `PLAT_…` variables of the functions. */
   functionEnvironment: Record<string, string>
   /** Unknown `PLAT_…` names in the environment, such as mistyped ones. */
@@ -56,6 +58,7 @@ const Environment = z.object({
   PLAT_PORT: integer(8080, 0, 65_535),
   PLAT_TRUSTED_PROXIES: TrustedProxies.default(() => new BlockList()),
   PLAT_DATA_DIR: z.string().default('.platform'),
+  PLAT_BACKUP_PASSPHRASE_FILE: z.string().optional(),
   PLAT_FUNCTION_THREADS: integer(2, 1, 64),
   PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
@@ -106,7 +109,7 @@ const otherPrograms = new Set([
 const isKnown = (name: string): boolean =>
   name in Environment.shape || name in FunctionSettings.shape || otherPrograms.has(name)
 
-const runnerOnly = 'PLAT_METRICS_TOKEN'
+const runnerOnly = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE'])
 
 const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
@@ -151,9 +154,10 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     releaseSource: data.PLAT_RELEASE_SOURCE,
     releaseKeys,
     metricsToken: data.PLAT_METRICS_TOKEN,
+    backupPassphraseFile: data.PLAT_BACKUP_PASSPHRASE_FILE && resolve(data.PLAT_BACKUP_PASSPHRASE_FILE),
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
-    functionEnvironment: Object.fromEntries([...variables, ...known].filter(([name]) => name !== runnerOnly)),
+    functionEnvironment: Object.fromEntries([...variables, ...known].filter(([name]) => !runnerOnly.has(name ?? ''))),
     ignored: variables.flatMap(([name]) => (isKnown(name) ? [] : [name])),
   }
 }

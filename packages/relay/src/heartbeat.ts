@@ -5,6 +5,7 @@ import type { Client } from './client.ts'
 import type { WorkerPool } from './worker-pool.ts'
 import { type RelayResponse, codeOf, RetryableError } from './http.ts'
 import { stringsIn } from './json.ts'
+import type { StatementKeys } from './statement-keys.ts'
 import type { NodeWatch } from './node-watch.ts'
 
 const maxWaitSeconds = 25
@@ -15,7 +16,13 @@ const wakeDelayMs = 50
 const earlyResponseMs = 1000
 const immediateRepeats = 10
 
-export type HeartbeatDeps = { client: Client; workers: WorkerPool; watch: NodeWatch; intervalSeconds: number }
+export type HeartbeatDeps = {
+  client: Client
+  workers: WorkerPool
+  watch: NodeWatch
+  statementKeys: StatementKeys
+  intervalSeconds: number
+}
 
 /** Sends heartbeats, which report the state of the relay and return offered jobs. At most one request is active. */
 export class HeartbeatLoop {
@@ -77,9 +84,14 @@ export class HeartbeatLoop {
   }
 
   async #call(signal: AbortSignal): Promise<RelayResponse> {
-    const { client, workers, watch } = this.#deps
+    const { client, workers, watch, statementKeys } = this.#deps
     const waitSeconds = this.#mayLongPoll ? Math.min(maxWaitSeconds, this.#intervalSeconds) : 0
-    const body: Heartbeat = { nodes: watch.statuses(), running: workers.running, freeSlots: workers.freeSlots }
+    const body: Heartbeat = {
+      nodes: watch.statuses(),
+      running: workers.running,
+      freeSlots: workers.freeSlots,
+      statementKey: statementKeys.newest,
+    }
     const response = await client.attempt({
       path: '/heartbeat',
       body,
@@ -93,7 +105,8 @@ export class HeartbeatLoop {
 
   // Returns whether a new job was started.
   #apply({ body }: RelayResponse): boolean {
-    const { workers } = this.#deps
+    const { workers, statementKeys } = this.#deps
+    statementKeys.learn(body.statementKeys)
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }

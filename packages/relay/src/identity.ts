@@ -1,10 +1,11 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import type { NodeConfig } from './nodes.ts'
+import type { StatementKey } from './statement-keys.ts'
 
 export type EnrolledNode = { id: string; config: NodeConfig }
 
@@ -15,8 +16,8 @@ export type Identity = {
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** Public keys of the platform that sign job statements. They are pinned at enrollment. */
-  statementKeys: (JsonWebKey & { kid: string })[]
+  /** Public keys of the platform that sign job statements, newest first. The first one is pinned at enrollment. */
+  statementKeys: StatementKey[]
   nodes: EnrolledNode[]
 }
 
@@ -51,9 +52,10 @@ export function storeIdentity(stateFolder: string, identity: Identity, replaced:
   if (replaced) rmSync(keyPath(stateFolder, replaced.tokenId), { force: true })
 }
 
-/** The pinned public keys by `kid`. */
-export function statementKeysOf(identity: Identity): Map<string, KeyObject> {
-  return new Map(identity.statementKeys.map((key) => [key.kid, createPublicKey({ key, format: 'jwk' })]))
+/** Replaces the public keys of the platform in the stored identity. */
+export function storeStatementKeys(stateFolder: string, statementKeys: StatementKey[]): void {
+  const stored = loadIdentity(stateFolder)
+  if (stored) storeIdentity(stateFolder, { ...stored, statementKeys }, undefined)
 }
 
 function keyPath(stateFolder: string, tokenId: string): string {

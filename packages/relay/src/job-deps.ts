@@ -1,9 +1,9 @@
-import type { KeyObject } from 'node:crypto'
 import type { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import type { Journal } from './journal.ts'
 import type { RelayNode } from './node.ts'
 import type { Spool } from './spool.ts'
+import type { StatementKeys } from './statement-keys.ts'
 
 export type JobDeps = {
   client: Client
@@ -11,7 +11,7 @@ export type JobDeps = {
   journal: Journal
   spool: Spool
   clusterId: string
-  statementKeys: ReadonlyMap<string, KeyObject>
+  statementKeys: StatementKeys
   nodes: RelayNode[]
   /** Aborts when the relay has no time left to report results. */
   signal: AbortSignal

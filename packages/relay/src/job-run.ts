@@ -69,7 +69,8 @@ export class JobRun {
   }
 
   #accept(claim: UnverifiedClaim): Accepted {
-    const { clusterId, statementKeys: keys, clock, nodes } = this.#deps
+    const { clusterId, statementKeys, clock, nodes } = this.#deps
+    const keys = statementKeys.trusted
     const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
     const targets = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
     const accepted = nodes.filter(({ id }) => targets.has(id))

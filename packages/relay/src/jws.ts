@@ -32,7 +32,8 @@ function keyFor(header: JsonObject, typ: string, keys: ReadonlyMap<string, KeyOb
   if (header.alg !== 'EdDSA') throw new InvalidJws('its algorithm is not EdDSA')
   if (header.typ !== typ) throw new InvalidJws(`its type is not ${typ}`)
   const key = typeof header.kid === 'string' ? keys.get(header.kid) : undefined
-  if (key === undefined) throw new InvalidJws('its key is not pinned')
+  if (key === undefined)
+    throw new InvalidJws('this relay does not trust its key; enroll the relay again if the platform has replaced it')
   return key
 }
 

@@ -8,13 +8,14 @@ import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
 import { clearWorkFolder, ensureWorkFolder } from './executor/work-folder.ts'
 import { relayUser, type ScriptUser } from './executor/user.ts'
-import { type Identity, keyFor, statementKeysOf } from './identity.ts'
+import { type Identity, keyFor } from './identity.ts'
 import { Journal } from './journal.ts'
 import { messageOf, warn } from './log.ts'
 import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import type { Options } from './options.ts'
 import { Spool } from './spool.ts'
+import { StatementKeys } from './statement-keys.ts'
 import { Storage } from './storage.ts'
 
 // Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
@@ -48,13 +49,14 @@ export class Relay {
     this.#client = new Client({ server, relayId, privateKey }, clock, () => this.#revoke())
     this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
     const nodes = connectNodes(identity.nodes, this.#workFolder, this.#user)
+    const statementKeys = new StatementKeys(stateFolder, identity)
     const deps = {
       client: this.#client,
       clock,
       journal: this.#journal,
       spool: new Spool(stateFolder),
       clusterId,
-      statementKeys: statementKeysOf(identity),
+      statementKeys,
       nodes,
       signal: this.#reporting.signal,
     }
@@ -65,6 +67,7 @@ export class Relay {
       client: this.#client,
       workers: this.#workers,
       watch: this.#watch,
+      statementKeys,
       intervalSeconds,
     })
   }

@@ -1,4 +1,4 @@
-import type { Completion } from '@platform/contract/relay'
+import type { ClaimRequest, Completion } from '@platform/contract/relay'
 import { now } from './clock.ts'
 import type { CompletionRecord } from './journal-entry.ts'
 import { codeOf } from './http.ts'
@@ -14,10 +14,12 @@ import type { Lease, Upload } from './upload.ts'
 export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): Promise<UnverifiedClaim | undefined> {
   const { status, body } = await deps.client.deliver({
     path: `/jobs/${jobId}/claim`,
+    body: { statementKey: deps.statementKeys.newest } satisfies ClaimRequest,
     headers: { 'idempotency-key': claimKey },
     signal: deps.signal,
   })
-  const { leaseId, statement, payload } = body
+  const { leaseId, statement, payload, statementKeys } = body
+  if (statementKeys !== undefined) deps.statementKeys.learn(statementKeys)
   if (status === 200 && typeof leaseId === 'string') return { leaseId, statement, payload }
   if (status !== 404 && status !== 409)
     warn(`Claiming job ${jobId} failed with status ${status}; the relay does not run it.`)

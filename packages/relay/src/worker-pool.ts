@@ -21,8 +21,9 @@ export class WorkerPool {
   }
 
   get freeSlots(): number {
-    const slots = Math.max(0, this.#options.slots - this.#jobs.size)
-    return this.#closed || slots === 0 || !this.#options.storage.isWritable ? 0 : slots
+    const { slots: allSlots, deps, storage } = this.#options
+    const slots = Math.max(0, allSlots - this.#jobs.size)
+    return this.#closed || slots === 0 || deps.statementKeys.isOutdated || !storage.isWritable ? 0 : slots
   }
 
   /** Ids of the jobs that the server has leased to this relay. */

@@ -1,10 +1,8 @@
 import type { OperationHandlers } from '@platform/core/operations/run'
 
 /** The first operation loads the handlers; a scan does not need them. */
-export async function operationHandlers(): Promise<OperationHandlers> {
-  const [{ moduleHandlers }, { updateHandlers }] = await Promise.all([
-    import('./modules/handlers.ts'),
-    import('./updates/handlers.ts'),
-  ])
-  return { ...moduleHandlers(), ...updateHandlers() }
-}
+export const moduleOperations = async (): Promise<OperationHandlers> =>
+  (await import('./modules/handlers.ts')).moduleHandlers()
+
+export const platformOperations = async (): Promise<OperationHandlers> =>
+  (await import('./updates/handlers.ts')).updateHandlers()

@@ -124,10 +124,10 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   const leasedMs = Date.parse(lease.leaseExpiresAt) - startedMs
   expect(leasedMs).toBeGreaterThanOrEqual(600_000)
   expect(leasedMs).toBeLessThan(630_000)
-  const { statement: signingKeys } = JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '')
-  const publicKey = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: signingKeys[0].jwk.x }, 'EdDSA')
+  const { current } = JSON.parse((await readSecret(`${config.PLAT_SECRET_KEYS_PREFIX}/statement-keys`)) ?? '')
+  const publicKey = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: current.jwk.x }, 'EdDSA')
   const { payload, protectedHeader } = await compactVerify(lease.statement, publicKey)
-  expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'job-statement+jws', kid: signingKeys[0].kid })
+  expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'job-statement+jws', kid: current.kid })
   const claims = JSON.parse(new TextDecoder().decode(payload))
   const stored = await get(keys.payload(caller.organisationId, jobId))
   expect(claims).toEqual({

@@ -197,14 +197,14 @@ test('stores the newest releases of a repository up to count and size limits', a
 
 test('queues a scan, audits the request and returns the time of the last scan', async () => {
   const caller = await newCaller(undefined, 'PlatformAdmin')
-  await receiveMessages(config.PLAT_QUEUE_UPDATES)
+  await receiveMessages(config.PLAT_QUEUE_INSTALLS)
   expect(await Catalog.scan(caller)).toEqual({})
   await putCatalog({})
   const { scan } = await readCatalog()
   expect(await Catalog.scan(caller)).toEqual({ scannedAt: iso(scan?.scannedAtMs ?? 0) })
   const { organisationId } = caller
   const message = { organisationId, scan: 'catalog' }
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([message, message])
+  expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([message, message])
   const [record] = await pendingRecords(organisationId)
   expect(record?.audit).toMatchObject({ action: 'catalog.scan', resource: 'catalog' })
 })

@@ -56,7 +56,7 @@ async function offerReleases(id: string, ...versions: string[]): Promise<void> {
 
 beforeEach(async () => {
   await clearModules()
-  await receiveMessages(config.PLAT_QUEUE_UPDATES)
+  await receiveMessages(config.PLAT_QUEUE_INSTALLS)
 })
 
 async function pushed(spec = {}) {
@@ -82,7 +82,7 @@ test('accepts an install: reserves the route, stores the operation and queues it
   })
   const operation = await findOperation({ organisationId, jobId })
   expect(operation && installPlan(operation)).toMatchObject({ release: { moduleId: id, repository, digest } })
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
+  expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([{ organisationId, jobId }])
 
   const [record] = await pendingRecords(organisationId)
   const detail = `1.0.0 ${repository}@${digest}, verified by tests`
@@ -325,7 +325,7 @@ test('accepts an uninstall: removes route and navigation, and queues the operati
   })
   const operation = await findOperation({ organisationId, jobId })
   expect(operation && uninstallPlan(operation)).toEqual({ moduleId: id, version: '1.0.0' })
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
+  expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([{ organisationId, jobId }])
   const [record] = await pendingRecords(organisationId)
   expect(record?.audit).toEqual({ action: 'module.uninstall', resource: id, detail: '1.0.0' })
 })
@@ -347,7 +347,7 @@ test('accepts one of several concurrent uninstalls', async () => {
   const { caller, id } = await storedModule()
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorCodeOf(uninstall(caller, id))))
   expect(outcomes.toSorted()).toEqual([...Array<string>(3).fill('module_operation_in_progress'), 'no error'])
-  expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toHaveLength(1)
+  expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toHaveLength(1)
 })
 
 test('retries an uninstall if the module fails between read and write', async () => {

@@ -18,7 +18,7 @@ import { newId } from '@platform/core/id'
 import { complete } from '@platform/core/platform/setup'
 import * as AccessToken from '@platform/core/signing/access-token'
 import { issueAccessToken, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
-import { ensureKeys, signer } from '@platform/core/signing/keys'
+import { accessTokenSigner, ensureKeys } from '@platform/core/signing/keys'
 import { readAccessKeys } from '@platform/core/signing/published-keys'
 import { decodeJwt, SignJWT } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ const expectValid = async (...tokens: string[]) => {
 }
 const kidOf = (token: string) => forged.decodeToken(token).headerFields['kid']
 const currentKid = async (): Promise<string> =>
-  JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '').access[0].kid
+  JSON.parse((await readSecret(`${config.PLAT_SECRET_KEYS_PREFIX}/access-keys`)) ?? '')[0].kid
 const publishedKids = async () => (await readAccessKeys()).keys.map(({ kid }) => kid)
 
 const minuteMs = 60_000
@@ -179,7 +179,7 @@ describe('an access token', () => {
   })
 
   test('signed with a stolen key is valid for fifteen minutes, regardless of its expiry', async () => {
-    const { kid, key } = await signer('access')
+    const { kid, key } = await accessTokenSigner()
     const token = await new SignJWT(decodeJwt(await newToken()))
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid })
       .setIssuedAt(nowSeconds())
@@ -303,7 +303,7 @@ describe('a key rotation', () => {
 
 test('setup, sign-in and refresh change nothing while the signing keys are unavailable', async () => {
   const client = new SecretsManagerClient()
-  const SecretId = config.PLAT_SECRET_SIGNING_KEYS
+  const SecretId = `${config.PLAT_SECRET_KEYS_PREFIX}/access-keys`
   const withoutKeys = async (work: () => Promise<unknown>) => {
     const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId }))
     await client.send(new DeleteSecretCommand({ SecretId, ForceDeleteWithoutRecovery: true }))

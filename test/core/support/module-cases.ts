@@ -3,7 +3,7 @@ import { pushModule, type PushedModule } from './module-images.ts'
 import { expect } from 'vitest'
 import { type Caller } from '@platform/core/caller'
 import * as Job from '@platform/core/jobs/job'
-import { type OperationReference } from '@platform/core/aws/queues'
+import { type JobReference } from '@platform/core/aws/queues'
 import { supervise } from '@platform/worker/modules/supervise'
 import { newCaller } from '../../support/fixtures.ts'
 import { newModuleId } from './modules.ts'
@@ -11,7 +11,7 @@ import { newModuleId } from './modules.ts'
 export interface Case {
   caller: Caller
   id: string
-  accepted: OperationReference
+  accepted: JobReference
   /** The version that runs at the end; undefined if the module is not installed. */
   version: string | undefined
   status: 'Completed' | 'Failed'

@@ -1,6 +1,6 @@
-/** Rotates keys in a process that a failpoint kills. Argument: the offset of the clock in milliseconds. */
+/** Rotates a key in a process that a failpoint kills. Arguments: the offset of the clock in milliseconds, and the key. */
 import { shiftClock } from '@platform/core/clock'
-import { ensureKeys } from '@platform/core/signing/keys'
+import { rotationIn } from '@platform/core/signing/keys'
 
 shiftClock(Number(process.argv[2]))
-await ensureKeys({ rotate: true })
+await rotationIn({ rotate: process.argv[3] ?? 'access' })?.()

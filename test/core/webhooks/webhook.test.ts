@@ -1,8 +1,9 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { webhookLimit } from '@platform/contract/webhook'
-import { readSecret, writeSecret } from '@platform/core/aws/secrets'
 import { config } from '@platform/core/config'
-import { ensureKeys, statementKeys, webhookRootKey } from '@platform/core/signing/keys'
+import { ensureKeys } from '@platform/core/signing/keys'
+import { webhookRootKey } from '@platform/core/signing/root-keys'
+import { statementKeys } from '@platform/core/signing/statement-keys'
 import { isSubscribed } from '@platform/core/webhooks/record'
 import { secretOf, signedHeaders } from '@platform/core/webhooks/secret'
 import * as Webhook from '@platform/core/webhooks/webhook'
@@ -43,23 +44,6 @@ test('concurrent first starts agree on all keys, and rotation keeps those that r
   expect(new Set(keysOfStarts).size).toBe(1)
   await Promise.all([ensureKeys({ rotate: true }), ensureKeys({ rotate: true }), ensureKeys()])
   expect(JSON.stringify([await webhookRootKey(), await statementKeys()])).toBe(keysOfStarts[0])
-})
-
-test('a platform without a webhook root key gets one, which survives key rotation', async () => {
-  const stored = (await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? ''
-  const { webhook: _, ...older } = JSON.parse(stored)
-  try {
-    await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(older))
-    await ensureKeys()
-    const rootKey = await webhookRootKey()
-    expect(Buffer.from(rootKey, 'base64url')).toHaveLength(32)
-    await ensureKeys({ rotate: true })
-    expect(await webhookRootKey()).toBe(rootKey)
-    expect(JSON.parse((await readSecret(config.PLAT_SECRET_SIGNING_KEYS)) ?? '').webhook).toBe(rootKey)
-  } finally {
-    await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, stored)
-    await ensureKeys()
-  }
 })
 
 test('a signature covers body, id and time, and its secret differs by webhook and version', async () => {

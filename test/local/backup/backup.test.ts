@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { layoutVersion } from '@platform/core/db/schema'
+import { readPassphrase } from '@platform/local/backup/encryption'
 import { restoreBackup } from '@platform/local/backup/restore-folder'
 import { writeBackup } from '@platform/local/backup/write-backup'
 import { claimDataFolder } from '@platform/local/data-folder'
@@ -276,4 +279,55 @@ test('rejects data and backups of another layout', async () => {
   const restored = restoreBackup(folder.file, folder.target)
   await expect(restored).rejects.toThrow(/cannot be restored\. It has layout 0, and this version .*PLAT_DATA_DIR/)
   expect(await folder.others()).toEqual([])
+})
+
+const passphrase = 'correct horse battery staple'
+
+test('an encrypted backup contains no readable data, and its passphrase restores it', async () => {
+  await using folder = await dataFolder()
+  const { dataDir, file, target } = folder
+  await writeFile(join(dataDir, 'random'), randomBytes(300_000))
+  await writeBackup(dataDir, file, passphrase)
+  expect((await readFile(file)).includes('manifest.json')).toBe(false)
+  expect(() => gunzipSync(readFileSync(file))).toThrow()
+  const { files } = await restoreBackup(file, target, passphrase)
+  for (const { path } of files) expect(await readFile(join(target, path))).toEqual(await readFile(join(dataDir, path)))
+})
+
+const headerBytes = 62
+const chunk = 65_552
+test.for(
+  Object.entries<[change: (bytes: Buffer) => Buffer, given: string | undefined, message: RegExp]>({
+    'a wrong passphrase': [(bytes) => bytes, `${passphrase}!`, /passphrase is wrong/],
+    'no passphrase': [(bytes) => bytes, undefined, /is encrypted\. Set PLAT_BACKUP_PASSPHRASE_FILE/],
+    'a passphrase for a plain backup': [(bytes) => gzipSync(bytes), passphrase, /is not encrypted/],
+    'another salt': [(bytes) => bytes.fill(0, 40, 50), passphrase, /passphrase is wrong/],
+    'a changed byte': [(bytes) => bytes.fill(1, chunk * 2, chunk * 2 + 2), passphrase, /changed or cut off/],
+    'no last chunk': [(bytes) => bytes.subarray(0, headerBytes + chunk * 2), passphrase, /changed or cut off/],
+    'half of the last chunk': [(bytes) => bytes.subarray(0, -100), passphrase, /changed or cut off/],
+    'only its header': [(bytes) => bytes.subarray(0, headerBytes), passphrase, /passphrase is wrong, or the backup/],
+    'a repeated chunk': [
+      (bytes) => Buffer.concat([bytes.subarray(0, headerBytes + chunk), bytes.subarray(headerBytes)]),
+      passphrase,
+      /changed or cut off/,
+    ],
+    'a byte after its end': [(bytes) => Buffer.concat([bytes, Buffer.alloc(1)]), passphrase, /changed or cut off/],
+  }),
+)('restores nothing from an encrypted backup with %s', async ([, [change, given, message]]) => {
+  await using folder = await dataFolder()
+  await writeFile(join(folder.dataDir, 'random'), randomBytes(300_000))
+  await writeBackup(folder.dataDir, folder.file, passphrase)
+  await writeFile(folder.file, change(await readFile(folder.file)))
+  await expect(restoreBackup(folder.file, folder.target, given)).rejects.toThrow(message)
+  expect(await folder.others()).toEqual([])
+})
+
+test('a missing or short passphrase is explained', async () => {
+  await using folder = await dataFolder()
+  const path = join(folder.path, 'passphrase')
+  await expect(readPassphrase(path)).rejects.toThrow(/cannot be read from .*PLAT_BACKUP_PASSPHRASE_FILE/)
+  await writeFile(path, 'short\n')
+  await expect(readPassphrase(path)).rejects.toThrow('must have at least 12 characters')
+  await writeFile(path, `${passphrase}\r\n`)
+  expect(await readPassphrase(path)).toBe(passphrase)
 })

@@ -151,10 +151,10 @@ test('creates the table of the deployment, with expiry', async () => {
 })
 
 test('each queue delivers a message five times before its dead-letter queue gets it', async () => {
-  for (const name of ['jobs', 'batches', 'events', 'webhooks', 'modules', 'updates']) {
+  for (const name of ['jobs', 'batches', 'events', 'webhooks', 'modules', 'installs', 'updates']) {
     const { QueueUrl } = await queues.send(new GetQueueUrlCommand({ QueueName: name }))
     const { Attributes } = await queues.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
-    expect(Attributes?.['VisibilityTimeout'], name).toBe(name === 'updates' ? '1800' : '180')
+    expect(Attributes?.['VisibilityTimeout'], name).toBe(['installs', 'updates'].includes(name) ? '1800' : '180')
     expect(JSON.parse(Attributes?.['RedrivePolicy'] ?? '')).toEqual({
       deadLetterTargetArn: expect.stringMatching(`:${name}-dead-letter$`),
       maxReceiveCount: 5,

@@ -27,7 +27,9 @@ type Call = {
 export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
-  readonly signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
+  signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
+  /** Sent to relays that do not name the signer's key. */
+  statementKeys: string[] | undefined
   readonly jobs: FakeJob[] = []
   readonly heartbeats: Heartbeat[] = []
   readonly goodbyes: string[] = []
@@ -182,6 +184,7 @@ export class FakePlatform {
         heartbeatIntervalSeconds: this.heartbeatIntervalSeconds,
         jobs: this.#jobsFor(heartbeat),
         cancel: this.#cancelledFor(heartbeat),
+        ...(heartbeat.statementKey !== this.signer.kid && { statementKeys: this.statementKeys }),
         serverTime: this.#now(),
       },
     }

@@ -35,21 +35,24 @@ export async function useProviders(api: Platform): Promise<Secret[]> {
 }
 
 export async function usePlatformSecrets(platform: PlatformProcess, api: Platform): Promise<Secret[]> {
-  const { secretsUrl, accessKeyId, signingKeysSecret, registry } = await readRuntimeFile(platform.dataDir)
+  const { secretsUrl, accessKeyId, registry } = await readRuntimeFile(platform.dataDir)
   const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))
   const password = randomSecret('registry')
   const SecretString = JSON.stringify({ [unreachable]: { username: 'canary', password } })
   await client.send(new CreateSecretCommand({ Name: 'platform/registries', SecretString }))
-  const SecretId = signingKeysSecret ?? 'platform/signing-keys'
-  const { SecretString: keys = '' } = await client.send(new GetSecretValueCommand({ SecretId }))
+  const names = ['access-keys', 'statement-keys', 'webhook-key', 'module-key']
+  const read = names.map((name) => client.send(new GetSecretValueCommand({ SecretId: `platform/${name}` })))
+  const [access = '', statement = '', ...rootKeys] = (await Promise.all(read)).map((each) => each.SecretString ?? '')
   client.destroy()
   const admin = await api.admin
   await admin.attempt('POST', '/api/modules/install', { json: { imageRef: `${unreachable}/modules/canary:1.0.0` } })
-  const privateKeyParameters = [...keys.matchAll(/"d":"([\w-]{30,})"/g)].map(([, parameter = '']) => parameter)
+  const privateKeyParameters = [...`${access}${statement}`.matchAll(/"d":"([\w-]{30,})"/g)].map(
+    ([, parameter = '']) => parameter,
+  )
   return [
     { kind: 'registry password', text: password },
     { kind: 'password of the embedded registry', text: registry.password },
-    ...privateKeyParameters.map((text) => ({ kind: 'signing key', text })),
+    ...[...privateKeyParameters, ...rootKeys].map((text) => ({ kind: 'signing key', text })),
   ]
 }
 

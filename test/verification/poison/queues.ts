@@ -16,11 +16,11 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { handler as handleDeadBatches } from '../../../functions/queue/batches-dead-letter.ts'
 import { handler as handleBatches } from '../../../functions/queue/batches.ts'
 import { handler as handleEvents } from '../../../functions/queue/events.ts'
+import { handler as handleDeadInstalls } from '../../../functions/queue/installs-dead-letter.ts'
+import { handler as handleInstalls } from '../../../functions/queue/installs.ts'
 import { handler as handleDeadJobs } from '../../../functions/queue/jobs-dead-letter.ts'
 import { handler as handleJobs } from '../../../functions/queue/jobs.ts'
 import { handler as handleModules } from '../../../functions/queue/modules.ts'
-import { handler as handleDeadUpdates } from '../../../functions/queue/updates-dead-letter.ts'
-import { handler as handleUpdates } from '../../../functions/queue/updates.ts'
 import { handler as handleWebhooks } from '../../../functions/queue/webhooks.ts'
 import { clusterCounters, jobRecords, storeClusters } from '../../core/support/batches.ts'
 import { inboxItems, scriptJob } from '../../core/support/jobs.ts'
@@ -123,10 +123,10 @@ const batches: Queue = {
 
 const noRecords = (organisationId: string) => async () => (await pendingRecords(organisationId)).length === 0
 
-const updates: Queue = {
-  name: 'updates',
-  handler: handleUpdates,
-  deadLetterHandler: handleDeadUpdates,
+const installs: Queue = {
+  name: 'installs',
+  handler: handleInstalls,
+  deadLetterHandler: handleDeadInstalls,
   /** The removal of a failed module, of which nothing runs. */
   newMessage: async () => {
     const caller = await newCaller(undefined, 'PlatformAdmin')
@@ -241,4 +241,4 @@ const modules: Queue = {
   },
 }
 
-export const queues: readonly Queue[] = [jobs, batches, updates, events, webhooks, modules]
+export const queues: readonly Queue[] = [jobs, batches, installs, events, webhooks, modules]

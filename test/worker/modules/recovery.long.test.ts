@@ -43,7 +43,7 @@ const unavailable = () => Promise.reject(new RuntimeError('unavailable', 'The ho
 const withoutDeploy = async () => ({ ...runtime, deploy: unavailable })
 const withoutRemove = async () => ({ ...runtime, remove: unavailable })
 
-beforeEach(async () => void (await receiveMessages(config.PLAT_QUEUE_UPDATES)))
+beforeEach(async () => void (await receiveMessages(config.PLAT_QUEUE_INSTALLS)))
 
 async function restarted(images?: string) {
   const other = await openRuntime(newModuleId(), images)
@@ -183,7 +183,7 @@ test('retries an installation after the registry was unreachable', async () => {
   const [caller, id] = [await admin(), newModuleId()]
   const { reference } = await pushModule({ id })
   const accepted = await requestInstall(caller, reference)
-  await receiveMessages(config.PLAT_QUEUE_UPDATES)
+  await receiveMessages(config.PLAT_QUEUE_INSTALLS)
   await registry.stopDuring(() => runModuleOperation(accepted, pick))
   const job = await Job.read(caller, accepted.jobId)
   expect(job).toMatchObject({ status: 'Running', steps: [{ name: 'verify', status: 'Running' }, {}, {}, {}, {}, {}] })

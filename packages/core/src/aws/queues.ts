@@ -1,6 +1,7 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
+import type { OperationType } from '../operations/record.ts'
 import { awsTimeouts } from './sdk.ts'
 
 /** Only this file calls SQS. Messages contain ids, never data. */
@@ -24,7 +25,9 @@ export interface WebhookReference {
   webhookId: string
 }
 
-export type OperationReference = JobReference
+export interface OperationReference extends JobReference {
+  type: OperationType
+}
 
 export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
   enqueue(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
@@ -32,11 +35,21 @@ export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<voi
 export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
   enqueue(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 
-export const enqueueOperation = ({ organisationId, jobId }: OperationReference, delaySeconds = 0): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_UPDATES, { organisationId, jobId }, delaySeconds)
+/** Only one queue's worker reads images of modules, and only the other one may replace the platform's code. */
+const operationQueues: Record<OperationType, string> = {
+  ModuleInstall: config.PLAT_QUEUE_INSTALLS,
+  ModuleUninstall: config.PLAT_QUEUE_INSTALLS,
+  PlatformUpdate: config.PLAT_QUEUE_UPDATES,
+  PlatformRollback: config.PLAT_QUEUE_UPDATES,
+}
+
+export const enqueueOperation = (
+  { organisationId, jobId, type }: OperationReference,
+  delaySeconds = 0,
+): Promise<void> => enqueue(operationQueues[type], { organisationId, jobId }, delaySeconds)
 
 export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_UPDATES, { organisationId, scan: 'catalog' })
+  enqueue(config.PLAT_QUEUE_INSTALLS, { organisationId, scan: 'catalog' })
 
 export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   CreateSecretCommand,
   DeleteSecretCommand,
@@ -44,12 +45,26 @@ const firstVersion = '00000000-0000-4000-8000-000000000001'
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const firstValue = { SecretString: value, ClientRequestToken: firstVersion }
   try {
-    return await isFirstWrite(() => client.send(new PutSecretValueCommand({ SecretId: name, ...firstValue })))
+    return await putVersion(name, firstVersion, value)
   } catch (error) {
     if (!(error instanceof ResourceNotFoundException)) throw error
     return isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, ...firstValue })))
   }
 }
+
+/**
+ * Writes the value that follows `predecessor`, an id that names the present value. Returns false, without a change, if
+ * another writer replaced that value.
+ */
+export function replaceSecretOnce(name: string, predecessor: string, value: string): Promise<boolean> {
+  const digest = createHash('sha256').update(predecessor).digest('hex')
+  return putVersion(name, digest.slice(0, 32), value)
+}
+
+const putVersion = (name: string, ClientRequestToken: string, value: string): Promise<boolean> =>
+  isFirstWrite(() =>
+    client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value, ClientRequestToken })),
+  )
 
 export const createSecret = (name: string, value: string): Promise<boolean> =>
   // The SDK retries a lost response with the same request token, so the creator still gets true.

@@ -1,5 +1,4 @@
-import type { Claim } from '@platform/contract/relay'
-import { CompactSign } from 'jose'
+import type { Claim, ClaimRequest } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
@@ -12,7 +11,7 @@ import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
-import { signer } from '../signing/keys.ts'
+import { signStatement, successorsOf } from '../signing/statement-keys.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
@@ -60,16 +59,24 @@ async function jobAndPayloadOf(
  * One of several concurrent claims succeeds. After a lost response, the relay may repeat the claim with the same
  * idempotency key.
  */
-export async function claim(caller: RelayCaller, jobId: string, claimKey: string | undefined): Promise<Claim> {
+export async function claim(
+  caller: RelayCaller,
+  jobId: string,
+  claimKey: string | undefined,
+  { statementKey }: ClaimRequest = {},
+): Promise<Claim> {
   const { organisationId, clusterId, relayId } = caller
   if (claimKey !== undefined && claimKey.length > claimKeyLimit) {
     const message = `must be at most ${claimKeyLimit} characters`
     throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
+  // The job stays queued for the relay that is enrolled again.
+  if (statementKey !== undefined && (await successorsOf(statementKey)) === undefined)
+    throw platformError('statement_key_unknown')
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
-  if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload)
+  if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
   if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
     throw platformError('job_not_claimable')
 
@@ -102,14 +109,18 @@ export async function claim(caller: RelayCaller, jobId: string, claimKey: string
     transitions: [transitionOf(job, 'Queued', 'Running')],
   })
   await failpoint('claim.written')
-  return claimResponse(running, leaseId, payload)
+  return claimResponse(running, leaseId, payload, statementKey)
 }
 
 /**
  * The statement binds the job, cluster and payload for ten minutes; the relay verifies it before running the script.
  */
-async function claimResponse(job: JobRecord, leaseId: string, payload: string): Promise<Claim> {
-  const { kid, key } = await signer('statement')
+async function claimResponse(
+  job: JobRecord,
+  leaseId: string,
+  payload: string,
+  statementKey: string | undefined,
+): Promise<Claim> {
   const claims = {
     jobId: job.id,
     clusterId: job.clusterId,
@@ -117,11 +128,11 @@ async function claimResponse(job: JobRecord, leaseId: string, payload: string): 
     iat: nowSeconds(),
     exp: nowSeconds() + statementSeconds,
   }
-  const statement = await new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
-    .setProtectedHeader({ alg: 'EdDSA', typ: 'job-statement+jws', kid })
-    .sign(key)
+  const statement = await signStatement(claims)
+  const successors = statementKey === undefined ? [] : ((await successorsOf(statementKey)) ?? [])
   const leaseExpiresAt = iso(job.leaseRenewedAtMs + leaseMs)
-  return { leaseId, leaseExpiresAt, statement, payload: parsePayload(payload) }
+  const statementKeys = successors.length > 0 ? successors : undefined
+  return { leaseId, leaseExpiresAt, statement, statementKeys, payload: parsePayload(payload) }
 }
 
 export async function renewLease(job: JobRecord): Promise<void> {

@@ -98,7 +98,7 @@ export async function requestInstall(
       transitions: queued.transitions,
     })
     if (failure !== undefined) return undefined
-    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
+    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id, type: operation.type })
     return response
   })
 }

@@ -41,7 +41,7 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
       transitions: queued.transitions,
     })
     if (failure !== undefined) return undefined
-    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id })
+    await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id, type: operation.type })
     return response
   })
 }

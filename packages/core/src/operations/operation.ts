@@ -8,7 +8,7 @@ import { create, get, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { newId } from '../id.ts'
 import { isOperationTerminal, isOperation, type OperationRecord, parseOperation, type StoredStep } from './record.ts'
-import { outboxRetryMs, enqueueOperation, type OperationReference } from '../aws/queues.ts'
+import { outboxRetryMs, enqueueOperation, type JobReference } from '../aws/queues.ts'
 import { transitionOf, type Effects } from '../outbox/record.ts'
 
 /**
@@ -68,14 +68,14 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
   transitions: [transitionOf({}, undefined, 'Queued')],
 })
 
-export async function findOperation(reference: OperationReference): Promise<OperationRecord | undefined> {
+export async function findOperation(reference: JobReference): Promise<OperationRecord | undefined> {
   const item = await get(keys.job(reference.organisationId, reference.jobId))
   return item && isOperation(item) ? parseOperation(item) : undefined
 }
 
 /** Returns undefined if the operation has ended or another worker holds its lease. */
 export async function claimOperation(
-  reference: OperationReference,
+  reference: JobReference,
   leaseHolder: string,
 ): Promise<OperationRecord | undefined> {
   const operation = await findOperation(reference)
@@ -164,10 +164,10 @@ function finishStep(step: StoredStep, status: OperationEnd['status']): StoredSte
 
 /** The operation's message may have been lost, or its worker may have failed. */
 export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
-  const { organisationId, id, status, leaseUntilMs } = operation
+  const { organisationId, id, type, status, leaseUntilMs } = operation
   const isTerminal = isOperationTerminal(operation)
   const isLeased = leaseUntilMs > now()
-  if (!isTerminal && !isLeased) await enqueueOperation({ organisationId, jobId: id })
+  if (!isTerminal && !isLeased) await enqueueOperation({ organisationId, jobId: id, type })
   const dueAtMs = isLeased ? leaseUntilMs : now() + 2 * outboxRetryMs
   const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.due(id, dueAtMs) }
   // The condition fails after a concurrent claim or renewal, which has set the due time itself.

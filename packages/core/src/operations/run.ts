@@ -4,7 +4,7 @@ import { log } from '../log.ts'
 import { claimOperation, LeaseLost } from './operation.ts'
 import { type OperationLease, holdLease, withRenewal } from './lease.ts'
 import { type OperationType } from './record.ts'
-import { enqueueOperation, type OperationReference } from '../aws/queues.ts'
+import { enqueueOperation, type JobReference } from '../aws/queues.ts'
 
 /**
  * Crashes, repeated or late messages and lost responses are safe: the next attempt repeats all steps, and the operation
@@ -35,7 +35,7 @@ export type OperationHandlers = Partial<Record<OperationType, OperationHandler>>
 export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<OperationHandlers>)
 
 /** Throws store errors, so that the message is redelivered. */
-export const runOperation = (reference: OperationReference, handlers: OperationHandlersOrLoader): Promise<void> =>
+export const runOperation = (reference: JobReference, handlers: OperationHandlersOrLoader): Promise<void> =>
   withClaim(reference, handlers, async (lease, handler) => {
     const { attempts } = lease.operation
     if (attempts > maxAttempts) return handler.compensate(lease, exhausted)
@@ -50,7 +50,7 @@ export const runOperation = (reference: OperationReference, handlers: OperationH
       if (isFinal || attempts === maxAttempts) return handler.compensate(lease, reason)
       const pauseMs = firstPauseMs * 2 ** (attempts - 1)
       await lease.releaseForRetry(pauseMs, message)
-      await enqueueOperation(reference, Math.ceil(pauseMs / 1000))
+      await enqueueOperation({ ...reference, type }, Math.ceil(pauseMs / 1000))
     }
   })
 
@@ -61,13 +61,11 @@ const exhausted: ErrorClassification = {
 const deadLettered: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
 
 /** Skips operations that have ended or are claimed. */
-export const deadLetterOperation = (
-  reference: OperationReference,
-  handlers: OperationHandlersOrLoader,
-): Promise<void> => withClaim(reference, handlers, (lease, handler) => handler.compensate(lease, deadLettered))
+export const deadLetterOperation = (reference: JobReference, handlers: OperationHandlersOrLoader): Promise<void> =>
+  withClaim(reference, handlers, (lease, handler) => handler.compensate(lease, deadLettered))
 
 async function withClaim(
-  reference: OperationReference,
+  reference: JobReference,
   handlers: OperationHandlersOrLoader,
   run: (lease: OperationLease, handler: OperationHandler) => Promise<void>,
 ): Promise<void> {

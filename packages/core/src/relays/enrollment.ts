@@ -18,7 +18,7 @@ import {
 import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
-import { statementKeys } from '../signing/keys.ts'
+import { statementKeys } from '../signing/statement-keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 

@@ -14,6 +14,7 @@ import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
 import { forEachLimit } from '../lib/async.ts'
+import { successorsOf } from '../signing/statement-keys.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
 
@@ -29,7 +30,11 @@ export async function heartbeat(
   report: Heartbeat,
 ): Promise<{ response: HeartbeatResponse; isIdle: boolean }> {
   const record = await recordHeartbeat(caller, report)
-  const [jobs, cancel] = await Promise.all([waitingJobs(record, report.freeSlots), renewLeases(caller, report.running)])
+  const [jobs, cancel, statementKeys] = await Promise.all([
+    waitingJobs(record, report.freeSlots),
+    renewLeases(caller, report.running),
+    statementKeysFor(report.statementKey),
+  ])
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   return {
     isIdle: jobs.length === 0 && cancel.length === 0 && record.isSteady,
@@ -37,9 +42,17 @@ export async function heartbeat(
       heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
       jobs,
       cancel,
+      statementKeys,
       serverTime: iso(now()),
     },
   }
+}
+
+/** Nothing if the relay trusts the current key or does not name one; empty if it must be enrolled again. */
+async function statementKeysFor(kid: string | undefined): Promise<string[] | undefined> {
+  if (kid === undefined) return undefined
+  const successors = await successorsOf(kid)
+  return successors?.length === 0 ? undefined : (successors ?? [])
 }
 
 /**

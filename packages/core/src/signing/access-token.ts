@@ -8,7 +8,7 @@ import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
 import { readAccessKeys, keyCacheMs } from './published-keys.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
-import { signer } from './keys.ts'
+import { accessTokenSigner } from './keys.ts'
 
 /** Access tokens are signed with EdDSA, valid for fifteen minutes, and verified with cached keys. */
 
@@ -43,7 +43,7 @@ interface TokenOptions {
 }
 
 async function sign(claims: Record<string, unknown>, options: TokenOptions): Promise<string> {
-  const { kid, key } = await signer('access')
+  const { kid, key } = await accessTokenSigner()
   const issuedAt = nowSeconds()
   return new SignJWT(claims)
     .setProtectedHeader({ alg: 'EdDSA', typ: options.typ, kid })

@@ -1,66 +1,35 @@
-import { generateKeyPairSync, hkdfSync } from 'node:crypto'
-import type { KeySet } from '@platform/contract/relay'
 import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
 import { now } from '../clock.ts'
-import { config } from '../config.ts'
 import { platformError } from '../error.ts'
-import { newSecret } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { publishKey, publicKeyOf, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
+import { generateKey, keySecret, PrivateKey } from './private-key.ts'
+import { publishKey, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
+import { ensureRootKeys } from './root-keys.ts'
+import { ensureStatementKey, replaceStatementKey } from './statement-keys.ts'
 
 /**
- * The platform has keys for access tokens and for job statements, and root keys for webhook secrets and module tokens.
- * Private keys are in Secrets Manager. Public access keys are in the table, so that verification needs no secret.
+ * Each purpose has its own secret, which only its signers can read. The public keys of access tokens are in the table,
+ * so that verification needs no secret.
  */
 
-const PrivateJwk = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
-const PrivateKey = z.object({ kid: z.string(), createdAtMs: z.number(), jwk: PrivateJwk })
-const Keys = z
-  .object({
-    access: z.array(PrivateKey).min(1),
-    statement: z.array(PrivateKey).min(1),
-    /** 256 random bits. Never rotated, because webhook receivers verify with secrets derived from it. */
-    webhook: z.string().optional(),
-  })
-  .transform((keys) => ({
-    ...keys,
-    webhook: keys.webhook ?? deriveKey(keys.statement, 'webhook master'),
-    module: deriveKey(keys.statement, 'module master'),
-  }))
-type PrivateKey = z.infer<typeof PrivateKey>
-type Keys = z.infer<typeof Keys>
-
-/** Derives a root key from the statement key instead of storing it. */
-function deriveKey(statement: readonly PrivateKey[], purpose: string): string {
-  const seed = Buffer.from(statement.at(-1)?.jwk.d ?? '', 'base64url')
-  return Buffer.from(hkdfSync('sha256', seed, '', purpose, 32)).toString('base64url')
-}
-
-/** A token of one purpose is never valid for the other. */
-export type KeyPurpose = 'access' | 'statement'
+/** Newest first. */
+const AccessKeys = z.array(PrivateKey).min(1)
+type AccessKeys = readonly PrivateKey[]
 
 const rotateAfterMs = 30 * 24 * 3_600_000
 
-const generateKey = (): PrivateKey => ({
-  kid: newSecret().slice(0, 16),
-  createdAtMs: now(),
-  jwk: PrivateJwk.parse(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
-})
-
-async function readKeys(): Promise<Keys | undefined> {
-  const text = await readSecret(config.PLAT_SECRET_SIGNING_KEYS)
-  return text === undefined ? undefined : Keys.parse(JSON.parse(text))
+async function readKeys(): Promise<AccessKeys | undefined> {
+  const text = await readSecret(keySecret('access-keys'))
+  return text === undefined ? undefined : AccessKeys.parse(JSON.parse(text))
 }
 
-async function requireKeys(): Promise<Keys> {
+async function requireKeys(): Promise<AccessKeys> {
   const keys = await readKeys()
   if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   return keys
 }
-
-let rootKeys: { webhook: string; module: string } | undefined
 
 export interface Rotation extends Revocation {
   rotate?: boolean
@@ -71,32 +40,31 @@ export interface Rotation extends Revocation {
  * interrupted: a key is published before its first signature and until its tokens have expired.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
+  await Promise.all([ensureRootKeys(), ensureStatementKey()])
   const old = (await readKeys()) ?? (await createKeys())
-  const [current] = old.access
+  const [current] = old
   const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
   if (!isFresh || rotation.rotate === true) await replaceAccessKey(old, rotation)
   // Read again, because the last of concurrent rotations wins.
-  await retireKeys((await readKeys())?.access[0], rotation)
-  signers.clear()
-  rootKeys = undefined
+  await retireKeys((await readKeys())?.[0], rotation)
+  cached = undefined
 }
 
-async function replaceAccessKey(old: Keys, { withdraw = false }: Rotation): Promise<void> {
+async function replaceAccessKey(old: AccessKeys, { withdraw = false }: Rotation): Promise<void> {
   const newKey = generateKey()
   await publishKey(newKey)
   await failpoint('keys.published')
   // The key's age counts from its publication, because verifiers could not read it before.
-  const access = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old.access))]
-  await writeSecret(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify({ ...old, access }))
+  const keys = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old))]
+  await writeSecret(keySecret('access-keys'), JSON.stringify(keys))
   await failpoint('keys.written')
 }
 
-/** A concurrent first start must not replace the keys, because relays and webhook receivers pin them. */
-async function createKeys(): Promise<Keys> {
-  const accessKey = generateKey()
-  await publishKey(accessKey)
-  const newKeys = { access: [accessKey], statement: [generateKey()], webhook: newSecret() }
-  await createSecretOnce(config.PLAT_SECRET_SIGNING_KEYS, JSON.stringify(newKeys))
+/** Concurrent first starts create the same key. */
+async function createKeys(): Promise<AccessKeys> {
+  const newKey = generateKey()
+  await publishKey(newKey)
+  await createSecretOnce(keySecret('access-keys'), JSON.stringify([newKey]))
   return requireKeys()
 }
 
@@ -105,7 +73,7 @@ export interface Signer {
   key: CryptoKey
 }
 
-const signers = new Map<KeyPurpose, { signer: Signer; untilMs: number }>()
+let cached: { signer: Signer; untilMs: number } | undefined
 const cacheMs = 300_000
 
 /** A key starts to sign at this age, when all verifiers have read it. */
@@ -119,32 +87,27 @@ function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
   return index < 0 ? list : list.slice(0, index + 1)
 }
 
-export async function signer(purpose: KeyPurpose): Promise<Signer> {
-  const cached = signers.get(purpose)
+export async function accessTokenSigner(): Promise<Signer> {
   if (cached !== undefined && now() < cached.untilMs) return cached.signer
-  const list = (await requireKeys())[purpose]
+  const list = await requireKeys()
   const key = untilMature(list).at(-1)
   if (key === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   const newSigner = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
-  signers.set(purpose, { signer: newSigner, untilMs: now() + (key === list[0] ? cacheMs : signsAfterMs) })
+  cached = { signer: newSigner, untilMs: now() + (key === list[0] ? cacheMs : signsAfterMs) }
   return newSigner
 }
 
-export const webhookRootKey = async (): Promise<string> => (rootKeys ??= await requireKeys()).webhook
-
-export const moduleRootKey = async (): Promise<string> => (rootKeys ??= await requireKeys()).module
-
-export async function statementKeys(): Promise<KeySet> {
-  return { keys: (await requireKeys()).statement.map(publicKeyOf) }
-}
-
-const RotationRequest = z.strictObject({ rotate: z.literal('access'), withdraw: z.boolean().default(false) })
+const RotationRequest = z.strictObject({
+  rotate: z.enum(['access', 'statements']),
+  withdraw: z.boolean().default(false),
+})
 
 /**
- * A request is `{"rotate": "access"}`, with `"withdraw": true` for a leaked key. Returns undefined for other events;
- * throws for an unknown key.
+ * A request is `{"rotate": "access"}` or `{"rotate": "statements"}`, with `"withdraw": true` for a leaked key. Returns
+ * undefined for other events; throws for an unknown key.
  */
-export function rotationIn(event: unknown): Rotation | undefined {
+export function rotationIn(event: unknown): (() => Promise<void>) | undefined {
   if (typeof event !== 'object' || event === null || !('rotate' in event)) return undefined
-  return { rotate: true, withdraw: RotationRequest.parse(event).withdraw }
+  const { rotate, withdraw } = RotationRequest.parse(event)
+  return rotate === 'access' ? () => ensureKeys({ rotate: true, withdraw }) : () => replaceStatementKey({ withdraw })
 }

@@ -99,7 +99,7 @@ async function startOperation(caller: Caller, { plan, verifiedBy }: UpdateTarget
     events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
     transitions: queued.transitions,
   })
-  await enqueueOperation({ organisationId: caller.organisationId, jobId })
+  await enqueueOperation({ organisationId: caller.organisationId, jobId, type: operation.type })
   return jobId
 }
 

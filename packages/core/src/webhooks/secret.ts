@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto'
-import { webhookRootKey } from '../signing/keys.ts'
+import { webhookRootKey } from '../signing/root-keys.ts'
 import { type PreviousSecret, unexpired } from './record.ts'
 
 /** Webhook secrets are not stored but derived from the root key, the webhook's id and its secret version. */

@@ -1,13 +1,34 @@
 /** `npm run backup -- FILE`: writes all state of this machine's platform to a file. The platform must be stopped. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
-import { fileArgument, runCommand } from './command.ts'
+import { parseArgs } from 'node:util'
+import { runCommand } from './command.ts'
+import { readPassphrase } from './encryption.ts'
+import { BackupError } from './manifest.ts'
 import { writeBackup } from './write-backup.ts'
 
+const noPassphrase =
+  'A backup contains keys and secrets, so it is encrypted: set PLAT_BACKUP_PASSPHRASE_FILE to a file with a passphrase, or use --unencrypted.'
+
+function parseBackupArguments(): { file: string; plain: boolean } {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { unencrypted: { type: 'boolean' } } })
+  const [file, ...excess] = positionals
+  if (file === undefined || excess.length > 0) throw new BackupError('Name one file: npm run backup -- FILE')
+  return { file, plain: values.unencrypted === true }
+}
+
 await runCommand(async () => {
-  const target = resolve(fileArgument('backup'))
-  const { files, createdAt } = await writeBackup(parseSettings(process.env).dataDir, target)
+  const { dataDir, backupPassphraseFile } = parseSettings(process.env)
+  const { file, plain } = parseBackupArguments()
+  if (backupPassphraseFile === undefined && !plain) throw new BackupError(noPassphrase)
+  const passphrase = plain ? undefined : await readPassphrase(backupPassphraseFile ?? '')
+  const target = resolve(file)
+  const { files, createdAt } = await writeBackup(dataDir, target, passphrase)
   const mebibytes = files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20
   console.log(`${files.length} files, ${mebibytes.toFixed(1)} MiB, are in ${target}, as of ${createdAt}.`)
-  console.log('It contains keys and secrets. Store it safely.')
+  console.log(
+    plain
+      ? 'It contains keys and secrets, not encrypted. Store it safely.'
+      : 'It is encrypted. Keep the passphrase elsewhere.',
+  )
 })

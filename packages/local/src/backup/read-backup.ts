@@ -8,6 +8,7 @@ import { createGunzip } from 'node:zlib'
 import { version } from '@platform/core/lib/version'
 import { gt } from 'semver'
 import { extract } from 'tar-stream'
+import { decryptWith } from './encryption.ts'
 import { explainFileError, isFileError } from './file-error.ts'
 import { BackupError, dataPrefix, isPlainPath, Manifest, manifestName, type SavedFile } from './manifest.ts'
 
@@ -17,7 +18,7 @@ const damaged = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
 /** Throws `BackupError` if the backup is damaged. */
-export async function unpackBackup(file: string, folder: string): Promise<Manifest> {
+export async function unpackBackup(file: string, folder: string, passphrase?: string): Promise<Manifest> {
   const restored = new Map<string, SavedFile>()
   let manifest: Manifest | undefined
   const entries = extract()
@@ -31,7 +32,10 @@ export async function unpackBackup(file: string, folder: string): Promise<Manife
     }
   }
   // Both streams must have stopped before the draft is removed.
-  const ends = await Promise.allSettled([read(), pipeline(createReadStream(file), createGunzip(), entries)])
+  const ends = await Promise.allSettled([
+    read(),
+    pipeline(createReadStream(file), decryptWith(passphrase), createGunzip(), entries),
+  ])
   const reasons: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
   if (reasons.length > 0) throw errorOf(reasons, file)
   if (manifest === undefined) throw damaged('its end is missing')

@@ -14,12 +14,17 @@ const lockName = 'lock.sqlite'
 /** A folder that is the root of a file system contains `lost+found`. */
 const ignoredNames = new Set(['lost+found', lockName, `${lockName}-journal`])
 
+interface Backup {
+  file: string
+  passphrase: string | undefined
+}
+
 /**
  * Restores a data folder from a backup. The files are unpacked and checked in a folder inside it, which marks the data
  * as incomplete, and then moved, so that the folder may be a mount point or a symbolic link. Throws `BackupError` if the
  * folder has data or the backup is damaged.
  */
-export async function restoreBackup(file: string, dataDir: string): Promise<Manifest> {
+export async function restoreBackup(file: string, dataDir: string, passphrase?: string): Promise<Manifest> {
   const isMissing = !existsSync(dataDir)
   try {
     makeFolder(dataDir)
@@ -28,16 +33,16 @@ export async function restoreBackup(file: string, dataDir: string): Promise<Mani
     using _ = lockFolder(dataDir)
     // Another restore may have ended since the first check.
     await requireEmpty(dataDir)
-    return await restoreOrRemove(dataDir, file, isMissing)
+    return await restoreOrRemove(dataDir, { file, passphrase }, isMissing)
   } catch (error) {
     throw explainFileError(error, dataDir)
   }
 }
 
-async function restoreOrRemove(dataDir: string, file: string, isCreated: boolean): Promise<Manifest> {
+async function restoreOrRemove(dataDir: string, backup: Backup, isCreated: boolean): Promise<Manifest> {
   const placed: string[] = []
   try {
-    return await restoreInto(dataDir, file, placed)
+    return await restoreInto(dataDir, backup, placed)
   } catch (error) {
     await removeFiles(dataDir, placed, isCreated).catch(() => undefined)
     throw error
@@ -73,12 +78,12 @@ async function firstFile(folder: string, isTop = true): Promise<string | undefin
   return undefined
 }
 
-async function restoreInto(dataDir: string, file: string, placed: string[]): Promise<Manifest> {
+async function restoreInto(dataDir: string, { file, passphrase }: Backup, placed: string[]): Promise<Manifest> {
   const draft = join(dataDir, restoringFolder)
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { mode: 0o700 })
   syncFolder(dataDir)
-  const manifest = await unpackBackup(file, draft)
+  const manifest = await unpackBackup(file, draft, passphrase)
   const layout = await layoutOf(draft)
   if (layout !== layoutVersion) throw new BackupError(`The data in ${file} cannot be restored. ${layoutAdvice(layout)}`)
   for (const { path } of manifest.files) {

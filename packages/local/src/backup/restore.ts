@@ -1,12 +1,15 @@
 /** `npm run restore -- FILE`: restores the state of this machine's platform from a backup. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
+import { readPassphrase } from './encryption.ts'
 import { fileArgument, runCommand } from './command.ts'
 import { restoreBackup } from './restore-folder.ts'
 
 await runCommand(async () => {
-  const { dataDir } = parseSettings(process.env)
-  const { files, createdAt, platformVersion } = await restoreBackup(resolve(fileArgument('restore')), dataDir)
+  const { dataDir, backupPassphraseFile } = parseSettings(process.env)
+  const passphrase = backupPassphraseFile === undefined ? undefined : await readPassphrase(backupPassphraseFile)
+  const file = resolve(fileArgument('restore'))
+  const { files, createdAt, platformVersion } = await restoreBackup(file, dataDir, passphrase)
   console.log(`${files.length} files of version ${platformVersion} are in ${dataDir}, as of ${createdAt}.`)
   console.log('Later changes are not included. Start the platform with: npm start')
 })

@@ -8,6 +8,7 @@ import { version } from '@platform/core/lib/version'
 import { type Pack, pack } from 'tar-stream'
 import { claimDataFolder } from '../data-folder.ts'
 import { syncFolder } from '../emulators/secrets/durable-file.ts'
+import { encryptWith } from './encryption.ts'
 import { explainFileError } from './file-error.ts'
 import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
@@ -22,10 +23,10 @@ const excludedNames = new Set([
 ])
 
 /**
- * Writes all state of a data folder to a file that only its owner may read, completely or not at all. Throws
- * `BackupError`, or `StartError` while a platform uses the folder.
+ * Writes all state of a data folder to a file that only its owner may read, completely or not at all, encrypted
+ * if there is a passphrase. Throws `BackupError`, or `StartError` while a platform uses the folder.
  */
-export async function writeBackup(dataDir: string, target: string): Promise<Manifest> {
+export async function writeBackup(dataDir: string, target: string, passphrase?: string): Promise<Manifest> {
   await requireValidPaths(dataDir, target)
   // Prevents a platform from starting on the folder during the backup.
   using claim = new DisposableStack()
@@ -33,7 +34,7 @@ export async function writeBackup(dataDir: string, target: string): Promise<Mani
   // A unique name, because other backups may be running or have been killed.
   const draft = `${target}.${randomUUID()}.draft`
   try {
-    const manifest = await writeArchive(dataDir, draft)
+    const manifest = await writeArchive(dataDir, draft, passphrase)
     await rename(draft, target)
     syncFolder(dirname(target))
     return manifest
@@ -58,11 +59,15 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
   if (!inside.startsWith('..')) throw new BackupError('The backup must be outside the data folder.')
 }
 
-async function writeArchive(dataDir: string, draft: string): Promise<Manifest> {
+async function writeArchive(dataDir: string, draft: string, passphrase: string | undefined): Promise<Manifest> {
   const archive = pack()
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
   // Fast compression, because most files are already compressed.
-  const written = pipeline(archive, createGzip({ level: 1 }), file)
+  const compressed = createGzip({ level: 1 })
+  const written =
+    passphrase === undefined
+      ? pipeline(archive, compressed, file)
+      : pipeline(archive, compressed, encryptWith(passphrase), file)
   const [manifest] = await Promise.all([addAll(archive, dataDir).catch(destroyOnError(archive)), written])
   await using handle = await open(draft)
   await handle.sync()

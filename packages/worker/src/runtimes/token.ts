@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { moduleRootKey } from '@platform/core/signing/keys'
+import { moduleRootKey } from '@platform/core/signing/root-keys'
 
 /** Derived, so that the platform need not store a secret for each deployment. */
 export const tokenOf = async (deploymentId: string): Promise<string> =>

@@ -1,13 +1,13 @@
 const deploying = ['modules:deploy', 'modules:deploy (images)', 'modules:deploy (registry)', 'modules:deploy (role)']
-const running = ['secret:signing-keys', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
+const running = ['secret:module-key', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
 
 /** Function → grants that `modules.long.test.ts` uses. */
 export const moduleGrants: Record<string, readonly string[]> = {
-  modules: ['queue:updates'],
-  'gateway/modules': ['table:read', 'secret:signing-keys', 'modules:invoke'],
+  modules: ['queue:installs'],
+  'gateway/modules': ['table:read', 'secret:access-keys', 'secret:module-key', 'modules:invoke'],
   'queue/events': ['queue:modules'],
-  'queue/modules': ['table:read', 'table:write', 'secret:signing-keys', 'modules:invoke', 'messages'],
-  'queue/updates': [...running, 'modules:remove (images)'],
+  'queue/modules': ['table:read', 'table:write', 'secret:module-key', 'modules:invoke', 'messages'],
+  'queue/installs': [...running, 'modules:remove (images)'],
   'schedule/heartbeat': running,
 }
 
@@ -33,17 +33,25 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'queue:events': publishes,
     'queue:modules': 'Repeats failed deliveries and continues long ones.',
   },
-  'queue/updates': {
-    'queue:updates': 'Repeats an attempt that failed.',
+  'queue/installs': {
+    'queue:installs': 'Repeats an attempt that failed.',
     'secret:registries': 'Reads the images of modules from private registries.',
   },
-  'queue/updates-dead-letter': {
-    'functions:revert': compensates,
+  'queue/updates': {
+    'queue:updates': 'Repeats an attempt that failed.',
+    'secret:registries': 'Reads releases from private registries.',
+  },
+  'queue/updates-dead-letter': { 'functions:revert': compensates },
+  'queue/installs-dead-letter': {
+    'table:read': compensates,
+    'table:write': compensates,
+    'queue:events': compensates,
+    messages: compensates,
     'modules:invoke': compensates,
     'modules:remove': compensates,
     'modules:remove (images)': compensates,
     'modules:remove (list)': compensates,
-    'secret:signing-keys': compensates,
+    'secret:module-key': compensates,
   },
   'schedule/heartbeat': {
     'table:write': 'Records the health of each module.',

@@ -6,7 +6,7 @@ import { get, replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newOperation, operationLeaseMs, queueChange } from '@platform/core/operations/operation'
 import { runOperation } from '@platform/core/operations/run'
-import { type OperationReference } from '@platform/core/aws/queues'
+import { type JobReference } from '@platform/core/aws/queues'
 import {
   type InstalledRelease,
   parseUpdateState,
@@ -26,7 +26,7 @@ import { type Behaviour, MemoryTarget } from './memory-target.ts'
 export interface QueuedUpdate {
   caller: Caller
   plan: UpdatePlan
-  reference: OperationReference
+  reference: JobReference
 }
 
 export async function setUpUpdates({ released, close }: Awaited<ReturnType<typeof startFeed>>) {

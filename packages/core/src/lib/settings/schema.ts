@@ -21,9 +21,11 @@ export const Config = z.object({
   PLAT_QUEUE_BATCHES: z.string().default(''),
   PLAT_QUEUE_EVENTS: z.string().default(''),
   PLAT_QUEUE_WEBHOOKS: z.string().default(''),
+  PLAT_QUEUE_INSTALLS: z.string().default(''),
   PLAT_QUEUE_UPDATES: z.string().default(''),
   PLAT_QUEUE_MODULES: z.string().default(''),
-  PLAT_SECRET_SIGNING_KEYS: z.string().default('platform/signing-keys'),
+  /** Prefix of the secrets with the platform's keys: `<prefix>/access-keys` and others. */
+  PLAT_SECRET_KEYS_PREFIX: z.string().default('platform'),
   PLAT_SECRET_ADMIN_TOKEN: z.string().default('platform/initial-admin-token'),
   /** Secret with registry credentials as JSON: `{"registry.example.com": {"username": "…", "password": "…"}}`. */
   PLAT_SECRET_REGISTRIES: z.string().default('platform/registries'),

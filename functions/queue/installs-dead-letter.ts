@@ -1,0 +1,9 @@
+import { deadLetterOperation } from '@platform/core/operations/run'
+import { consume } from '@platform/http/consume'
+import { InstallMessage } from '@platform/http/messages'
+import { moduleOperations } from '@platform/worker/handlers'
+
+/** Ignores scans: the schedule repeats a failed scan. */
+export const handler = consume(InstallMessage, async (message) => {
+  if ('jobId' in message) await deadLetterOperation(message, moduleOperations)
+})

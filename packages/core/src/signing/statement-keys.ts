@@ -1,0 +1,115 @@
+import type { KeySet } from '@platform/contract/relay'
+import { CompactSign, type CryptoKey, importJWK } from 'jose'
+import * as z from 'zod'
+import { createSecretOnce, readSecret, replaceSecretOnce } from '../aws/secrets.ts'
+import { now, nowSeconds } from '../clock.ts'
+import { platformError } from '../error.ts'
+import { failpoint } from '../lib/failpoint.ts'
+import { generateKey, keySecret, PrivateKey } from './private-key.ts'
+import { publicKeyOf } from './published-keys.ts'
+
+/**
+ * The key of job statements. A replaced key signs its successor and is then deleted, so that a relay that trusts it
+ * learns the successor from a heartbeat or a claim.
+ */
+
+/** A relay that missed more replacements than this must be enrolled again. */
+const maxReplaced = 10
+const cacheMs = 300_000
+/** Processes read the secret again for an unknown key id, at most this often. */
+const rereadMs = 5000
+
+const StatementKeys = z.object({
+  current: PrivateKey,
+  /** Replaced keys, oldest first, with the statement (JWS) by which each introduces the next one. */
+  replaced: z.array(z.object({ kid: z.string(), successor: z.string() })),
+})
+type StatementKeys = z.infer<typeof StatementKeys>
+
+interface Cached {
+  keys: StatementKeys
+  signingKey: CryptoKey
+  readAtMs: number
+}
+
+let cached: Cached | undefined
+let rereadAtMs = Number.NEGATIVE_INFINITY
+
+const read = async (): Promise<StatementKeys | undefined> => {
+  const text = await readSecret(keySecret('statement-keys'))
+  return text === undefined ? undefined : StatementKeys.parse(JSON.parse(text))
+}
+
+async function currentKeys(): Promise<Cached> {
+  // A clock that was set back makes the age negative.
+  if (cached !== undefined && Math.abs(now() - cached.readAtMs) < cacheMs) return cached
+  const keys = await read()
+  if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  cached = { keys, signingKey: await importKey(keys.current), readAtMs: now() }
+  return cached
+}
+
+async function importKey({ jwk }: PrivateKey): Promise<CryptoKey> {
+  const key = await importJWK(jwk, 'EdDSA')
+  if (key instanceof Uint8Array) throw new TypeError('A statement key must be a key pair.')
+  return key
+}
+
+/** Concurrent first starts create the same key. */
+export async function ensureStatementKey(): Promise<void> {
+  const first: StatementKeys = { current: generateKey(), replaced: [] }
+  await createSecretOnce(keySecret('statement-keys'), JSON.stringify(first))
+  cached = undefined
+}
+
+/**
+ * Replaces the key in one write. If several callers replace the same key, only the first one does. With `withdraw` the
+ * old key does not introduce the new one, because it has leaked: every relay must be enrolled again.
+ */
+export async function replaceStatementKey({ withdraw = false } = {}): Promise<void> {
+  const old = await read()
+  if (old === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  const current = generateKey()
+  const successor = await sign(old.current.kid, await importKey(old.current), 'statement-key+jws', {
+    key: publicKeyOf(current),
+    iat: nowSeconds(),
+  })
+  const replaced = withdraw ? [] : [...old.replaced, { kid: old.current.kid, successor }].slice(-maxReplaced)
+  await failpoint('statement-key.signed')
+  const value = JSON.stringify({ current, replaced } satisfies StatementKeys)
+  await replaceSecretOnce(keySecret('statement-keys'), old.current.kid, value)
+  await failpoint('statement-key.written')
+  cached = undefined
+}
+
+export async function statementKeys(): Promise<KeySet> {
+  return { keys: [publicKeyOf((await currentKeys()).keys.current)] }
+}
+
+/**
+ * The statements that lead from the key that a relay trusts to the current one: none if it is the current one. Returns
+ * undefined if no statements lead from it.
+ */
+export async function successorsOf(kid: string): Promise<string[] | undefined> {
+  const known = successorsIn(await currentKeys(), kid)
+  if (known !== undefined || Math.abs(now() - rereadAtMs) < rereadMs) return known
+  rereadAtMs = now()
+  cached = undefined
+  return successorsIn(await currentKeys(), kid)
+}
+
+function successorsIn({ keys: { current, replaced } }: Cached, kid: string): string[] | undefined {
+  if (kid === current.kid) return []
+  const index = replaced.findIndex((key) => key.kid === kid)
+  return index < 0 ? undefined : replaced.slice(index).map(({ successor }) => successor)
+}
+
+export async function signStatement(claims: Record<string, unknown>): Promise<string> {
+  const { keys, signingKey } = await currentKeys()
+  return sign(keys.current.kid, signingKey, 'job-statement+jws', claims)
+}
+
+const sign = (kid: string, key: CryptoKey, typ: string, claims: Record<string, unknown>): Promise<string> =>
+  new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+    .setProtectedHeader({ alg: 'EdDSA', typ, kid })
+    .sign(key)

@@ -1,0 +1,89 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { now } from './clock.ts'
+import { type Identity, storeStatementKeys } from './identity.ts'
+import { isJsonObject, stringsIn } from './json.ts'
+import { InvalidJws, verifyJws } from './jws.ts'
+import { info, warn } from './log.ts'
+import { warnOnError } from './report.ts'
+
+const successorType = 'statement-key+jws'
+// As many as the platform keeps.
+const maxSuccessors = 10
+// Servers sign with a replaced key for a few minutes, and a statement is valid for ten.
+const graceMs = 3_600_000
+
+const unknownKey =
+  'This relay does not know the key that the platform signs jobs with, so it claims no jobs. Issue a token with "plat cluster enrollment-token CLUSTER", and start the relay with it in PLAT_ENROLLMENT_TOKEN.'
+
+/** A public key of the platform. A replaced key is trusted for a limited time. */
+export type StatementKey = JsonWebKey & { kid: string; trustedUntilMs?: number }
+
+/** The keys that sign job statements: the pinned key, or its successors, which the key before each has signed. */
+export class StatementKeys {
+  readonly #stateFolder: string
+  #keys: StatementKey[]
+  #isOutdated = false
+
+  constructor(stateFolder: string, { statementKeys }: Identity) {
+    this.#stateFolder = stateFolder
+    this.#keys = statementKeys
+  }
+
+  /** The `kid` of the newest trusted key. */
+  get newest(): string | undefined {
+    return this.#keys[0]?.kid
+  }
+
+  /** Whether no trusted key leads to the key of the platform, so that the relay must be enrolled again. */
+  get isOutdated(): boolean {
+    return this.#isOutdated
+  }
+
+  /** The trusted public keys by `kid`. */
+  get trusted(): Map<string, KeyObject> {
+    const valid = this.#keys.filter(({ trustedUntilMs }) => trustedUntilMs === undefined || trustedUntilMs > now())
+    return new Map(valid.map((key) => [key.kid, keyObjectOf(key)]))
+  }
+
+  /** Learns the successors in a response of the platform. A repetition has no effect. */
+  learn(successors: unknown): void {
+    const before = this.newest
+    const isLearned = successors === undefined || (Array.isArray(successors) && this.#learnAll(stringsIn(successors)))
+    if (!isLearned && !this.#isOutdated) warn(unknownKey)
+    this.#isOutdated = !isLearned
+    if (this.newest === before) return
+    info('The platform has replaced the key that signs jobs. This relay trusts the new one.')
+    // A relay that restarts without it learns it again.
+    warnOnError(() => storeStatementKeys(this.#stateFolder, this.#keys))
+  }
+
+  #learnAll(successors: string[]): boolean {
+    try {
+      for (const successor of successors.slice(0, maxSuccessors)) this.#learnOne(successor)
+      return successors.length > 0
+    } catch (error) {
+      if (!(error instanceof InvalidJws)) throw error
+      warn(`A key of the platform was rejected: ${error.message}.`)
+      return false
+    }
+  }
+
+  #learnOne(successor: string): void {
+    const trusted = this.trusted
+    const { key } = verifyJws(successor, successorType, trusted)
+    if (!isStatementKey(key)) throw new InvalidJws('it contains no key')
+    if (trusted.has(key.kid)) return
+    // A replaced key, which may have leaked, introduces no other key.
+    const newest = [...trusted].filter(([kid]) => kid === this.newest)
+    verifyJws(successor, successorType, new Map(newest))
+    const replaced = this.#keys.slice(0, 1).map((each) => ({ ...each, trustedUntilMs: now() + graceMs }))
+    this.#keys = [{ kty: 'OKP', crv: 'Ed25519', x: key.x, kid: key.kid }, ...replaced]
+  }
+}
+
+const keyObjectOf = (key: JsonWebKey): KeyObject => createPublicKey({ key, format: 'jwk' })
+
+function isStatementKey(key: unknown): key is { kid: string; x: string } {
+  if (!isJsonObject(key) || typeof key.kid !== 'string' || typeof key.x !== 'string') return false
+  return /^[\w-]{1,100}$/.test(key.kid) && /^[\w-]{43}$/.test(key.x)
+}

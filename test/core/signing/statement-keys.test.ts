@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { shiftClock } from '@platform/core/clock'
+import { ensureKeys } from '@platform/core/signing/keys'
+import { replaceStatementKey, signStatement, statementKeys, successorsOf } from '@platform/core/signing/statement-keys'
+import { compactVerify, decodeJwt, decodeProtectedHeader, importJWK, type JWK } from 'jose'
+import { beforeEach, expect, test } from 'vitest'
+import { handler as bootstrap } from '../../../functions/bootstrap.ts'
+
+interface PublicKey extends JWK {
+  kid: string
+}
+
+const currentKey = async (): Promise<PublicKey> => (await statementKeys()).keys[0] ?? { kid: '' }
+
+/** Follows the successors as a relay that trusts only the given key. */
+async function follow(trusted: PublicKey): Promise<string | undefined> {
+  let key = trusted
+  for (const successor of (await successorsOf(trusted.kid)) ?? []) {
+    const { payload, protectedHeader } = await compactVerify(successor, await importJWK(key, 'EdDSA'))
+    expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'statement-key+jws', kid: key.kid })
+    key = JSON.parse(new TextDecoder().decode(payload)).key
+  }
+  return key.kid
+}
+
+beforeEach(() => ensureKeys())
+
+test('each replaced key leads to the current one, which signs, and access keys stay', async () => {
+  const first = await currentKey()
+  for (let replaced = 1; replaced <= 3; replaced++) {
+    await bootstrap({ rotate: 'statements' })
+    expect(await successorsOf(first.kid)).toHaveLength(replaced)
+  }
+  const { kid } = await currentKey()
+  expect(await follow(first)).toBe(kid)
+  expect(await successorsOf(kid)).toEqual([])
+  expect(decodeProtectedHeader(await signStatement({})).kid).toBe(kid)
+  await ensureKeys({ rotate: true })
+  expect((await currentKey()).kid).toBe(kid)
+})
+
+test('of concurrent replacements of one key, one takes effect', async () => {
+  const first = await currentKey()
+  await Promise.all(Array.from({ length: 4 }, () => replaceStatementKey()))
+  expect(await successorsOf(first.kid)).toHaveLength(1)
+  expect(await follow(first)).toBe((await currentKey()).kid)
+})
+
+test.each(['statement-key.signed', 'statement-key.written'])(
+  'a replacement that is killed at %s leaves a key that relays can learn, and can be repeated',
+  async (failpoint) => {
+    const first = await currentKey()
+    const script = fileURLToPath(new URL('../support/rotate-keys.ts', import.meta.url))
+    const env = { ...process.env, PLAT_FAILPOINT: `${failpoint}=kill` }
+    const killed = promisify(execFile)(process.execPath, [script, '0', 'statements'], { env })
+    await expect(killed).rejects.toMatchObject({ signal: 'SIGKILL' })
+    await ensureKeys()
+    expect(await follow(first)).toBe((await currentKey()).kid)
+    await replaceStatementKey()
+    expect(await follow(first)).toBe((await currentKey()).kid)
+  },
+)
+
+test('no statement leads from a withdrawn key, an unknown key, or one that was replaced eleven times', async () => {
+  const first = await currentKey()
+  for (let replaced = 0; replaced < 10; replaced++) await replaceStatementKey()
+  expect(await successorsOf(first.kid)).toHaveLength(10)
+  await replaceStatementKey()
+  shiftClock(6000)
+  expect(await successorsOf(first.kid)).toBeUndefined()
+  const last = await currentKey()
+  await replaceStatementKey({ withdraw: true })
+  for (const kid of [last.kid, 'unknown', '']) {
+    shiftClock(6000)
+    expect(await successorsOf(kid)).toBeUndefined()
+  }
+  expect(decodeJwt(await signStatement({ jobId: 'job' }))).toEqual({ jobId: 'job' })
+})
