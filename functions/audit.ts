@@ -1,4 +1,4 @@
-import { addAuditEntry, exportAudit, listAuditEntries, verifyAudit } from '@platform/contract/audit'
+import { addAuditEntry, exportAudit, getAuditCheckpoint, listAuditEntries, verifyAudit } from '@platform/contract/audit'
 import * as Audit from '@platform/core/audit/audit'
 import { result, download } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -13,9 +13,11 @@ export const handler = serve(
   }),
   route(listAuditEntries, async ({ caller, query }) => result(200, await Audit.list(caller, query))),
   route(exportAudit, async ({ caller, query }) => {
-    const { text, next } = await Audit.exportPage(caller, query)
+    const { text, next, checkpoint } = await Audit.exportPage(caller, query)
     const nextPage = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
-    return result(200, text, download(`audit.${query.format}`, types[query.format], nextPage))
+    const headers = download(`audit.${query.format}`, types[query.format], nextPage)
+    return result(200, text, { ...headers, ...(checkpoint !== undefined && { 'audit-checkpoint': checkpoint }) })
   }),
+  route(getAuditCheckpoint, async ({ caller }) => result(200, await Audit.checkpoint(caller))),
   route(verifyAudit, async ({ caller, query }) => result(200, await Audit.verify(caller, query))),
 )

@@ -3,6 +3,7 @@ import { modulePrefix, moduleRepository, moduleRole } from './modules.ts'
 import { queues } from './queues.ts'
 import {
   accessKeys,
+  auditKey,
   identityPrefix,
   initialAdminToken,
   moduleKey,
@@ -10,6 +11,7 @@ import {
   statementKeys,
   webhookKey,
 } from './secrets.ts'
+import { settingsOf } from './settings.ts'
 import { prefix } from './stage.ts'
 import { table } from './storage.ts'
 
@@ -38,6 +40,14 @@ const identitySecrets = arn('secretsmanager', `secret:${identityPrefix}/*`)
 const moduleFunctions = arn('lambda', `function:${modulePrefix}-*`)
 const moduleRepositories = arn('ecr', `repository/${moduleRepository}/*`)
 const platformFunctions = arn('lambda', `function:${prefix}-fn-*`)
+
+const checkpointTarget = settingsOf(process.env)['PLAT_AUDIT_CHECKPOINT_TARGET']
+const checkpointGrants = (target: string): Grant[] => [
+  {
+    actions: ['s3:PutObject'],
+    resources: [$interpolate`arn:${partition}:s3:::${target.replace(/^s3:\/\/|\/$/g, '')}/*`],
+  },
+]
 
 const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'table:read': [
@@ -69,9 +79,11 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'secret:statement-keys': readGrant(statementKeys),
   'secret:webhook-key': readGrant(webhookKey),
   'secret:module-key': readGrant(moduleKey),
-  'secret:keys-write': writeGrant(accessKeys, statementKeys, webhookKey, moduleKey),
+  'secret:audit-key': readGrant(auditKey),
+  'secret:keys-write': writeGrant(accessKeys, statementKeys, webhookKey, moduleKey, auditKey),
   'secret:initial-admin-token': readGrant(initialAdminToken),
   'secret:initial-admin-token-write': writeGrant(initialAdminToken),
+  'audit:checkpoints': checkpointTarget === undefined ? [] : checkpointGrants(checkpointTarget),
   'secret:registries': readGrant(registries),
   'secret:identity': [{ actions: ['secretsmanager:GetSecretValue'], resources: [identitySecrets] }],
   'secret:identity-write': [{ actions: ['secretsmanager:CreateSecret'], resources: [identitySecrets] }],

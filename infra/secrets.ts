@@ -12,6 +12,7 @@ export const accessKeys = secret('AccessKeys', 'access-keys', 'Keys that sign ac
 export const statementKeys = secret('StatementKeys', 'statement-keys', 'Key that signs job statements')
 export const webhookKey = secret('WebhookKey', 'webhook-key', 'Key from which the secrets of webhooks are derived')
 export const moduleKey = secret('ModuleKey', 'module-key', 'Key from which the tokens of modules are derived')
+export const auditKey = secret('AuditKey', 'audit-key', 'Key that signs checkpoints of audit trails')
 export const initialAdminToken = secret(
   'InitialAdminToken',
   'initial-admin-token',

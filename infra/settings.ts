@@ -9,6 +9,7 @@ export const settingNames = [
   'PLAT_MODULE_SOURCES',
   'PLAT_MODULE_KEYS',
   'PLAT_ALLOW_UNVERIFIED_MODULES',
+  'PLAT_AUDIT_CHECKPOINT_TARGET',
   'PLAT_RELEASE_SOURCE',
   'PLAT_RELEASE_KEYS',
   'PLAT_UPDATE_BAKE_SECONDS',
@@ -42,6 +43,8 @@ type Environment = Record<string, string | undefined>
 export function settingsOf(environment: Environment): Record<string, string> {
   const values = Object.fromEntries(settingNames.map((name) => [name, environment[name] || undefined]))
   parseConfig(values)
+  if (!/^(?:s3:.*)?$/.test(values['PLAT_AUDIT_CHECKPOINT_TARGET'] ?? ''))
+    throw new Error('Invalid settings in the environment:\n  PLAT_AUDIT_CHECKPOINT_TARGET: must be s3://bucket/prefix')
   const keys = {
     PLAT_MODULE_KEYS: keysOf('MODULE', environment),
     PLAT_RELEASE_KEYS: keysOf('RELEASE', environment),

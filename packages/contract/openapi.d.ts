@@ -1663,11 +1663,33 @@ export interface paths {
         };
         /**
          * The audit trail as a file, oldest first, in parts
-         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.
+         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying. The header `Audit-Checkpoint` of the last part has a signed checkpoint of its last entry. The trail records each part that is exported.
          *
          *     Requires the permission `audit:read`.
          */
         get: operations["exportAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/audit/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A signed checkpoint of the audit trail
+         * @description Store it outside the platform. Verifying the trail with it later detects changed and removed entries, including the newest ones of that time.
+         *
+         *     Requires the permission `audit:read`.
+         */
+        get: operations["getAuditCheckpoint"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1709,7 +1731,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange an enrollment token for a relay identity
-         * @description The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements.
+         * @description The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements, and their successors.
          *
          *     Requires no token.
          */
@@ -4153,6 +4175,40 @@ export interface components {
             /** @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901 */
             hash: string;
         };
+        AuditCheckpoint: {
+            /** @description JWS (`typ` audit-checkpoint+jws, EdDSA) with the claims `organisationId`, `seq`, `hash` and `iat` */
+            checkpoint: string;
+            /**
+             * Format: int64
+             * @description The newest sequence number
+             * @example 1
+             */
+            seq: number;
+            /**
+             * @description Hash of the newest entry
+             * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
+             */
+            hash: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            at: string;
+            /** @description Verifies the checkpoint. Store it with the first checkpoint */
+            key: {
+                /** @enum {string} */
+                kty: "OKP";
+                /** @enum {string} */
+                crv: "Ed25519";
+                x: string;
+                kid: string;
+                /** @enum {string} */
+                alg: "EdDSA";
+                /** @enum {string} */
+                use: "sig";
+            };
+        };
         AuditVerification: {
             valid: boolean;
             /**
@@ -4174,7 +4230,7 @@ export interface components {
             headHash: string;
             /**
              * Format: int64
-             * @description The first entry that does not match its hash or the previous entry
+             * @description The first entry that does not match its hash, the previous entry or the checkpoint, or that is missing
              */
             firstBroken?: number;
             /**
@@ -4214,18 +4270,19 @@ export interface components {
             }[];
         };
         KeySet: {
-            keys: {
-                /** @enum {string} */
-                kty: "OKP";
-                /** @enum {string} */
-                crv: "Ed25519";
-                x: string;
-                kid: string;
-                /** @enum {string} */
-                alg: "EdDSA";
-                /** @enum {string} */
-                use: "sig";
-            }[];
+            keys: components["schemas"]["PublicKey"][];
+        };
+        PublicKey: {
+            /** @enum {string} */
+            kty: "OKP";
+            /** @enum {string} */
+            crv: "Ed25519";
+            x: string;
+            kid: string;
+            /** @enum {string} */
+            alg: "EdDSA";
+            /** @enum {string} */
+            use: "sig";
         };
         EnrollRequest: {
             enrollmentToken: string;
@@ -4252,6 +4309,8 @@ export interface components {
             jobs: string[];
             /** @description Running jobs to stop */
             cancel: string[];
+            /** @description Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again. */
+            statementKeys?: string[];
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -4269,6 +4328,8 @@ export interface components {
             running: string[];
             /** Format: int32 */
             freeSlots: number;
+            /** @description `kid` of the newest key of job statements that the relay trusts */
+            statementKey?: string;
         };
         Claim: {
             /**
@@ -4284,9 +4345,15 @@ export interface components {
             leaseExpiresAt: string;
             /** @description JWS over jobId, clusterId, payloadSha256, exp */
             statement: string;
+            /** @description As in the response to a heartbeat */
+            statementKeys?: string[];
             payload: {
                 [key: string]: unknown;
             };
+        };
+        ClaimRequest: {
+            /** @description `kid` of the newest key of job statements that the relay trusts */
+            statementKey?: string;
         };
         OutputAnswer: {
             /** Format: int32 */
@@ -9760,11 +9827,44 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getAuditCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A checkpoint of the newest entry */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditCheckpoint"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     verifyAudit: {
         parameters: {
             query?: {
                 /** @description Start after this sequence number */
                 after?: number;
+                /** @description A checkpoint that this platform has signed; detects entries that were removed or replaced since */
+                checkpoint?: string;
             };
             header?: never;
             path?: never;
@@ -9915,7 +10015,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ClaimRequest"];
+            };
+        };
         responses: {
             /** @description The job is leased to this relay */
             200: {
@@ -9930,7 +10034,7 @@ export interface operations {
                     "application/json": components["schemas"]["Claim"];
                 };
             };
-            400: components["responses"]["BadParameters"];
+            400: components["responses"]["BadBody"];
             /**
              * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
              *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
@@ -9948,7 +10052,10 @@ export interface operations {
                 };
             };
             404: components["responses"]["JobNotFound"];
-            /** @description - `job_not_claimable`: The job is not waiting to be claimed by this relay. */
+            /**
+             * @description - `job_not_claimable`: The job is not waiting to be claimed by this relay.
+             *     - `statement_key_unknown`: The key that signs jobs was replaced, and the relay does not know its successor. Issue a token with "plat cluster enrollment-token CLUSTER" and enroll the relay again.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

@@ -56,6 +56,7 @@ export async function firstEvents({ accessToken, organisationId }: Tenant): Prom
     'schedule/catalog': scheduled,
     'schedule/updates': scheduled,
     'schedule/write-check': scheduled,
+    'schedule/checkpoints': scheduled,
     bootstrap: scheduled,
   }
 }

@@ -37,7 +37,7 @@ test('records who changed what, when and from where', async ({ platform }) => {
 
 test.for(Object.entries(recordedChanges))('records %s', ([, change], { platform }) => change(platform))
 
-test('records neither reads nor rejected requests', async ({ platform }) => {
+test('records denied requests, but no reads', async ({ platform }) => {
   const { client } = await platform.tenant
   const user = await platform.as(await platform.tenant).newUser('Auditor')
   const entries = await waitForEntries(client, `actor=${user.id}`, 1)
@@ -45,7 +45,9 @@ test('records neither reads nor rejected requests', async ({ platform }) => {
   expectStatus(await user.client.post('/api/v1/clusters', {}), 403, 'forbidden')
   // Entries keep their order: once a later change is recorded, no earlier one is missing.
   await recordedCluster(platform, client)
-  expect(await waitForEntries(client, `actor=${user.id}`, 1)).toEqual(entries)
+  const [denied, ...others] = await waitForEntries(client, `actor=${user.id}`, 2)
+  expect(denied).toMatchObject({ action: 'access.denied', resource: 'POST /api/v1/clusters' })
+  expect(others).toEqual(entries)
 })
 
 test('names the API token beside its user', async ({ platform }) => {

@@ -87,6 +87,7 @@ export const requirements: Record<string, string> = {
   'PATCH /api/v1/notifications': 'user',
   'GET /api/v1/platform/audit': 'audit:read',
   'POST /api/v1/platform/audit': 'platform:admin',
+  'GET /api/v1/platform/audit/checkpoint': 'audit:read',
   'GET /api/v1/platform/audit/export': 'audit:read',
   'GET /api/v1/platform/audit/verify': 'audit:read',
   'GET /api/v1/platform/updates/check': 'platform:admin',

@@ -10,6 +10,8 @@ const definitions: readonly [grant: string, action: string, resource: RegExp][] 
   ['secret:statement-keys', 'secretsmanager:GetSecretValue', /\/statement-keys-\w+$/],
   ['secret:webhook-key', 'secretsmanager:GetSecretValue', /\/webhook-key-\w+$/],
   ['secret:module-key', 'secretsmanager:GetSecretValue', /\/module-key-\w+$/],
+  ['secret:audit-key', 'secretsmanager:GetSecretValue', /\/audit-key-\w+$/],
+  ['audit:checkpoints', 's3:PutObject', /:s3:::/],
   [
     'secret:keys-write',
     'secretsmanager:PutSecretValue',

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { PublicKey } from './relay.ts'
 
 const sequence = z.int().min(0)
 const hash = z.string().max(64).meta({ example: 'bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901' })
@@ -119,7 +120,7 @@ export const exportAudit = createRoute({
   tags: ['Audit'],
   summary: 'The audit trail as a file, oldest first, in parts',
   description:
-    'A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying.',
+    'A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying. The header `Audit-Checkpoint` of the last part has a signed checkpoint of its last entry. The trail records each part that is exported.',
   request: { query: z.strictObject({ format: z.enum(auditFormats).default('ndjson'), after }) },
   responses: {
     200: {
@@ -127,8 +128,10 @@ export const exportAudit = createRoute({
       content: { 'application/x-ndjson': {}, 'text/csv; charset=utf-8': {} },
     },
   },
-  capabilities: ['table:read'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'secret:audit-key'],
 })
+
+const signedCheckpoint = z.string().max(1000)
 
 const AuditVerification = z
   .object({
@@ -138,13 +141,39 @@ const AuditVerification = z
     headHash: hash.meta({
       description: 'Hash of the newest entry. Store it elsewhere to prove later that no entry was rewritten',
     }),
-    firstBroken: sequence
-      .optional()
-      .meta({ description: 'The first entry that does not match its hash or the previous entry' }),
+    firstBroken: sequence.optional().meta({
+      description:
+        'The first entry that does not match its hash, the previous entry or the checkpoint, or that is missing',
+    }),
     next: sequence.optional().meta({ description: 'Present if more entries follow: pass it as `after`' }),
   })
   .meta({ id: 'AuditVerification' })
 export type AuditVerification = z.infer<typeof AuditVerification>
+
+export const AuditCheckpoint = z
+  .object({
+    checkpoint: signedCheckpoint.meta({
+      description: 'JWS (`typ` audit-checkpoint+jws, EdDSA) with the claims `organisationId`, `seq`, `hash` and `iat`',
+    }),
+    seq: sequence.meta({ description: 'The newest sequence number', example: 1 }),
+    hash: hash.meta({ description: 'Hash of the newest entry' }),
+    at: timestamp,
+    key: PublicKey.meta({ description: 'Verifies the checkpoint. Store it with the first checkpoint' }),
+  })
+  .meta({ id: 'AuditCheckpoint' })
+export type AuditCheckpoint = z.infer<typeof AuditCheckpoint>
+
+export const getAuditCheckpoint = createRoute({
+  method: 'get',
+  path: '/api/v1/platform/audit/checkpoint',
+  access: 'audit:read',
+  tags: ['Audit'],
+  summary: 'A signed checkpoint of the audit trail',
+  description:
+    'Store it outside the platform. Verifying the trail with it later detects changed and removed entries, including the newest ones of that time.',
+  responses: { 200: { description: 'A checkpoint of the newest entry', content: json(AuditCheckpoint) } },
+  capabilities: ['table:read', 'secret:audit-key'],
+})
 
 export const verifyAudit = createRoute({
   method: 'get',
@@ -154,7 +183,14 @@ export const verifyAudit = createRoute({
   summary: 'Verify the chain of the audit trail',
   description:
     'Recomputes every hash. One call checks up to 20,000 entries. For a longer chain, pass `next` as `after` of the next call; the chain is intact if every part is valid.',
-  request: { query: z.strictObject({ after }) },
+  request: {
+    query: z.strictObject({
+      after,
+      checkpoint: signedCheckpoint.optional().meta({
+        description: 'A checkpoint that this platform has signed; detects entries that were removed or replaced since',
+      }),
+    }),
+  },
   responses: { 200: { description: 'The result of the verification', content: json(AuditVerification) } },
-  capabilities: ['table:read'],
+  capabilities: ['table:read', 'secret:audit-key'],
 })

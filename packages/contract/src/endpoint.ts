@@ -26,6 +26,7 @@ export type Capability =
   | 'secret:statement-keys'
   | 'secret:webhook-key'
   | 'secret:module-key'
+  | 'secret:audit-key'
   | 'secret:keys-write'
   | 'secret:initial-admin-token'
   | 'secret:initial-admin-token-write'
@@ -38,6 +39,7 @@ export type Capability =
   | 'modules:invoke'
   | 'functions:update'
   | 'functions:revert'
+  | 'audit:checkpoints'
   | 'asset:relay'
 
 // A media type without a schema is sent as text.
@@ -119,10 +121,10 @@ export const takesForm = ({ request }: EndpointDefinition): boolean => request?.
 export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'post' && access !== 'public' && access !== 'relay'
 
-// Authentication reads keys or the token, and stores the last use of an API token.
+// Authentication reads keys or the token, stores the last use of an API token, and records denied calls.
 function authenticationCapabilities(access: Access): readonly Capability[] {
   if (access === 'public') return []
-  return access === 'relay' ? ['table:read'] : ['table:read', 'table:write']
+  return access === 'relay' ? ['table:read'] : ['table:read', 'table:write', 'queue:events']
 }
 
 /** All capabilities of an endpoint, including those for authentication and idempotency. */

@@ -18,14 +18,15 @@ const Ed25519PublicKey = z
   })
   .meta({ id: 'Ed25519PublicKey' })
 
+/** A JSON Web Key that verifies signatures of the platform. */
+export const PublicKey = Ed25519PublicKey.extend({
+  kid: z.string().max(100),
+  alg: z.literal('EdDSA'),
+  use: z.literal('sig'),
+}).meta({ id: 'PublicKey' })
+
 /** A JSON Web Key Set of public keys. */
-export const KeySet = z
-  .object({
-    keys: z
-      .array(Ed25519PublicKey.extend({ kid: z.string().max(100), alg: z.literal('EdDSA'), use: z.literal('sig') }))
-      .max(10),
-  })
-  .meta({ id: 'KeySet' })
+export const KeySet = z.object({ keys: z.array(PublicKey).max(10) }).meta({ id: 'KeySet' })
 
 const nodeNameBytes = 196_608
 

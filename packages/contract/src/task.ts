@@ -120,6 +120,11 @@ export const tasks = {
       'secret:identity-remove',
     ],
   },
+  'schedule/checkpoints': {
+    trigger: { everySeconds: 900 },
+    timeoutSeconds: 120,
+    capabilities: ['table:read', 'secret:audit-key', 'audit:checkpoints'],
+  },
   'schedule/write-check': {
     trigger: { everySeconds: 60 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,

@@ -5,6 +5,8 @@ import {
   isIdempotent,
   takesForm,
 } from '@platform/contract/endpoint'
+import type { Caller, RelayCaller } from '@platform/core/caller'
+import { PlatformError } from '@platform/core/error'
 import { addLogFields } from '@platform/core/log'
 import { parseBody, parsePart } from '@platform/core/lib/validate'
 import * as z from 'zod'
@@ -62,7 +64,6 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   const { event } = context.env
   const { endpoint } = route
   const { access } = endpoint
-  const address = event.requestContext.http.sourceIp
   context.set('access', access)
   addLogFields({ route: endpoint.path })
 
@@ -70,7 +71,27 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   if (endpoint.sameOriginOnly) await rejectCrossOrigin(event)
   const caller = await authenticate(access, event)
   addLogFields(identityOf(caller))
-  requirePermission(access, caller)
+  try {
+    return await performAs(caller, context, route)
+  } catch (error) {
+    if (caller?.kind === 'user' && error instanceof PlatformError && error.code === 'forbidden') {
+      // Loaded on demand, for a fast cold start.
+      const { recordDenied } = await import('@platform/core/audit/counted-entries')
+      await recordDenied(caller, `${endpoint.method.toUpperCase()} ${endpoint.path}`, error.extra.requiredPermission)
+    }
+    throw error
+  }
+}
+
+async function performAs(
+  caller: Caller | RelayCaller | undefined,
+  context: HttpContext,
+  route: Route,
+): Promise<HttpResponse> {
+  const { event } = context.env
+  const { endpoint } = route
+  const address = event.requestContext.http.sourceIp
+  requirePermission(endpoint.access, caller)
   if (event.isBodyPending) return continueResponse(endpoint)
   const json = lazyJson(endpoint, event)
   limit(context, endpoint, { caller, address, json })

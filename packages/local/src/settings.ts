@@ -59,6 +59,11 @@ const Environment = z.object({
   PLAT_TRUSTED_PROXIES: TrustedProxies.default(() => new BlockList()),
   PLAT_DATA_DIR: z.string().default('.platform'),
   PLAT_BACKUP_PASSPHRASE_FILE: z.string().optional(),
+  /** Functions of one machine have the credentials of the emulators. */
+  PLAT_AUDIT_CHECKPOINT_TARGET: z
+    .string()
+    .refine((target) => !target.includes('://'), 'must be a folder on one machine')
+    .optional(),
   PLAT_FUNCTION_THREADS: integer(2, 1, 64),
   PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),

@@ -110,7 +110,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'PATCH /notifications': changes(2, 12),
   'POST /platform/audit': changes(1, 8),
   'GET /platform/audit': reads(3),
-  'GET /platform/audit/export': reads(2),
+  'GET /platform/audit/checkpoint': reads(1),
+  'GET /platform/audit/export': changes(3, 8),
   'GET /platform/audit/verify': reads(2),
   'GET /.well-known/jwks.json': reads(1),
 }

@@ -1,9 +1,10 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
-import { exitCodes } from '../exit.ts'
+import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
 import { addCommand, addListCommand, withExamples } from './add-command.ts'
@@ -31,9 +32,14 @@ export function addAuditCommands(program: Command): void {
     .command('export')
     .description('print the whole audit trail, oldest first')
     .addOption(new Option('--format <format>', 'output format').choices(['ndjson', 'csv']).default('ndjson'))
+    .option('--checkpoint <file>', 'also write a signed checkpoint of the last entry to this file')
     .action(exportTrail)
-  withExamples(exporting, ['plat audit export --format csv > audit.csv'])
-  addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken').action(verify)
+  withExamples(exporting, ['plat audit export --format csv --checkpoint audit.jws > audit.csv'])
+  addCommand(audit, 'checkpoint', 'print a signed checkpoint of the newest entry').action(showCheckpoint)
+  const verifying = addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken')
+    .option('--checkpoint <file>', 'also detect entries that were removed or replaced since this checkpoint')
+    .action(verify)
+  withExamples(verifying, ['plat audit verify --checkpoint audit.jws'])
 }
 
 async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): Promise<void> {
@@ -51,14 +57,27 @@ async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): P
 }
 
 // The `Link` header of each part refers to the next one.
-async function exportTrail({ format }: { format: 'ndjson' | 'csv' }): Promise<void> {
+async function exportTrail({ format, checkpoint }: { format: 'ndjson' | 'csv'; checkpoint?: string }): Promise<void> {
   const api = connect()
+  let signed: string | null = null
   for (let after: number | undefined = 0; after !== undefined;) {
     const query = { format, after }
     const call = api.GET('/api/v1/platform/audit/export', { params: { query }, parseAs: 'text' })
     const part: unknown = await unwrap(call)
     await write(typeof part === 'string' ? part : '')
-    after = nextOf((await call).response.headers.get('link'))
+    const { headers } = (await call).response
+    after = nextOf(headers.get('link'))
+    signed = headers.get('audit-checkpoint')
+  }
+  if (checkpoint !== undefined)
+    withFile(checkpoint, () => writeFileSync(checkpoint, `${signed ?? ''}\n`, { mode: 0o600 }))
+}
+
+function withFile<Value>(file: string, use: () => Value): Value {
+  try {
+    return use()
+  } catch (error) {
+    throw new CliError('usage', `The checkpoint file ${file} cannot be used: ${messageOf(error)}.`)
   }
 }
 
@@ -67,9 +86,16 @@ const nextOf = (link: string | null): number | undefined => {
   return after === undefined ? undefined : Number(after)
 }
 
-async function verify(options: Shown): Promise<void> {
+async function showCheckpoint(options: Shown): Promise<void> {
+  const found = await unwrap(connect().GET('/api/v1/platform/audit/checkpoint'))
+  if (options.json) return showOne(options, found)
+  await write(`${found.checkpoint}\n`)
+}
+
+async function verify({ checkpoint: file, ...options }: Shown & { checkpoint?: string }): Promise<void> {
+  const checkpoint = file === undefined ? undefined : withFile(file, () => readFileSync(file, 'utf8').trim())
   const api = connect()
-  const found = await verifyChain(api)
+  const found = await verifyChain(api, checkpoint)
   await showOne(options, found)
   if (found.valid) return
   say(`The audit trail is broken at entry ${found.firstBroken}.`)
@@ -77,10 +103,11 @@ async function verify(options: Shown): Promise<void> {
 }
 
 // One request verifies a limited number of entries.
-async function verifyChain(api: Api): Promise<Schemas['AuditVerification']> {
+async function verifyChain(api: Api, checkpoint: string | undefined): Promise<Schemas['AuditVerification']> {
   let entries = 0
   for (let after = 0; ;) {
-    const part = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } } }))
+    const query = { after, ...(checkpoint !== undefined && { checkpoint }) }
+    const part = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query } }))
     entries += part.entries
     const { next, ...last } = { ...part, entries }
     if (!part.valid || next === undefined) return last

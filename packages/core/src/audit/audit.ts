@@ -10,6 +10,7 @@ import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
 
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
+export { checkpoint } from './checkpoint.ts'
 
 /** The entry joins the hash chain when a projection processes the outbox record. */
 export async function appendEntry(caller: Caller, { action, resource, detail }: AuditEntryRequest): Promise<void> {

@@ -1,9 +1,11 @@
 import { type AuditEntry, type auditFormats } from '@platform/contract/audit'
+import { signCheckpoint } from './checkpoint.ts'
 import { auditHead } from './projection.ts'
 import { parseEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
+import { commit } from '../outbox/commit.ts'
 
 /** Keeps a page below 1 MB, the limit of a query, and 6 MB, the limit of a function's response. */
 const entriesPerPart = 1000
@@ -15,9 +17,10 @@ export interface ExportQuery {
 
 /** `next` is the `after` of the next page; undefined after the last one. */
 export async function exportPage(
-  { organisationId }: Caller,
+  caller: Caller,
   { format, after }: ExportQuery,
-): Promise<{ text: string; next: number | undefined }> {
+): Promise<{ text: string; next: number | undefined; checkpoint: string | undefined }> {
+  const { organisationId } = caller
   const { pk, sk } = keys.auditEntry(organisationId, after + 1)
   const [head, { items }] = await Promise.all([
     auditHead(organisationId),
@@ -27,7 +30,12 @@ export async function exportPage(
   const last = entries.at(-1)?.seq ?? head.seq
   const text =
     format === 'csv' ? csvOf(entries, after === 0) : entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-  return { text, next: last < head.seq ? last : undefined }
+  const detail = `Entries ${after + 1} to ${last} as ${format}`
+  await commit(caller, { writes: [], audit: { action: 'audit.export', resource: 'audit', detail } })
+  if (last < head.seq) return { text, next: last, checkpoint: undefined }
+  // Entries may have joined the chain after the head was read.
+  const newest = { ...head, seq: last, hash: entries.at(-1)?.hash ?? head.hash }
+  return { text, next: undefined, checkpoint: await signCheckpoint(organisationId, newest) }
 }
 
 /** In column order (RFC 4180). */

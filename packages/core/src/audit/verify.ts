@@ -1,4 +1,5 @@
 import { type AuditVerification } from '@platform/contract/audit'
+import { readCheckpoint } from './checkpoint.ts'
 import { auditHead } from './projection.ts'
 import { genesisHash, hasValidHash } from './entry.ts'
 import { type Caller } from '../caller.ts'
@@ -11,9 +12,10 @@ const entriesPerCall = 20_000
 /** Recomputes the hashes after the entry numbered `after`. Holds at most 1 MB of entries in memory. */
 export async function verify(
   { organisationId }: Caller,
-  range: { after: number },
+  range: { after: number; checkpoint?: string | undefined },
   limit = entriesPerCall,
 ): Promise<AuditVerification> {
+  const known = range.checkpoint === undefined ? undefined : await readCheckpoint(organisationId, range.checkpoint)
   const head = await auditHead(organisationId)
   const after = Math.min(range.after, head.seq)
   const last = Math.min(head.seq, after + limit)
@@ -27,6 +29,9 @@ export async function verify(
   }
   const summary = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
   if (seq < last) return { valid: false, ...summary, firstBroken: seq + 1 }
+  if (known !== undefined && known.seq > head.seq) return { valid: false, ...summary, firstBroken: head.seq + 1 }
+  if (known !== undefined && (await hashOf(organisationId, known.seq)) !== known.hash)
+    return { valid: false, ...summary, firstBroken: known.seq }
   if (last < head.seq) return { valid: true, ...summary, next: last }
   return previousHash === head.hash ? { valid: true, ...summary } : { valid: false, ...summary, firstBroken: head.seq }
 }

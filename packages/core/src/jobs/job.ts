@@ -26,6 +26,7 @@ import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
 import { isTerminal, jobView, parseJob, parsePayload, payloadText, payloadWrite, effectsOfQueued } from './record.ts'
+import { describeScripts } from './describe-scripts.ts'
 import { readResult } from './result.ts'
 
 const maxAttempts = 5
@@ -53,7 +54,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
       payloadWrite(job, payload.text),
     ],
     response,
-    audit: { action: 'job.submit', resource: job.id, detail: clusterId },
+    audit: { action: 'job.submit', resource: job.id, detail: `${clusterId}, ${describeScripts([payload.script])}` },
     ...effectsOfQueued(job),
     // The dispatch also enqueues the projections, which saves a message.
     isEnqueued: true,

@@ -4,6 +4,7 @@ import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
 import { now } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { failpoint } from '../lib/failpoint.ts'
+import { ensureAuditKey } from './audit-key.ts'
 import { generateKey, keySecret, PrivateKey } from './private-key.ts'
 import { publishKey, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
 import { ensureRootKeys } from './root-keys.ts'
@@ -40,7 +41,7 @@ export interface Rotation extends Revocation {
  * interrupted: a key is published before its first signature and until its tokens have expired.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
-  await Promise.all([ensureRootKeys(), ensureStatementKey()])
+  await Promise.all([ensureRootKeys(), ensureStatementKey(), ensureAuditKey()])
   const old = (await readKeys()) ?? (await createKeys())
   const [current] = old
   const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs

@@ -33,6 +33,7 @@ export function startWork(
   const consumers = startConsumers({ emulators, queues, functionNames: names, invoke, log })
   const schedules = [
     { name: 'write-check', intervalMs: writeCheckSeconds * 1000 },
+    { name: 'checkpoints', intervalMs: tasks['schedule/checkpoints'].trigger.everySeconds * 1000, startsNow: true },
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
     { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, startsNow: true },
     {

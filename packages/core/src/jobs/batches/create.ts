@@ -1,4 +1,6 @@
 import { type AcceptedBatch } from '@platform/contract/batch'
+import { describeScripts } from '../describe-scripts.ts'
+import { parsePayload } from '../record.ts'
 import { clustersOf, storeChunks } from './chunks.ts'
 import { type RemovalGuard, isGuardCurrent, openBatchWrite, parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf, newBatchId } from './id.ts'
@@ -79,12 +81,14 @@ function batchWrites(
 /** Returns the failed condition of the removal guard if a cluster was removed since the guard was read. */
 const store = (
   caller: Caller,
-  { retryOf }: BatchRequest,
+  { retryOf, jobs }: BatchRequest,
   response: AcceptedBatch,
   writes: readonly WriteItem[],
 ): Promise<ConditionFailure | undefined> => {
   const { batchId, submittedCount } = response
-  const [action, detail] = retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
+  const [action, subject] =
+    retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
+  const detail = `${subject}, ${describeScripts(jobs.map(({ payload }) => String(parsePayload(payload)['script'])))}`
   return commit(caller, {
     writes,
     response,

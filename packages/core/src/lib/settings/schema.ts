@@ -15,6 +15,14 @@ export const optionalInteger = (min: number, max: number) =>
 export const integer = (fallback: number, min: number, max: number) =>
   optionalInteger(min, max).transform((value) => value ?? fallback)
 
+const AuditCheckpointTarget = z
+  .string()
+  .max(1000)
+  .refine(
+    (target) => !target.includes('://') || /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](?:\/[\w!.*'()/-]*)?$/.test(target),
+    'must be s3://bucket/prefix or a folder',
+  )
+
 export const Config = z.object({
   PLAT_TABLE: z.string().min(1).default('platform'),
   PLAT_QUEUE_JOBS: z.string().default(''),
@@ -45,6 +53,8 @@ export const Config = z.object({
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
   /** Private addresses that webhooks may reach. Separate, because tenants choose the addresses of webhooks. */
   PLAT_WEBHOOK_ALLOW: OutboundAllowlist.default(''),
+  /** Where signed checkpoints of audit trails are written: `s3://bucket/prefix` or a folder. Empty: nowhere. */
+  PLAT_AUDIT_CHECKPOINT_TARGET: AuditCheckpointTarget.default(''),
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories of the module catalog, comma-separated; `<registry>/*` if the registry lists its repositories. */
   PLAT_MODULE_SOURCES: ModuleSources.default(''),

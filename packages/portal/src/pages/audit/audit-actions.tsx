@@ -107,7 +107,10 @@ function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; l
 const NextStep = ({ last: { valid, headSeq, headHash } }: { last: Verification }) =>
   valid ? (
     <>
-      <p>Store the hash of the newest entry elsewhere. It later proves that earlier entries are unchanged.</p>
+      <p>
+        Store the hash of the newest entry, or a signed checkpoint (Export), elsewhere. It later proves that earlier
+        entries are unchanged and complete.
+      </p>
       <CopyField label={`Hash of entry ${headSeq}`} text={headHash} />
     </>
   ) : (
@@ -154,14 +157,22 @@ const formats = [
 ] as const
 type Format = (typeof formats)[number]
 
+const saveCheckpoint = async (): Promise<void> => {
+  const { checkpoint, seq } = await unwrap(api.GET('/api/v1/platform/audit/checkpoint'))
+  saveFile(`audit-checkpoint-${seq}.jws`, [`${checkpoint}\n`], 'application/jose')
+}
+
 /** Exports the whole trail without filters, because a hash chain with gaps cannot be verified. */
 export function ExportMenu() {
   const [isBusy, setIsBusy] = useState(false)
-  const save = async ({ name, type }: Format) => {
+  const saveTrail = async ({ name, type }: Format) => {
+    saveFile(`audit-trail.${name}`, await fetchParts(name), type)
+    showToast('Audit trail exported')
+  }
+  const run = async (save: () => Promise<void>) => {
     setIsBusy(true)
     try {
-      saveFile(`audit-trail.${name}`, await fetchParts(name), type)
-      showToast('Audit trail exported')
+      await save()
     } catch (error) {
       showErrorToast('Failed to export the audit trail', error)
     } finally {
@@ -176,11 +187,10 @@ export function ExportMenu() {
         </Button>
       }
       heading="The whole trail, without filters"
-      actions={formats.map((format) => ({
-        label: format.label,
-        onSelect: () => void save(format),
-        isDisabled: isBusy,
-      }))}
+      actions={[
+        ...formats.map((format) => ({ label: format.label, save: () => saveTrail(format) })),
+        { label: 'Signed checkpoint', save: saveCheckpoint },
+      ].map(({ label, save }) => ({ label, onSelect: () => void run(save), isDisabled: isBusy }))}
     />
   )
 }

@@ -1,0 +1,63 @@
+import { access, mkdir, open, rename } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { type Item, query } from '../db/table.ts'
+import { log } from '../log.ts'
+import { signCheckpoint } from './checkpoint.ts'
+import { auditHead } from './projection.ts'
+
+/** A place outside the table, in which a person with access to the table cannot replace checkpoints. */
+
+/** Writes a checkpoint of each organisation whose trail has grown. A repeated or concurrent run changes nothing. */
+export async function writeCheckpoints(): Promise<void> {
+  const target = config.PLAT_AUDIT_CHECKPOINT_TARGET
+  if (target === '') return
+  let failures = 0
+  for await (const { id } of organisations()) {
+    try {
+      const head = await auditHead(String(id))
+      if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(String(id), head))
+    } catch (error) {
+      failures += 1
+      log('error', 'Failed to write an audit checkpoint', { organisationId: id, target, cause: error })
+    }
+  }
+  if (failures > 0) throw new Error(`${failures} audit checkpoints were not written to ${target}.`)
+}
+
+/** Ascending. Contains the hash, so that a rewritten trail never has the name of an earlier checkpoint. */
+const nameOf = ({ seq, hash }: { seq: number; hash: string }): string =>
+  `${String(seq).padStart(12, '0')}-${hash.slice(0, 16)}.jws`
+
+async function* organisations(): AsyncGenerator<Item> {
+  let after: Item | undefined
+  do {
+    const page = await query({ pk: keys.organisation('').pk, ...(after && { after }) })
+    yield* page.items
+    after = page.next
+  } while (after !== undefined)
+}
+
+async function writeOnce(target: string, name: string, content: () => Promise<string>): Promise<void> {
+  const bucket = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(target)
+  if (bucket === null) return writeFileOnce(join(resolve(target), name), content)
+  const [, Bucket, prefix = ''] = bucket
+  const { putObjectOnce } = await import('../aws/objects.ts')
+  return putObjectOnce({ Bucket, Key: prefix === '' ? name : `${prefix}/${name}` }, await content())
+}
+
+async function writeFileOnce(path: string, content: () => Promise<string>): Promise<void> {
+  const isWritten = await access(path).then(
+    () => true,
+    () => false,
+  )
+  if (isWritten) return
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  // Renamed when it is complete, so that a kill leaves no partial checkpoint.
+  const draft = `${path}.${process.pid}.draft`
+  await using file = await open(draft, 'w', 0o600)
+  await file.writeFile(`${await content()}\n`)
+  await file.sync()
+  await rename(draft, path)
+}

@@ -1,0 +1,47 @@
+import { type AuditCheckpoint } from '@platform/contract/audit'
+import { CompactSign, compactVerify, errors, importJWK } from 'jose'
+import * as z from 'zod'
+import { iso, nowSeconds } from '../clock.ts'
+import { type Caller } from '../caller.ts'
+import { validationFailed } from '../error.ts'
+import { auditKey } from '../signing/audit-key.ts'
+import { publicKeyOf } from '../signing/published-keys.ts'
+import { type AuditHead, auditHead } from './projection.ts'
+
+/** A checkpoint is a signed statement that a trail had a certain newest entry. A stored checkpoint detects a truncation. */
+
+const typ = 'audit-checkpoint+jws'
+
+const Claims = z.object({ organisationId: z.string(), seq: z.int().min(0), hash: z.string(), iat: z.number() })
+export type CheckpointClaims = z.infer<typeof Claims>
+
+export async function signCheckpoint(organisationId: string, { seq, hash }: AuditHead): Promise<string> {
+  const { kid, jwk } = await auditKey()
+  const claims: CheckpointClaims = { organisationId, seq, hash, iat: nowSeconds() }
+  return new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+    .setProtectedHeader({ alg: 'EdDSA', typ, kid })
+    .sign(await importJWK(jwk, 'EdDSA'))
+}
+
+export async function checkpoint({ organisationId }: Caller): Promise<AuditCheckpoint> {
+  const head = await auditHead(organisationId)
+  const [signed, key] = [await signCheckpoint(organisationId, head), await auditKey()]
+  return { checkpoint: signed, seq: head.seq, hash: head.hash, at: iso(nowSeconds() * 1000), key: publicKeyOf(key) }
+}
+
+/** Throws a validation error unless this platform signed the checkpoint for the organisation. */
+export async function readCheckpoint(organisationId: string, signed: string): Promise<CheckpointClaims> {
+  try {
+    const { jwk } = await auditKey()
+    const { kty, crv, x } = jwk
+    const { payload, protectedHeader } = await compactVerify(signed, await importJWK({ kty, crv, x }, 'EdDSA'), {
+      algorithms: ['EdDSA'],
+    })
+    const claims = Claims.safeParse(JSON.parse(new TextDecoder().decode(payload)))
+    if (protectedHeader.typ === typ && claims.data?.organisationId === organisationId) return claims.data
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)) throw error
+  }
+  const message = 'must be a checkpoint that this platform has signed for this organisation'
+  throw validationFailed([{ in: 'query', path: '/checkpoint', code: 'invalid_signature', message }])
+}
