@@ -26,6 +26,12 @@ export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, 
   return decodeObject(claims)
 }
 
+/** The parts of a JWS without a check of its signature. */
+export function unverifiedJws(token: string): { header: JsonObject; claims: JsonObject } {
+  const [header = '', claims = ''] = token.split('.')
+  return { header: decodeObject(header), claims: decodeObject(claims) }
+}
+
 function keyFor(header: JsonObject, typ: string, keys: ReadonlyMap<string, KeyObject>): KeyObject {
   const unknown = Object.keys(header).find((name) => !['alg', 'typ', 'kid'].includes(name))
   if (unknown !== undefined) throw new InvalidJws(`its header contains ${unknown}, which is not supported`)

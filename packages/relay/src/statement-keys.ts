@@ -2,7 +2,7 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { now } from './clock.ts'
 import { type Identity, storeStatementKeys } from './identity.ts'
 import { isJsonObject, stringsIn } from './json.ts'
-import { InvalidJws, verifyJws } from './jws.ts'
+import { InvalidJws, unverifiedJws, verifyJws } from './jws.ts'
 import { info, warn } from './log.ts'
 import { warnOnError } from './report.ts'
 
@@ -59,8 +59,12 @@ export class StatementKeys {
 
   #learnAll(successors: string[]): boolean {
     try {
-      for (const successor of successors.slice(0, maxSuccessors)) this.#learnOne(successor)
-      return successors.length > 0
+      const parts = successors.slice(0, maxSuccessors).map((each) => ({ each, ...unverifiedJws(each) }))
+      const first = parts.findIndex(({ header }) => header.kid === this.newest)
+      // A response that repeats what an earlier one contained.
+      if (first === -1) return parts.some(({ claims: { key } }) => isJsonObject(key) && key.kid === this.newest)
+      for (const { each } of parts.slice(first)) this.#learnOne(each)
+      return true
     } catch (error) {
       if (!(error instanceof InvalidJws)) throw error
       warn(`A key of the platform was rejected: ${error.message}.`)
@@ -68,15 +72,12 @@ export class StatementKeys {
     }
   }
 
+  // A replaced key, which may have leaked, introduces no other key.
   #learnOne(successor: string): void {
-    const trusted = this.trusted
-    const { key } = verifyJws(successor, successorType, trusted)
+    const [newest] = this.#keys
+    const { key } = verifyJws(successor, successorType, new Map(newest && [[newest.kid, keyObjectOf(newest)]]))
     if (!isStatementKey(key)) throw new InvalidJws('it contains no key')
-    if (trusted.has(key.kid)) return
-    // A replaced key, which may have leaked, introduces no other key.
-    const newest = [...trusted].filter(([kid]) => kid === this.newest)
-    verifyJws(successor, successorType, new Map(newest))
-    const replaced = this.#keys.slice(0, 1).map((each) => ({ ...each, trustedUntilMs: now() + graceMs }))
+    const replaced = newest ? [{ ...newest, trustedUntilMs: now() + graceMs }] : []
     this.#keys = [{ kty: 'OKP', crv: 'Ed25519', x: key.x, kid: key.kid }, ...replaced]
   }
 }
