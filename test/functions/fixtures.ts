@@ -246,6 +246,7 @@ const fixtures: Record<string, Fixture> = {
     return { query: { actor: user.userId, resource } }
   },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
+  'GET /api/v1/platform/audit/checkpoint': empty,
   'GET /api/v1/platform/audit/export': empty,
   'GET /api/v1/platform/audit/verify': empty,
   'GET /api/v1/platform/identity/providers': empty,

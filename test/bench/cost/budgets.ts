@@ -110,8 +110,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'PATCH /notifications': changes(2, 12),
   'POST /platform/audit': changes(1, 8),
   'GET /platform/audit': reads(3),
-  'GET /platform/audit/checkpoint': reads(1),
-  'GET /platform/audit/export': changes(3, 8),
+  'GET /platform/audit/checkpoint': { storeCalls: 1, writeUnits: 0, secretReads: 1 },
+  'GET /platform/audit/export': { ...changes(3, 8), secretReads: 1 },
   'GET /platform/audit/verify': reads(2),
   'GET /.well-known/jwks.json': reads(1),
 }
@@ -124,6 +124,8 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'schedule/catalog': { storeCalls: 2, writeUnits: 1 },
   'schedule/updates': { storeCalls: 3, writeUnits: 2 },
   'schedule/write-check': { storeCalls: 1, writeUnits: 1 },
+  /** Without a target; otherwise one read for each organisation. */
+  'schedule/checkpoints': reads(0),
   'GET cluster': reads(1),
   'list clusters, a page of 20': reads(2),
   'sign in': { storeCalls: 11, writeUnits: 26, messages: 1 },

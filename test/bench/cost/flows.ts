@@ -184,7 +184,8 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
   await recorder.measure('a cluster that goes offline', sweepAndDeliver, silentClusters)
   shiftClock(-(warmUpSweeps + 2) * offlineMs)
   await run('schedule/catalog')
-  for (const name of ['schedule/heartbeat', 'schedule/catalog', 'schedule/updates', 'schedule/write-check']) {
+  const schedules = ['heartbeat', 'catalog', 'updates', 'write-check', 'checkpoints']
+  for (const name of schedules.map((each) => `schedule/${each}`)) {
     await recorder.measure(name, () => run(name))
   }
 }
