@@ -118,7 +118,7 @@ test('sign-ins with unknown names are counted without the names, in the trail of
   expect(recorded).toEqual([true, false])
   await flushCounted()
   await drainOutbox(organisationId)
-  const entries = await auditEntries({ ...(await newCaller()), organisationId })
+  const entries = await auditEntries({ organisationId })
   expect(entries.map(({ detail, address }) => [detail, address])).toEqual([
     ['Unknown user name; 1 call', '192.0.2.1'],
     ['Unknown user name; 1 call', '192.0.2.2'],

@@ -348,7 +348,10 @@ test('submission stores the response, audit entry and event, and enqueues one me
   expect(dueInMs).toBeGreaterThan(outboxRetryMs - 20_000)
   expect(dueInMs).toBeLessThanOrEqual(outboxRetryMs)
   const record = (await pendingRecords(organisationId)).find(({ audit }) => audit?.resource === jobId)
-  expect(record?.audit).toMatchObject({ action: 'job.submit', detail: clusterId })
+  expect(record?.audit).toMatchObject({
+    action: 'job.submit',
+    detail: expect.stringMatching(`^${clusterId}, script SHA-256 \\w{64} `),
+  })
   expect(record?.events).toMatchObject([{ name: 'job.queued', subject: jobId }])
 })
 

@@ -276,7 +276,7 @@ describe('a key rotation', () => {
     const before = await countStarts()
     await bootstrap({ rotate: 'access' })
     const kid = await currentKid()
-    expect(() => bootstrap({ rotate: 'statement' })).toThrow('Invalid input')
+    expect(() => bootstrap({ rotate: 'statement' })).toThrow('Invalid option')
     expect(() => bootstrap({ rotate: 'access', withdrawn: true })).toThrow('Unrecognized key')
     expect([await countStarts(), await currentKid()]).toEqual([before, kid])
   })

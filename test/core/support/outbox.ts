@@ -1,10 +1,10 @@
 import { projections } from '@platform/core/background/projections'
-import * as Audit from '@platform/core/audit/audit'
+import { parseEntry } from '@platform/core/audit/entry'
 import { runProjections } from '@platform/core/outbox/run-projections'
 import { type Actor, type Caller } from '@platform/core/caller'
 import { commit, outboxWrite } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
-import { query, type WriteItem } from '@platform/core/db/table'
+import { type Item, query, type WriteItem } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
@@ -47,18 +47,16 @@ export async function pendingEvents({ organisationId }: { organisationId: string
   return events.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
-/** All entries of an audit trail, oldest first, parsed from its export. */
-export async function auditEntries(caller: Caller): Promise<any[]> {
-  let text = ''
-  for (let after: number | undefined = 0; after !== undefined;) {
-    const part = await Audit.exportPage(caller, { format: 'ndjson', after })
-    text += part.text
-    after = part.next
-  }
-  return text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
+/** All entries of an audit trail, oldest first. An export would add one. */
+export async function auditEntries({ organisationId }: Pick<Caller, 'organisationId'>): Promise<any[]> {
+  const entries: any[] = []
+  let after: Item | undefined
+  do {
+    const page = await query({ pk: keys.auditEntry(organisationId, 1).pk, ...(after && { after }) })
+    entries.push(...page.items.map(parseEntry))
+    after = page.next
+  } while (after !== undefined)
+  return entries
 }
 
 export const runBeforeCommit = async (organisationId: string, records: readonly OutboxRecord[]): Promise<void> => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { access, mkdir, open, rename } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { config } from '../config.ts'
@@ -55,7 +56,7 @@ async function writeFileOnce(path: string, content: () => Promise<string>): Prom
   if (isWritten) return
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // Renamed when it is complete, so that a kill leaves no partial checkpoint.
-  const draft = `${path}.${process.pid}.draft`
+  const draft = `${path}.${randomUUID()}.draft`
   await using file = await open(draft, 'w', 0o600)
   await file.writeFile(`${await content()}\n`)
   await file.sync()
