@@ -129,10 +129,10 @@ const timeoutAlarms = schedules.map(({ name, timeoutSeconds }): [string, AlarmSp
 ])
 
 /**
- * Queues whose messages may wait for more than 300 seconds: updates run for minutes, and retries of webhooks and modules
+ * Queues whose messages may wait for more than 300 seconds: installs and updates run for minutes, and retries of webhooks and modules
  * are delayed by up to 900 seconds.
  */
-const longestWaitSeconds: Record<string, number> = { updates: 1800, webhooks: 1200, modules: 1200 }
+const longestWaitSeconds: Record<string, number> = { installs: 1800, updates: 1800, webhooks: 1200, modules: 1200 }
 
 const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
   const above = longestWaitSeconds[name] ?? 300

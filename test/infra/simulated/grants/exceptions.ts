@@ -22,8 +22,14 @@ export const releaseGrants: Record<string, readonly string[]> = {
 const publishes = 'A module may publish events in any response; the reference module publishes none.'
 const compensates = 'Compensates for a worker that was killed during an installation or update.'
 
+const recordsDenials = 'Records denied calls; every role may call the routes of this function.'
+const withoutTarget = 'No target for checkpoints is set.'
+
 /** Function → grant → the reason why no suite uses it. */
 export const unusedGrants: Record<string, Record<string, string>> = {
+  meta: { 'queue:events': recordsDenials },
+  'portal-data': { 'queue:events': recordsDenials },
+  'schedule/checkpoints': { 'table:read': withoutTarget, 'secret:audit-key': withoutTarget },
   'gateway/modules': {
     'table:write': 'Records the first use of an API token, like every function.',
     'queue:events': publishes,
