@@ -25,11 +25,16 @@ const kebab = (max: number) =>
     .max(max)
     .regex(/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/, 'must be kebab-case')
 
-const path = z
-  .string()
-  .max(256)
-  .regex(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*)?$/, 'must be a plain absolute path')
-  .regex(/^(?!.*\/\.\.?(?:\/|$))/, 'must not contain . or ..')
+const segment = String.raw`/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+`
+
+/** One pattern, because generators of clients do not support several for one string. */
+const pathWith = (start: string, rule: string) =>
+  z
+    .string()
+    .max(256)
+    .regex(new RegExp(`^${start}(?:/|(?:${segment})+)$`), rule)
+
+const path = pathWith('', 'must be a plain absolute path without . or ..')
 
 const text = (max: number) => z.string().min(1).max(max)
 
@@ -56,9 +61,10 @@ export const NavSlot = z
       .max(64)
       .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a Lucide icon name')
       .meta({ description: 'A Lucide icon name', example: 'hand' }),
-    route: path
-      .regex(/^\/modules\/[a-z]/, 'must start with /modules/<id>')
-      .meta({ description: '/modules/<id> or below', example: '/modules/hello' }),
+    route: pathWith('(?=/modules/[a-z])', 'must be a plain path that starts with /modules/<id>').meta({
+      description: '/modules/<id> or below',
+      example: '/modules/hello',
+    }),
     order: z
       .int32()
       .min(0)
@@ -110,12 +116,10 @@ const Spec = z.strictObject({
     description: 'Image reference with its registry',
     example: 'registry.example.com/modules/hello:1.0.0',
   }),
-  apiBasePath: path
-    .regex(
-      /^\/api\/(?!v[0-9]+(?:\/|$)|modules(?:\/|$))[a-z0-9]/,
-      'must be /api/<name>, not /api/v<digit> or /api/modules',
-    )
-    .meta({ description: 'Prefix of the module’s API; must not overlap another module’s', example: '/api/hello' }),
+  apiBasePath: pathWith(
+    '(?=/api/(?!v[0-9]+(?:/|$)|modules(?:/|$))[a-z0-9])',
+    'must be a plain path /api/<name>, not /api/v<digit> or /api/modules',
+  ).meta({ description: 'Prefix of the module’s API; must not overlap another module’s', example: '/api/hello' }),
   healthEndpoint: path.meta({ description: 'Returns 2xx while the module runs', example: '/health' }),
   permissionsRequired: z
     .array(z.enum(permissions))

@@ -16,10 +16,12 @@ const securitySchemes = {
       'An access token from `POST /api/v1/auth/login`, valid for 15 minutes, signed with EdDSA and verified as RFC8725 requires; or an API token.',
   },
   relayToken: {
-    type: 'http',
-    scheme: 'Relay',
+    // Generators of clients know no http schemes but basic and bearer.
+    type: 'apiKey',
+    in: 'header',
+    name: 'Authorization',
     description:
-      'A JWT that the relay signs with its own Ed25519 key for one request. It is valid once and for at most 60 seconds, and contains the hash of the body. Verified as RFC8725 requires.',
+      '`Relay <token>`: a JWT that the relay signs with its own Ed25519 key for one request. It is valid once and for at most 60 seconds, and contains the hash of the body. Verified as RFC8725 requires.',
   },
 } as const
 

@@ -7,7 +7,7 @@ export interface ApiDocument {
     schemas: Record<string, Schema>
     responses: Record<string, Response>
     parameters?: Record<string, Parameter>
-    securitySchemes: Record<string, { scheme: string; description?: string }>
+    securitySchemes: Record<string, { scheme?: string; description?: string }>
   }
 }
 
