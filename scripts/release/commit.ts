@@ -14,6 +14,8 @@ const git = async (...args: string[]): Promise<string | undefined> =>
 export interface Commit {
   /** Short hash; absent without git. */
   name?: string
+  /** The whole hash; absent without git. */
+  id?: string
   /** Whether there are uncommitted changes. */
   isChanged: boolean
   /** ISO 8601: time of the commit, or `SOURCE_DATE_EPOCH` if set. */
@@ -26,9 +28,14 @@ export async function currentCommit(environment: NodeJS.ProcessEnv = process.env
   if (epoch === undefined || !/^\d{1,11}$/.test(epoch)) {
     throw new CliError('usage', 'SOURCE_DATE_EPOCH must be the time of the release in seconds since 1970.')
   }
-  const [name, changes] = await Promise.all([git('rev-parse', '--short', 'HEAD'), git('status', '--porcelain')])
+  const [name, id, changes] = await Promise.all([
+    git('rev-parse', '--short', 'HEAD'),
+    git('rev-parse', 'HEAD'),
+    git('status', '--porcelain'),
+  ])
   return {
     ...(name !== undefined && { name }),
+    ...(id !== undefined && { id }),
     isChanged: Boolean(changes),
     createdAt: new Date(Number(epoch) * 1000).toISOString(),
   }

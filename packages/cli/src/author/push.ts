@@ -18,9 +18,11 @@ export interface Pushed {
   digest: string
 }
 
-// `to` is the target repository if it is not the manifest's. `privateKeyPem` signs the image.
+// `to` is the target repository if it is not the manifest's. `privateKeyPem` signs the image. `tags` replace the version
+// and `latest`.
 interface PushOptions {
   to?: string
+  tags?: readonly string[]
   privateKeyPem?: string
 }
 
@@ -28,15 +30,19 @@ interface PushOptions {
  * Pushes the built image with its version and `latest` as tags. Signs it before the tags are set, so that no unsigned
  * image is visible. Throws `RegistryError`, or `CliError`, for example if the image does not match the code.
  */
-export async function pushProject(project: Project, { to, privateKeyPem }: PushOptions): Promise<Pushed> {
+export async function pushProject(project: Project, { to, tags, privateKeyPem }: PushOptions): Promise<Pushed> {
   const { version, image } = await builtImage(project)
   const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
   const { client, repository } = remote
   await uploadImage(project, remote, image)
   if (privateKeyPem !== undefined) await signImage(client, repository, image.digest, privateKeyPem)
   const tag = tagOf(version)
-  for (const each of ['latest', tag]) await client.putManifest(repository, each, image.bytes, image.content.mediaType)
-  return { image: formatReference({ registry: client.registry, repository, tag }), digest: image.digest }
+  for (const each of tags ?? [tag, 'latest'])
+    await client.putManifest(repository, each, image.bytes, image.content.mediaType)
+  return {
+    image: formatReference({ registry: client.registry, repository, tag: tags?.[0] ?? tag }),
+    digest: image.digest,
+  }
 }
 
 function repositoryOf(text: string): string {

@@ -1,0 +1,56 @@
+/** `npm run release:hello`: builds the image of the reference module, and publishes it. */
+import { parseArgs } from 'node:util'
+import { explainError } from '@platform/cli/author/explain-error'
+import { buildProject } from '@platform/cli/author/image'
+import { readSigningKey } from '@platform/cli/author/keys'
+import { openProject } from '@platform/cli/author/project'
+import { pushProject } from '@platform/cli/author/push'
+import { CliError } from '@platform/cli/exit'
+import { currentCommit } from './release/commit.ts'
+import { root } from './source.ts'
+
+const help = `npm run release:hello -- [options]
+
+Builds the reference module as an OCI image into packages/hello/dist/image. With --registry, also publishes it to
+REGISTRY/modules/hello as latest and as the hash of the current commit.
+
+  --registry REGISTRY  such as registry.example.com; without it, nothing is published
+  --key FILE           private key (PEM) to sign with
+  --from IMAGE         base image with Node.js; default: the Node.js of this machine
+  --platform PLATFORM  such as linux/arm64; default: this machine
+
+Environment: PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD; default: those of docker login.`
+
+const text = { type: 'string' } as const
+const options = { registry: text, key: text, from: text, platform: text, help: { type: 'boolean' } } as const
+
+/** Only a commit identifies the source, so changed files are refused. */
+async function revision(): Promise<string> {
+  const { id, isChanged } = await currentCommit()
+  if (id === undefined)
+    throw new CliError('usage', 'The revision is the hash of a git commit: publish from a git clone.')
+  if (isChanged) throw new CliError('usage', 'There are uncommitted changes. Commit them before you publish.')
+  return id
+}
+
+async function release({ registry, key, from, platform }: Partial<Record<keyof typeof options, string>>) {
+  const tags = registry === undefined ? [] : [await revision(), 'latest']
+  const privateKeyPem = key === undefined ? undefined : await readSigningKey(key)
+  const project = await openProject(`${root}packages/hello`)
+  const base = from === undefined ? { withNode: true as const } : { from }
+  const { image } = await buildProject(project, { ...base, ...(platform !== undefined && { platform }) })
+  console.log(`Built ${image.digest} in ${project.imageFolder}.`)
+  if (registry === undefined) return
+  const signed = privateKeyPem !== undefined && { privateKeyPem }
+  const pushed = await pushProject(project, { to: `${registry}/modules/hello`, tags, ...signed })
+  console.log(`${pushed.image} and latest published${signed ? ' and signed' : ', and not signed'}: ${pushed.digest}`)
+}
+
+try {
+  const { help: isHelp, ...values } = parseArgs({ options }).values
+  await (isHelp ? console.log(help) : release(values))
+} catch (error) {
+  const failure = explainError(error)
+  console.error(failure instanceof Error ? failure.message : failure)
+  process.exitCode = failure instanceof CliError ? failure.exitCode : 2
+}
