@@ -5247,7 +5247,7 @@ export interface operations {
             query?: {
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
                 type?: "Hypervisor" | "CloudLocal";
-                /** @description Part of the name, case-insensitive. Searches the newest 10,000 clusters */
+                /** @description Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll` */
                 search?: string;
                 /** @description Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped */
                 ids?: string;
@@ -5257,6 +5257,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5288,6 +5290,10 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                        /** @description With `search`: whether all clusters were searched; if false, others may match too */
+                        searchedAll?: boolean;
                     };
                 };
             };
@@ -5619,6 +5625,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -5653,6 +5661,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -5837,6 +5847,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5868,6 +5880,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -5944,6 +5958,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -5975,6 +5991,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -7001,6 +7019,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -7032,6 +7052,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -7837,6 +7859,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -7871,6 +7895,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -7987,6 +8013,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -8018,6 +8046,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };
@@ -9600,6 +9630,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -9631,6 +9663,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                         /**
                          * Format: int32
                          * @description Number of unread notifications, independent of the filter
@@ -9699,6 +9733,8 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -9730,6 +9766,8 @@ export interface operations {
                          * @example 20
                          */
                         pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
                     };
                 };
             };

@@ -31,6 +31,7 @@ export async function* measureLists(environment: Record<string, string>, { isQui
     ...pages('clusters', '/clusters?status=Healthy', ofFleet, clusters * 0.9, 3),
     ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 3),
     ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', ofFleet, clusters * 0.45, 3),
+    page('clusters', '/clusters?search=cluster-0000', ofFleet, 1 + Math.ceil(clusters / 8000)),
     ...pages('jobs', '/jobs', ofHistory, jobs, 3),
     ...pages('jobs', '/jobs?status=Failed', ofHistory, jobs / 5, 3),
     ...pages('audit', '/platform/audit', ofHistory, entries, 2),

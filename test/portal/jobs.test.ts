@@ -92,6 +92,23 @@ test('a script with CRLF line ends is converted, unless the user keeps them', as
   }
 })
 
+test.runIf(isLong)('selects all clusters of a search, and skips those that are removed', async ({ open, api }) => {
+  const admin = await api.admin
+  const names = Array.from({ length: 102 }, (_, index) => `many-${index}`)
+  const ids: string[] = []
+  for (const name of names)
+    ids.push(expectStatus(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 201).id)
+  const page = await open('/jobs/new')
+  await writeScript(page, 'uptime')
+  await field(page, 'Clusters').fill('MANY-')
+  await button(page, 'Select all 102').click()
+  await button(page, 'Run on 102 clusters').waitFor()
+  expectStatus(await admin.delete(`/api/v1/clusters/${ids[0]}`), 204)
+  await button(page, 'Run on 102 clusters').click()
+  await page.getByText('many-0', { exact: true }).waitFor()
+  await status(page, 'Batch of 101 jobs')
+})
+
 test.runIf(isLong)('requires a script and a cluster; Enter in the search does not submit', async ({ open, relays }) => {
   const page = await open('/jobs/new')
   const run = async (expected: string) => {

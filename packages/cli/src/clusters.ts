@@ -1,13 +1,13 @@
 import { unwrap } from './api/unwrap.ts'
 import type { Api, Schemas } from './api/client.ts'
-import { type Extent, pagesOf, readList } from './api/pages.ts'
+import { type Extent, maxPageSize, pagesOf, type Paging, readList } from './api/pages.ts'
 import { CliError } from './exit.ts'
 import { cellOf } from './print/table.ts'
 
 export type Cluster = Schemas['ClusterSummary']
 export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>>
 
-const pageReader = (api: Api, filter: ClusterFilter) => (paging: { page: number; pageSize: number }) =>
+const pageReader = (api: Api, filter: ClusterFilter) => (paging: Paging) =>
   unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } }))
 
 export const listClusters = (api: Api, extent: Extent, filter: ClusterFilter = {}) =>
@@ -39,6 +39,16 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
     found.map(async (cluster, index) => (await cluster) ?? unknownCluster(namesOrIds[index])),
   )
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
+}
+
+/** Those of the given ids whose cluster still exists. */
+export async function existingIds(api: Api, ids: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (let from = 0; from < ids.length; from += maxPageSize) {
+    const query = { ids: ids.slice(from, from + maxPageSize).join(), pageSize: maxPageSize }
+    for (const { id } of (await unwrap(api.GET('/api/v1/clusters', { params: { query } }))).items) found.add(id)
+  }
+  return found
 }
 
 const clusterById = (api: Api, id: string): Promise<Cluster> =>

@@ -89,6 +89,12 @@ export type Node = z.infer<typeof Node>
 const params = z.object({ id: pathId('clus') })
 const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
+const ClusterPage = pageOf(ClusterSummary).extend({
+  searchedAll: z.boolean().optional().meta({
+    description: 'With `search`: whether all clusters were searched; if false, others may match too',
+  }),
+})
+
 export const listClusters = createRoute({
   method: 'get',
   path: '/api/v1/clusters',
@@ -100,7 +106,8 @@ export const listClusters = createRoute({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
       search: z.string().max(64).optional().meta({
-        description: 'Part of the name, case-insensitive. Searches the newest 10,000 clusters',
+        description:
+          'Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll`',
         example: 'berlin',
       }),
       ids: z.string().max(3200).regex(clusterIdList).optional().meta({
@@ -113,7 +120,7 @@ export const listClusters = createRoute({
       ...paging,
     }),
   },
-  responses: { 200: { description: 'A page of clusters', content: json(pageOf(ClusterSummary)) } },
+  responses: { 200: { description: 'A page of clusters', content: json(ClusterPage) } },
   errors: ['filter_not_found', 'filter_not_applicable'],
   capabilities: ['table:read'],
 })

@@ -79,6 +79,10 @@ export const digits = (max: number, fallback: number, description: string) =>
 export const paging = {
   page: digits(100_000_000, 1, 'Page number, from 1'),
   pageSize: digits(100, 20, 'Items per page'),
+  cursor: z.string().max(200).optional().meta({
+    description:
+      '`nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes',
+  }),
 }
 
 /** A page of a list. `totalCount` is the number of items on all pages after filtering. */
@@ -88,6 +92,11 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     totalCount: z.int32().min(0).meta({ example: 1 }),
     page: z.int32().min(1),
     pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
+    nextCursor: z
+      .string()
+      .max(200)
+      .optional()
+      .meta({ description: '`cursor` of the next page; absent on the last one' }),
   })
 
 /** A list without paging, of at most `max` items. */

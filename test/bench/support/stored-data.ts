@@ -63,6 +63,7 @@ export async function writeFleet(
   const head = ListHead.parse({ total: count, ranks, lastTimeMs: times.at(-1), version: count })
   await writeItems(environment, [
     ...clusters,
+    ...clusters.map(({ id, name }) => ({ ...keys.clusterName(organisationId, name), clusterId: id })),
     { ...keys.clusterOffsets(organisationId), ...head },
     { ...keys.clusterStatusCounts(organisationId), ...counts },
   ])

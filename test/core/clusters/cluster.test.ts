@@ -3,6 +3,7 @@ import * as Audit from '@platform/core/audit/audit'
 import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
+import { type ClusterQuery } from '@platform/core/clusters/list'
 import * as Site from '@platform/core/clusters/site'
 import {
   clusterStatus,
@@ -94,6 +95,53 @@ test('lists clusters by ids in the given order, filtered and paged', async () =>
   expect(await namesOf(caller, { ids, type: 'CloudLocal' })).toEqual([['cloud'], 1])
   expect(await namesOf(caller, { ids, search: 'METAL' })).toEqual([['metal 2', 'metal'], 2])
   expect(await namesOf(caller, { ids, page: 2, pageSize: 2 })).toEqual([['metal'], 3])
+})
+
+test.each<[string, Partial<ClusterQuery>]>([
+  ['all clusters', {}],
+  ['a type', { type: 'Hypervisor' }],
+  ['a type and a status', { type: 'Hypervisor', status: 'Pending' }],
+  ['a search', { search: 'kept' }],
+  ['a search and a type', { search: 'KEPT', type: 'Hypervisor' }],
+  ['ids', { ids: '' }],
+])('a walk through %s finds each cluster once while others come and go', async (_, filter) => {
+  const caller = await newCaller()
+  const kept: string[] = []
+  const removed: string[] = []
+  for (let index = 0; index < 7; index++) {
+    kept.push(await register(caller, `kept ${index}`))
+    removed.push(await register(caller, `kept for a while ${index}`))
+  }
+  const query = { ...filter, ...('ids' in filter && { ids: kept.toReversed().join(',') }), page: 1, pageSize: 3 }
+  const found: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await Cluster.list(caller, { ...query, cursor })
+    found.push(...page.items.map(({ id }) => id))
+    cursor = page.nextCursor
+    for (const id of [removed.shift(), removed.pop()]) if (id !== undefined) await Cluster.remove(caller, id)
+    await register(caller, `kept, new ${found.length} ${newId('clus')}`)
+  } while (cursor !== undefined)
+  expect(new Set(found).size).toBe(found.length)
+  expect(found.filter((id) => kept.includes(id))).toEqual(kept.toReversed())
+})
+
+test('rejects a cursor that is malformed or of another list, tenant or filter, or comes with a page', async () => {
+  const [caller, otherTenant] = [await newCaller(), await newCaller()]
+  for (const name of ['a', 'b', 'c']) await register(caller, name)
+  const { nextCursor: cursor = '' } = await Cluster.list(caller, { page: 1, pageSize: 1 })
+  const forged = Buffer.from(Buffer.from(cursor, 'base64url').toString().replace('clus', 'CLUS')).toString('base64url')
+  const paging = { page: 1, pageSize: 1 }
+  for (const [who, query] of [
+    ...['', 'x', '\u0000', `${cursor}A`, cursor.slice(0, -4), forged].map(
+      (text) => [caller, { cursor: text }] as const,
+    ),
+    [otherTenant, { cursor }],
+    [caller, { cursor, search: 'a' }],
+    [caller, { cursor, page: 2 }],
+  ] as const)
+    expect(await errorCodeOf(Cluster.list(who, { ...paging, ...query }))).toBe('validation_failed')
+  expect((await Cluster.list(caller, { ...paging, cursor })).items).toMatchObject([{ name: 'b' }])
 })
 
 test('limits the sites of an organisation, also under concurrent creation', async () => {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
@@ -44,7 +44,7 @@ export function addAuditCommands(program: Command): void {
 
 async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): Promise<void> {
   const api = connect()
-  const read = (paging: { page: number; pageSize: number }) =>
+  const read = (paging: Paging) =>
     unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, ...paging } } }))
   await showList({ ...(json && { json }) }, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'SEQ', of: ({ seq }) => seq },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { findClusters } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { cancelBatch, getBatch } from '../jobs/batch.ts'
@@ -102,8 +102,7 @@ async function clustersOf(api: Api, clusterNames: readonly string[]) {
 
 async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
-  const read = (query: { page: number; pageSize: number }) =>
-    unwrap(api.GET('/api/v1/jobs/batch', { params: { query } }))
+  const read = (query: Paging) => unwrap(api.GET('/api/v1/jobs/batch', { params: { query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
 }
 

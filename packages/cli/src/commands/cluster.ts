@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { type Cluster, type ClusterFilter, findCluster, listClusters } from '../clusters.ts'
 import { connect } from '../connect.ts'
 import { confirm } from '../print/ask.ts'
@@ -68,8 +68,7 @@ async function get(nameOrId: string, options: Shown): Promise<void> {
 async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
-  const read = (query: { page: number; pageSize: number }) =>
-    unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
+  const read = (query: Paging) => unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'AT', of: ({ at }) => at },
     { title: 'KIND', of: ({ kind }) => kind },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { type Shown, showList } from '../print/show.ts'
@@ -20,7 +20,7 @@ export function addNotificationCommands(program: Command): void {
 async function list({ limit, all, unread, ...options }: Shown & Extent & { unread?: true }): Promise<void> {
   const api = connect()
   const unreadOnly = unread ? { unreadOnly: true } : {}
-  const page = (paging: { page: number; pageSize: number }) =>
+  const page = (paging: Paging) =>
     unwrap(api.GET('/api/v1/notifications', { params: { query: { ...unreadOnly, ...paging } } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, page), [
     { title: 'ID', of: ({ id }) => id },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Schemas } from '../api/client.ts'
 import { unwrap } from '../api/unwrap.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
@@ -11,8 +11,7 @@ export function addOrganisationCommands(program: Command): void {
   addListCommand(organisation, 'list', 'list organisations').action(
     async ({ limit, all, ...options }: Shown & Extent) => {
       const api = connect()
-      const read = (query: { page: number; pageSize: number }) =>
-        unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
+      const read = (query: Paging) => unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
       await showList(options, await readList({ limit, ...(all && { all }) }, read), [
         { title: 'ID', of: ({ id }) => id },
         { title: 'NAME', of: ({ name }) => name, isFlexible: true },

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
-import { type Extent, readList } from '../api/pages.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
@@ -55,8 +55,7 @@ const setEnabled = (enabled: boolean) => async (id: string, options: Shown) =>
 
 async function deliveries(id: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
   const api = connect()
-  const read = (query: { page: number; pageSize: number }) =>
-    unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
+  const read = (query: Paging) => unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'ID', of: (delivery) => delivery.id },
     { title: 'STATUS', of: ({ status }) => status },

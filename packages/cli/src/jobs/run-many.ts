@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from '@platform/oci/make-folder'
-import { unwrap } from '../api/unwrap.ts'
+import { isApiRejection, unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
-import type { Cluster } from '../clusters.ts'
+import { type Cluster, existingIds } from '../clusters.ts'
 import { exitCodes, CliError, messageOf } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
@@ -33,11 +33,7 @@ export async function runOnMany(
     if (interrupt.isRequested || run.isFailing) break
     const { maxConcurrency, maxErrors } = options
     const left = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
-    const body = { jobs, ...(maxConcurrency && { maxConcurrency }), ...left }
-    run.add(
-      jobs.map(({ clusterId }) => clusterId),
-      await unwrap(api.POST('/api/v1/jobs/batch', { body })),
-    )
+    await run.submit(jobs, { ...(maxConcurrency && { maxConcurrency }), ...left })
     await interrupt.cancelWith(() => run.cancel())
     // The limits apply to all batches together, so a limited batch must end before the next one starts.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
@@ -49,9 +45,11 @@ export async function runOnMany(
   return interrupt.isRequested && !isComplete ? exitCodes.interrupted : code
 }
 
+type Submission = ReturnType<typeof submissionOf>
+
 class Run {
   readonly #api: Api
-  readonly #names: ReadonlyMap<string, string>
+  readonly #names: Map<string, string>
   readonly #options: RunOptions
   readonly #progress = new Progress()
   readonly #batches: AcceptedBatch[] = []
@@ -66,9 +64,32 @@ class Run {
     this.#names = new Map(clusters.map(({ id, name }) => [id, name]))
   }
 
-  add(clusterIds: readonly string[], batch: AcceptedBatch): void {
+  /** With `--all`, skips and names clusters that were removed since the list was read. */
+  async submit(jobs: Submission[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
+    try {
+      const batch = await unwrap(this.#api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
+      this.#add(jobs, batch)
+    } catch (error) {
+      if (!this.#options.all || !isApiRejection(error, 'cluster_forbidden')) throw error
+      const existing = await this.#withoutRemoved(jobs)
+      if (existing.length === jobs.length) throw error
+      if (existing.length > 0) await this.submit(existing, limits)
+    }
+  }
+
+  async #withoutRemoved(jobs: Submission[]): Promise<Submission[]> {
+    const ids = jobs.map(({ clusterId }) => clusterId)
+    const existing = await existingIds(this.#api, ids)
+    for (const id of ids.filter((each) => !existing.has(each))) {
+      say(`${cellOf(this.#names.get(id) ?? id)} (${id}) was removed and is skipped.`)
+      this.#names.delete(id)
+    }
+    return jobs.filter(({ clusterId }) => existing.has(clusterId))
+  }
+
+  #add(jobs: readonly Submission[], batch: AcceptedBatch): void {
     this.#batches.push(batch)
-    batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, clusterIds[index] ?? ''))
+    batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, jobs[index]?.clusterId ?? ''))
     if (!this.#options.detach) say(`${batch.batchId} accepted: ${counted(batch.jobIds.length, 'job')}.`)
   }
 

@@ -10,6 +10,7 @@ import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job
 import { labelledPrinter, rawPrinter } from './printer.ts'
 
 export interface RunOptions extends Shown {
+  all?: true
   node?: string[]
   timeout?: number
   deliverWithin?: number

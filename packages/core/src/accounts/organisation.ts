@@ -4,6 +4,7 @@ import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
+import { paged, type PageQuery } from '../db/paging.ts'
 import * as table from '../db/table.ts'
 import { newId } from '../id.ts'
 import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
@@ -36,10 +37,11 @@ export async function platformOrganisationId(): Promise<string | undefined> {
   return oldest?.isPlatform === true ? oldest.id : undefined
 }
 
-export async function list(query: { page: number; pageSize: number }) {
-  const { items, ...page } = await readPage(organisations, query)
-  return { items: items.map((item) => view(parseOrganisation(item))), ...page }
-}
+export const list = (query: PageQuery) =>
+  paged(['organisations'], query, async (page) => {
+    const { items, ...rest } = await readPage(organisations, page)
+    return { items: items.map((item) => view(parseOrganisation(item))), ...rest }
+  })
 
 export const create = (caller: Caller, request: OrganisationCreation): Promise<Organisation> =>
   retryOnConflict(() => tryCreate(caller, request))

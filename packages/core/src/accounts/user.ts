@@ -7,6 +7,7 @@ import { iso } from '../clock.ts'
 import { type Change, type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type OffsetList, readPage } from '../db/offset-list.ts'
+import { paged, type PageQuery } from '../db/paging.ts'
 import { create, get, type Item, type WriteItem } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
@@ -91,10 +92,11 @@ export async function profile(caller: Caller): Promise<UserProfile> {
   )
 }
 
-export async function list({ organisationId }: Caller, query: { page: number; pageSize: number }) {
-  const { items, ...page } = await readPage(usersOf(organisationId), query)
-  return { items: items.map((item) => view(parseUser(item))), ...page }
-}
+export const list = ({ organisationId }: Caller, query: PageQuery) =>
+  paged(['users', organisationId], query, async (page) => {
+    const { items, ...rest } = await readPage(usersOf(organisationId), page)
+    return { items: items.map((item) => view(parseUser(item))), ...rest }
+  })
 
 export async function read({ organisationId }: Caller, userId: string): Promise<UserProfile> {
   const user = await find(organisationId, userId)

@@ -6,7 +6,8 @@ import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, query } from '../db/table.ts'
 import { idsBefore, timeOf } from '../id.ts'
-import { type IndexRange, type Page, pageOfAll } from '../db/index-page.ts'
+import { type IndexRange, pageOfAll } from '../db/index-page.ts'
+import { type Page, paged, type PageQuery, type Positioned } from '../db/paging.ts'
 
 export { verify } from './verify.ts'
 export { exportPage } from './export.ts'
@@ -18,7 +19,7 @@ export async function appendEntry(caller: Caller, { action, resource, detail }: 
 }
 
 /** Times are milliseconds; `to` is exclusive. */
-export interface AuditQuery extends Page {
+export interface AuditQuery extends PageQuery {
   actor?: string | undefined
   action?: string | undefined
   resource?: string | undefined
@@ -26,24 +27,25 @@ export interface AuditQuery extends Page {
   to?: number | undefined
 }
 
-export async function list(caller: Caller, filter: AuditQuery) {
-  const { page, pageSize } = filter
-  const isFiltered = filter.actor !== undefined || filter.action !== undefined || filter.resource !== undefined
-  const { items, totalCount } = isFiltered ? await pageOfFilter(caller, filter) : await pageOfChain(caller, filter)
-  return { items: items.map(parseEntry), totalCount, page, pageSize }
-}
+type AuditFilter = Omit<AuditQuery, keyof PageQuery>
 
-interface EntryPage {
+export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: AuditQuery) =>
+  paged(['audit', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
+    const isFiltered = filter.actor !== undefined || filter.action !== undefined || filter.resource !== undefined
+    const { items, ...rest } = await (isFiltered ? pageOfFilter : pageOfChain)(caller, filter, each)
+    return { items: items.map(parseEntry), ...rest }
+  })
+
+interface EntryPage extends Positioned {
   items: Item[]
   totalCount: number
 }
 
 async function pageOfFilter(
   { organisationId }: Caller,
-  { from, to, page, pageSize, ...values }: AuditQuery,
+  { from, to, ...values }: AuditFilter,
+  page: Page,
 ): Promise<EntryPage> {
-  // The store rejects a range that ends before it begins.
-  if (from !== undefined && to !== undefined && from >= to) return { items: [], totalCount: 0 }
   const bounds = {
     ...(from !== undefined && { from: idsBefore('aud', from) }),
     ...(to !== undefined && { to: idsBefore('aud', to) }),
@@ -52,9 +54,9 @@ async function pageOfFilter(
     const value = values[filter]
     return value === undefined ? [] : [{ index, pk: keys.auditPartition(organisationId, filter, value), ...bounds }]
   })
-  const { keys: entryKeys, totalCount } = await pageOfAll(ranges, { page, pageSize })
+  const { keys: entryKeys, ...rest } = await pageOfAll(ranges, page)
   const items = await getConsistent(entryKeys)
-  return { items: items.filter((item) => item !== undefined), totalCount }
+  return { items: items.filter((item) => item !== undefined), ...rest }
 }
 
 const filterIndexes = [
@@ -64,19 +66,24 @@ const filterIndexes = [
 ] as const
 
 /** Entry numbers have no gaps, so a page is a range of numbers. */
-async function pageOfChain({ organisationId }: Caller, { from, to, page, pageSize }: AuditQuery): Promise<EntryPage> {
+async function pageOfChain(
+  { organisationId }: Caller,
+  { from, to }: AuditFilter,
+  { page, pageSize, before: position }: Page,
+): Promise<EntryPage> {
   const { seq } = await auditHead(organisationId)
   const [before, last] = await Promise.all([
     from === undefined ? 0 : entriesBefore(organisationId, seq, from),
     to === undefined ? seq : entriesBefore(organisationId, seq, to),
   ])
   const totalCount = Math.max(0, last - before)
-  const newest = last - (page - 1) * pageSize
-  if (newest <= before) return { items: [], totalCount }
-  const firstKey = keys.auditEntry(organisationId, Math.max(before + 1, newest - pageSize + 1))
+  const newest = position === undefined ? last - (page - 1) * pageSize : Math.min(last, Number(position) - 1)
+  if (!(newest > before)) return { items: [], totalCount }
+  const oldest = Math.max(before + 1, newest - pageSize + 1)
+  const firstKey = keys.auditEntry(organisationId, oldest)
   const lastKey = keys.auditEntry(organisationId, newest)
   const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk, newestFirst: true })
-  return { items, totalCount }
+  return { items, totalCount, next: oldest > before + 1 ? String(oldest) : undefined }
 }
 
 const probesPerCall = 100

@@ -162,7 +162,7 @@ async function findForChange(caller: Caller, clusterId: string, permission: Perm
 
 function renameWrites({ organisationId, id, name: oldName }: ClusterRecord, name: string): WriteItem[] {
   const [from, to] = [keys.clusterName(organisationId, oldName), keys.clusterName(organisationId, name)]
-  if (from.pk === to.pk) return []
+  if (from.sk === to.sk) return []
   return [
     orThrow(create(to, { clusterId: id }), 'cluster_name_taken'),
     orThrow(removal(from, { clusterId: { is: id } }), 'conflict'),

@@ -8,7 +8,7 @@ import { type Item, query, queryAll, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, timeOf } from '../id.ts'
-import { type Page } from '../db/index-page.ts'
+import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { StoredActor } from '../outbox/record.ts'
 
 export const retentionSeconds = 90 * 86_400
@@ -26,11 +26,14 @@ const TimelineRecord = z.object({
 })
 export type TimelineRecord = z.infer<typeof TimelineRecord>
 
-export async function read({ organisationId }: Caller, clusterId: string, { page, pageSize }: Page) {
+export const read = (caller: Caller, clusterId: string, query: PageQuery) =>
+  paged(['timeline', caller.organisationId, clusterId], query, (page) => readPage(caller, clusterId, page))
+
+async function readPage({ organisationId }: Caller, clusterId: string, page: Page) {
   if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
   const records = await visibleItems(organisationId, clusterId)
-  const items = records.slice((page - 1) * pageSize, page * pageSize).map(viewOf)
-  return { items, totalCount: records.length, page, pageSize }
+  const { items, ...rest } = pageOfItems(records, page, ({ sk }) => String(sk))
+  return { items: items.map(viewOf), ...rest }
 }
 
 function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {

@@ -1,4 +1,5 @@
 import { type IndexName, type Key } from './keys.ts'
+import { below, firstOf, type Page } from './paging.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
 /** Indexes contain keys only and lag behind writes by less than a second. A query returns about 5,000 keys (1 MB). */
@@ -22,13 +23,8 @@ const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: Strin
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-export interface Page {
-  page: number
-  pageSize: number
-}
-
 /** Newest first. Reads from the nearer end of the range, so that the last pages cost as little as the first ones. */
-export async function pageOfKeys(range: IndexRange, count: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
+async function pageOfKeys(range: IndexRange, count: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
   const offset = (page - 1) * pageSize
   if (offset >= count) return []
   const end = Math.min(offset + pageSize, count)
@@ -41,6 +37,22 @@ export async function pageOfKeys(range: IndexRange, count: number, { page, pageS
 export interface KeyPage {
   keys: IndexedKey[]
   totalCount: number
+  next?: string | undefined
+}
+
+const positionOf = ({ id }: IndexedKey): string => id
+
+/** The keys of a page, of which one more was read. */
+export function firstKeys(found: readonly IndexedKey[], pageSize: number): Omit<KeyPage, 'totalCount'> {
+  const { items, next } = firstOf(found, pageSize, positionOf)
+  return { keys: items, next }
+}
+
+/** The part of a range that a walk has not reached. */
+export const olderThan = (range: IndexRange, { before }: Page): IndexRange => {
+  if (before === undefined) return range
+  const to = below(before)
+  return { ...range, to: range.to === undefined || to < range.to ? to : range.to }
 }
 
 /** Up to this offset, a page is read from the newest key, concurrently with the total. */
@@ -48,16 +60,29 @@ const directOffsets = 1000
 
 /** Newest first. The total may lag, so it is corrected if the index has fewer or more keys. */
 export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<KeyPage> {
-  const offset = (page.page - 1) * page.pageSize
-  const end = offset + page.pageSize
-  if (end > directOffsets) {
-    const count = await total()
-    const keys = await pageOfKeys(range, count, page)
-    const isShort = keys.length > 0 && keys.length < Math.min(end, count) - offset
-    return { keys, totalCount: isShort ? offset + keys.length : count }
+  const { pageSize, before } = page
+  const offset = (page.page - 1) * pageSize
+  const end = offset + pageSize
+  if (end > directOffsets) return deepPage(range, await total(), page)
+  const newestKeys = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit: end + 1 })
+  const [count, newest] = await Promise.all([total(), newestKeys])
+  const isComplete = newest.length < end && before === undefined
+  return {
+    ...firstKeys(newest.slice(offset), pageSize),
+    totalCount: isComplete ? newest.length : Math.max(count, newest.length),
   }
-  const [count, newest] = await Promise.all([total(), indexedKeys({ ...range, newestFirst: true, limit: end })])
-  return { keys: newest.slice(offset), totalCount: newest.length < end ? newest.length : Math.max(count, end) }
+}
+
+/** `count` may lag, so a full page has a next one, which may be empty. */
+async function deepPage(range: IndexRange, count: number, page: Page): Promise<KeyPage> {
+  const offset = (page.page - 1) * page.pageSize
+  const keys = await pageOfKeys(range, count, page)
+  const isShort = keys.length > 0 && keys.length < Math.min(page.pageSize, count - offset)
+  return {
+    keys,
+    totalCount: isShort ? offset + keys.length : count,
+    next: keys.length === page.pageSize ? keys.at(-1)?.id : undefined,
+  }
 }
 
 /** Pages the intersection of several ranges, newest first. Merges the ranges without holding them in memory. */
@@ -66,13 +91,14 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
   if (range === undefined) return { keys: [], totalCount: 0 }
   if (otherRanges.length === 0) return pageOfRange(range, () => count(range), page)
   const offset = (page.page - 1) * page.pageSize
-  const keys: IndexedKey[] = []
+  const { before = '~', pageSize } = page
+  const found: IndexedKey[] = []
   let totalCount = 0
   for await (const key of otherRanges.map(walk).reduce(intersection, walk(range))) {
-    if (totalCount >= offset && keys.length < page.pageSize) keys.push(key)
+    if (totalCount >= offset && found.length <= pageSize && key.id < before) found.push(key)
     totalCount++
   }
-  return { keys, totalCount }
+  return { ...firstKeys(found, pageSize), totalCount }
 }
 
 type Keys = AsyncGenerator<IndexedKey, void>

@@ -175,10 +175,10 @@ export const clusterStatusCounts = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'CLUSTER-STATUS-COUNTS',
 })
-/** Reserves a name, which is unique within an organisation. */
+/** Reserves a name, which is unique within an organisation. One partition holds all names, for searches. */
 export const clusterName = (organisationId: string, name: string): Key => ({
-  pk: `ORG#${organisationId}#CLUSTER-NAME#${fold(name)}`,
-  sk: 'NAME',
+  pk: `ORG#${organisationId}#CLUSTER-NAME`,
+  sk: fold(name),
 })
 export const nodes = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#NODES`,

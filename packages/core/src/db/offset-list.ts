@@ -2,6 +2,7 @@ import { type IdPrefix } from '@platform/contract/common'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import { type Key } from './keys.ts'
+import { below, firstOf, type Page } from './paging.ts'
 import { get, type Item, backOff, queryAll, replace, type WriteItem } from './table.ts'
 import { storeContention } from '../error.ts'
 import { idsBefore } from '../id.ts'
@@ -64,19 +65,22 @@ export async function retryOnConflict<Result>(attempt: () => Promise<Result | un
   throw storeContention()
 }
 
-export async function readPage(list: OffsetList, { page, pageSize }: { page: number; pageSize: number }) {
+export async function readPage(list: OffsetList, page: Page) {
   const { total, ranks } = parseHead(await get(list.head, { stale: true }))
-  return { items: await recordsFrom(list, ranks, (page - 1) * pageSize, pageSize), totalCount: total, page, pageSize }
+  const records = await recordsFrom(list, ranks, page)
+  return { ...firstOf(records, page.pageSize, ({ sk }) => String(sk)), totalCount: total }
 }
 
-export async function recordsFrom(list: OffsetList, index: OffsetIndex, offset: number, size: number): Promise<Item[]> {
-  const position = seekOffset(index, offset)
+/** Reads one record more, to see whether others follow. */
+async function recordsFrom(list: OffsetList, index: OffsetIndex, { page, pageSize, before }: Page): Promise<Item[]> {
+  const size = pageSize + 1
+  if (before !== undefined) return newestRecords(list, size, below(before))
+  const position = seekOffset(index, (page - 1) * pageSize)
   if (position === undefined) return []
-  const records = await newestRecords(list, position.skip + size, position.beforeMs)
-  return records.slice(position.skip)
+  const { skip, beforeMs } = position
+  const to = beforeMs === undefined ? undefined : idsBefore(list.prefix, beforeMs)
+  return (await newestRecords(list, skip + size, to)).slice(skip)
 }
 
-export async function newestRecords({ pk, prefix }: OffsetList, limit: number, beforeMs?: number): Promise<Item[]> {
-  const before = beforeMs === undefined ? {} : { to: idsBefore(prefix, beforeMs) }
-  return queryAll({ pk, ...before, newestFirst: true, stale: true }, limit)
-}
+export const newestRecords = ({ pk }: OffsetList, limit: number, to?: string): Promise<Item[]> =>
+  queryAll({ pk, ...(to !== undefined && { to }), newestFirst: true, stale: true }, limit)

@@ -114,6 +114,7 @@ export interface Range {
 
 /** Returns at most 1 MB; `next` continues the range. */
 export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
+  if (isEmpty(range)) return { items: [], next: undefined }
   const response = await callStore(client.send(new QueryCommand(queryInput(range))))
   return { items: response.Items ?? [], next: response.LastEvaluatedKey }
 }
@@ -131,6 +132,7 @@ export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = In
 }
 
 export async function count(range: Range): Promise<number> {
+  if (isEmpty(range)) return 0
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let total = 0
   let after = range.after
@@ -141,6 +143,9 @@ export async function count(range: Range): Promise<number> {
   } while (after !== undefined)
   return total
 }
+
+/** The store rejects a range that ends before it begins. */
+const isEmpty = ({ from, to }: Range): boolean => from !== undefined && to !== undefined && from > to
 
 function queryInput(range: Range): QueryCommandInput {
   const [pk, sk] = range.index === undefined ? ['pk', 'sk'] : tableIndexes[range.index]

@@ -7,7 +7,8 @@ import * as Cluster from '../clusters/cluster.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, getMany, type Item } from '../db/table.ts'
-import { type KeyPage, type Page, pageOfAll, pageOfRange } from '../db/index-page.ts'
+import { type KeyPage, pageOfAll, pageOfRange } from '../db/index-page.ts'
+import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
 import { countSubmitted, countJobs } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
@@ -23,18 +24,14 @@ export interface JobFilter {
   batchId?: string | undefined
 }
 
-export interface JobPage extends Page {
-  items: JobSummary[]
-  totalCount: number
-}
-
 /** A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. */
-export async function list(caller: Caller, { page, pageSize, ...filter }: JobFilter & Page): Promise<JobPage> {
-  const matching = await findJobs(caller, filter, { page, pageSize })
-  return { items: matching.jobs.map(summary), totalCount: matching.totalCount, page, pageSize }
-}
+export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
+  paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
+    const { jobs, totalCount, next } = await findJobs(caller, filter, each)
+    return { items: jobs.map(summary), totalCount, next }
+  })
 
-interface JobMatches {
+interface JobMatches extends Positioned {
   jobs: (JobRecord | OperationRecord)[]
   totalCount: number
 }
@@ -86,13 +83,13 @@ const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFil
 /** Index items of jobs that have been removed or changed are neither shown nor counted. */
 async function readPage(
   filter: JobFilter,
-  { keys: pageKeys, totalCount }: KeyPage,
+  { keys: pageKeys, totalCount, next }: KeyPage,
   removed: ReadonlySet<unknown> = new Set(),
 ): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parse)
   const matching = jobs.filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
-  return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length) }
+  return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length), next }
 }
 
 /** Pending jobs are read first, because they may be stored during the request. */
@@ -113,5 +110,6 @@ async function pageOfBatch(
     const job = item === undefined ? pending.get(id) : parseJob(item)
     return job === undefined || !matches(job, filter) || removed.has(job.clusterId) ? [] : [job]
   })
-  return { jobs: jobs.slice((page.page - 1) * page.pageSize, page.page * page.pageSize), totalCount: jobs.length }
+  const { items: pageJobs, ...rest } = pageOfItems(jobs, page, ({ id }) => id)
+  return { jobs: pageJobs, ...rest }
 }

@@ -15,7 +15,7 @@ import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, patch, queryAll, upsert } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
-import { type Page } from '../db/index-page.ts'
+import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 
 /** A user's feed consists of small items and is read completely, so that counts are exact. */
 
@@ -67,16 +67,19 @@ const NotificationContent = z.object({
   resource: z.string(),
 })
 
-export async function list(caller: Caller, { unreadOnly, type, severity, page, pageSize }: NotificationFilter & Page) {
+export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: NotificationFilter & PageQuery) =>
+  paged(['notifications', caller.userId, filter], { page, pageSize, cursor }, (each) => readPage(caller, filter, each))
+
+async function readPage(caller: Caller, { unreadOnly, type, severity }: NotificationFilter, page: Page) {
   const { entries } = await readFeed(caller)
   const unread = entries.filter(({ isRead }) => !isRead)
   const matching = (unreadOnly ? unread : entries).filter(
     (entry) => (type ?? entry.type) === entry.type && (severity ?? entry.severity) === entry.severity,
   )
-  const pageEntries = matching.slice((page - 1) * pageSize, page * pageSize)
+  const { items: pageEntries, ...rest } = pageOfItems(matching, page, ({ id }) => id)
   const contents = await getConsistent(pageEntries.map(({ id }) => keys.notification(caller.organisationId, id)))
   const items = pageEntries.flatMap((entry, index) => viewOf(entry, contents[index]))
-  return { items, totalCount: matching.length, unreadCount: unread.length, page, pageSize }
+  return { items, unreadCount: unread.length, ...rest }
 }
 
 const viewOf = ({ id, isRead }: FeedEntry, content: Item | undefined): Notification[] =>

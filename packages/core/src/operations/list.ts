@@ -1,7 +1,8 @@
 import { type JobStatus } from '@platform/contract/job'
 import * as keys from '../db/keys.ts'
 import { getMany } from '../db/table.ts'
-import { type KeyPage, indexedKeys, type IndexRange, type Page, pageOfRange } from '../db/index-page.ts'
+import { type KeyPage, firstKeys, indexedKeys, type IndexRange, olderThan, pageOfRange } from '../db/index-page.ts'
+import { type Page, pageOfItems, type Positioned } from '../db/paging.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
 /** Only the platform organisation has operations, and few, so all of them can be read. */
@@ -15,15 +16,16 @@ const ofType = (organisationId: string, type: OperationType): IndexRange => ({
 export async function pageOfType(
   organisationId: string,
   { type, status }: { type: OperationType; status?: JobStatus | undefined },
-  { page, pageSize }: Page,
-): Promise<{ jobs: OperationRecord[]; totalCount: number }> {
+  page: Page,
+): Promise<Positioned & { jobs: OperationRecord[]; totalCount: number }> {
   const operationKeys = await indexedKeys(ofType(organisationId, type))
-  const onPage = <Each>(all: readonly Each[]): Each[] => all.slice((page - 1) * pageSize, page * pageSize)
   if (status === undefined) {
-    return { jobs: await readOperations(onPage(operationKeys)), totalCount: operationKeys.length }
+    const { items: pageKeys, ...rest } = pageOfItems(operationKeys, page, ({ id }) => id)
+    return { jobs: await readOperations(pageKeys), ...rest }
   }
-  const jobs = (await readOperations(operationKeys)).filter((operation) => operation.status === status)
-  return { jobs: onPage(jobs), totalCount: jobs.length }
+  const matching = (await readOperations(operationKeys)).filter((operation) => operation.status === status)
+  const { items: jobs, ...rest } = pageOfItems(matching, page, ({ id }) => id)
+  return { jobs, ...rest }
 }
 
 async function readOperations(operationKeys: readonly keys.Key[]): Promise<OperationRecord[]> {
@@ -43,8 +45,13 @@ export async function pageWithoutOperations(
   if (operations.size === 0) return pageOfRange(range, total, page)
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
-  const newestKeys = indexedKeys({ ...range, newestFirst: true, limit: end + operations.size })
+  const limit = end + operations.size + 1
+  const newestKeys = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit })
   const [count, newest] = await Promise.all([total(), newestKeys])
   const jobs = newest.filter(({ id }) => !operations.has(id))
-  return { keys: jobs.slice(offset, end), totalCount: jobs.length < end ? jobs.length : Math.max(count, end) }
+  const isComplete = jobs.length < end && page.before === undefined
+  return {
+    ...firstKeys(jobs.slice(offset), page.pageSize),
+    totalCount: isComplete ? jobs.length : Math.max(count, end),
+  }
 }

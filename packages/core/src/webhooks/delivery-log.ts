@@ -18,13 +18,17 @@ import {
 } from './delivery-record.ts'
 import { platformError } from '../error.ts'
 import { idsBefore, isId, newId } from '../id.ts'
-import { indexedKeys, type Page } from '../db/index-page.ts'
+import { indexedKeys } from '../db/index-page.ts'
+import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { findWebhook, clearBackOff, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** Covers the newest 1,000 deliveries. */
-export async function list({ organisationId }: Caller, webhookId: string, { page, pageSize }: Page) {
+export const list = (caller: Caller, webhookId: string, query: PageQuery) =>
+  paged(['deliveries', caller.organisationId, webhookId], query, (page) => readPage(caller, webhookId, page))
+
+async function readPage({ organisationId }: Caller, webhookId: string, page: Page) {
   const range = {
     index: 'gsi1' as const,
     pk: keys.webhookDeliveries(organisationId, webhookId),
@@ -34,10 +38,10 @@ export async function list({ organisationId }: Caller, webhookId: string, { page
   }
   const [webhook, deliveryKeys] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
   if (webhook === undefined) throw platformError('webhook_not_found')
-  const pageKeys = deliveryKeys.slice((page - 1) * pageSize, page * pageSize).map(({ pk, sk }) => ({ pk, sk }))
+  const { items: pageKeys, ...rest } = pageOfItems(deliveryKeys, page, ({ id }) => id)
   const records = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const items = records.filter((record) => record !== undefined).map((record) => deliveryView(parseDelivery(record)))
-  return { items, totalCount: deliveryKeys.length, page, pageSize }
+  return { items, ...rest }
 }
 
 export async function test(caller: Caller, webhookId: string): Promise<Delivery> {

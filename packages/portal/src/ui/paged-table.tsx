@@ -18,10 +18,19 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
 function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...table }: PagedTableProps<Row>) {
-  const { total, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
+  const { total, isPartial, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
   const notes = failures.map(({ page, error, retry }) => <ErrorNote key={page} error={error} onRetry={retry} />)
   if (total === undefined) return notes.length > 0 ? notes : <Loading what={table.label.toLowerCase()} />
-  if (total === 0) return empty
+  const note = isPartial && (
+    <p className={styles['count']}>Only the newest were searched, so others may match too. Search without filters.</p>
+  )
+  if (total === 0)
+    return (
+      <>
+        {note}
+        {empty}
+      </>
+    )
   return (
     <div className={styles['paged']}>
       {summary && (
@@ -29,6 +38,7 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...table 
           {summary(total)}
         </p>
       )}
+      {note}
       <VirtualTable {...table} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}
     </div>

@@ -8,6 +8,8 @@ export const pageRows = 100
 export interface PageOf<Row> {
   items: Row[]
   totalCount: number
+  /** False if a search left out a part of the list. */
+  searchedAll?: boolean
 }
 
 export interface PageSource<Row> {
@@ -55,7 +57,7 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
   const failures = results.flatMap(({ error, refetch }, at): PageFailure[] =>
     error === null ? [] : [{ page: pageNumbers[at] ?? 1, error, retry: () => void refetch() }],
   )
-  return { total, rowAt, failures, onRange }
+  return { total, isPartial: newest?.data?.searchedAll === false, rowAt, failures, onRange }
 }
 
 // Scrolling changes the visible pages quickly, so a change takes effect after a pause.

@@ -12,7 +12,8 @@ import * as keys from '../../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch } from '../../db/table.ts'
 import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
-import { type Page, pageOfKeys } from '../../db/index-page.ts'
+import { pageOfRange } from '../../db/index-page.ts'
+import { paged, type PageQuery } from '../../db/paging.ts'
 import { type JobRecord, parseJob, payloadText } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
@@ -32,14 +33,15 @@ async function findForChange(caller: Caller, batchId: string): Promise<BatchReco
   return parseBatch(item)
 }
 
-export async function list({ organisationId }: Caller, { page, pageSize }: Page) {
-  const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
-  const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
-  const pageKeys = await pageOfKeys(range, accepted, { page, pageSize })
-  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
-  const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
-  return { items: batches, totalCount: accepted, page, pageSize }
-}
+export const list = ({ organisationId }: Caller, query: PageQuery) =>
+  paged(['batches', organisationId], query, async (page) => {
+    const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
+    const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
+    const { keys: pageKeys, next } = await pageOfRange(range, async () => accepted, page)
+    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+    const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
+    return { items: batches, totalCount: accepted, next }
+  })
 
 /** Only marks the batch as cancelled; the batch worker ends its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {

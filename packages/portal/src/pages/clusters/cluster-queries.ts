@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { setQueryData } from '../../api/query.ts'
+import { queries, setQueryData } from '../../api/query.ts'
 
 export type Cluster = Schemas['ClusterDetail']
 export type ClusterSummary = Schemas['ClusterSummary']
@@ -77,3 +77,18 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
     staleTime: 60_000,
     retry: false,
   }).data ?? undefined
+
+/** The name that was last loaded, or the id. */
+export const knownName = (clusterId: string): string =>
+  queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
+
+/** Those of the given ids whose cluster still exists. */
+export async function existingIds(ids: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (let from = 0; from < ids.length; from += maxIds) {
+    const query = { ids: ids.slice(from, from + maxIds).join(','), pageSize: maxIds }
+    const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
+    for (const { id } of items) found.add(id)
+  }
+  return found
+}

@@ -2,6 +2,7 @@ import { unixText } from '@platform/contract/unix-text'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
@@ -11,6 +12,7 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
+import { existingIds, knownName } from '../clusters/cluster-queries.ts'
 import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
@@ -106,11 +108,26 @@ function useSubmit() {
       showToast('Job submitted')
       await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
     } else {
-      const { batchId } = await unwrap(api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
-      showToast(`${jobs.length} jobs submitted`)
+      const { batchId, submittedCount } = await submitBatch({ jobs, ...limits })
+      showToast(`${submittedCount} jobs submitted`)
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
     }
     await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))
+  }
+}
+
+/** Skips and names clusters that were removed since they were selected. */
+async function submitBatch(body: Schemas['BatchSubmission']): Promise<Schemas['AcceptedBatch']> {
+  try {
+    return await unwrap(api.POST('/api/v1/jobs/batch', { body }))
+  } catch (error) {
+    if (!isApiError(error, 'cluster_forbidden')) throw error
+    const existing = await existingIds(body.jobs.map(({ clusterId }) => clusterId))
+    const jobs = body.jobs.filter(({ clusterId }) => existing.has(clusterId))
+    if (jobs.length === 0 || jobs.length === body.jobs.length) throw error
+    const removed = body.jobs.filter((job) => !jobs.includes(job))
+    showToast('Removed clusters were skipped', removed.map(({ clusterId }) => knownName(clusterId)).join(', '))
+    return submitBatch({ ...body, jobs })
   }
 }
 

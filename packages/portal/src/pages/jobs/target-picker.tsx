@@ -3,12 +3,14 @@ import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { useDebounced } from '../../ui/hooks.ts'
 import { Loaded } from '../../ui/state.tsx'
-import { useClusterName } from '../clusters/cluster-queries.ts'
+import { showErrorToast } from '../../ui/toast.tsx'
+import { clusterNameKey, useClusterName } from '../clusters/cluster-queries.ts'
 import { useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
 
@@ -56,7 +58,7 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
             {totalCount > items.length && (
               <p className={styles['quiet']}>{totalCount - items.length} more. Search to find them.</p>
             )}
-            <PageChoice items={items} chosen={chosen} onChange={onChange} />
+            <SearchChoice search={search} count={totalCount} chosen={chosen} onChange={onChange} />
           </>
         )}
       </Loaded>
@@ -95,21 +97,45 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
   </div>
 )
 
-// Applies only to the clusters that match the search.
-function PageChoice({ items, chosen, onChange }: TargetPickerProps & { items: readonly Schemas['ClusterSummary'][] }) {
-  const shown = items.map(({ id }) => id)
-  if (shown.length < 2) return null
-  const all = [...new Set([...chosen, ...shown])].slice(0, maxTargets)
+// Applies to all clusters that match the search.
+function SearchChoice({ search, count, chosen, onChange }: TargetPickerProps & { search: string; count: number }) {
+  const [isBusy, setBusy] = useState(false)
+  const selectAll = async () => {
+    setBusy(true)
+    try {
+      onChange(await withMatching(chosen, search))
+    } catch (error) {
+      showErrorToast('The clusters were not selected', error)
+    }
+    setBusy(false)
+  }
+  if (count < 2) return null
   return (
     <div className={styles['counts']}>
-      <Button onClick={() => onChange(all)} disabled={all.length === chosen.length}>
-        Select all {shown.length}
+      <Button onClick={() => void selectAll()} isBusy={isBusy} disabled={chosen.length === maxTargets}>
+        Select all {Math.min(count, maxTargets)}
       </Button>
       <Button onClick={() => onChange([])} disabled={chosen.length === 0}>
         Select none
       </Button>
     </div>
   )
+}
+
+// Cursors find each cluster, even if others are registered or removed at the same time.
+async function withMatching(chosen: readonly string[], search: string): Promise<string[]> {
+  const found = new Set(chosen)
+  let cursor: string | undefined
+  do {
+    const query = { pageSize, ...(search && { search }), ...(cursor !== undefined && { cursor }) }
+    const page = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
+    for (const { id, name } of page.items) {
+      found.add(id)
+      queries.setQueryData([...clusterNameKey, id], name)
+    }
+    cursor = page.nextCursor
+  } while (cursor !== undefined && found.size < maxTargets)
+  return [...found].slice(0, maxTargets)
 }
 
 const maxListed = 8
