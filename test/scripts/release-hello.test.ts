@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const reason = missingPrograms('docker-registry', 'skopeo', 'git')
 
 describe.skipIf(reason !== '')(`npm run release:hello${reason}`, () => {
-  test('publishes a commit as latest and as its hash, and refuses changed files', { timeout: 180_000 }, async () => {
+  test('publishes a commit as latest and as its hash, and refuses changed files', { timeout: 300_000 }, async () => {
     await using registry = await startDockerRegistry()
     await using copy = await temporaryFolder()
     const git = async (...args: string[]) => (await outputOf('git', '-C', copy.path, ...args)).trim()
