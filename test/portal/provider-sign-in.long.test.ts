@@ -106,3 +106,15 @@ test('returns from the provider to the requested page; the code works once', asy
   await page.getByRole('alert').getByText('was used before').waitFor()
   expect(page.url()).not.toContain(code)
 })
+
+test('unsaved input survives a new sign-in with the provider', async ({ open }) => {
+  const page = await open('/jobs/new', { as: 'anonymous', allow: [...allow, /^response 401 /] })
+  const editor = page.getByRole('textbox', { name: 'Script' })
+  await click(page, 'Continue with Acme directory')
+  await editor.fill('uptime')
+  await page.context().clearCookies()
+  await heading(page, 'Sign in again', 2).waitFor()
+  await click(page, 'Continue with Acme directory')
+  await page.getByText('Your unsaved input was restored').first().waitFor()
+  await expect.poll(() => editor.innerText()).toBe('uptime')
+})

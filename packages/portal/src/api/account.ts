@@ -1,7 +1,9 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { api, unwrap, type Schemas } from './client.ts'
 import { ApiError } from './api-error.ts'
+import { removeOtherDrafts } from '../lib/draft-storage.ts'
 import { publicQuery, pollEvery, queries } from './query.ts'
+import { signedInAgain } from './session.ts'
 
 export const configurationQuery = queryOptions({
   queryKey: ['configuration'],
@@ -15,9 +17,10 @@ export const meQuery = queryOptions({
   queryFn: async () => {
     const me = await unwrap(api.GET('/api/v1/auth/me'))
     const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
-    // Another user has signed in from another tab, so all data of the previous user must be dropped.
-    if (before !== undefined && before.id !== me.id) location.reload()
-    return me
+    removeOtherDrafts(before?.id ?? me.id)
+    // Another user has signed in from another tab.
+    if (before === undefined || before.id === me.id || !(await signedInAgain())) return me
+    return before
   },
   staleTime: 60_000,
   retry: false,

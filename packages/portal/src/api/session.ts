@@ -4,12 +4,25 @@
 import { withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
-const listeners = new Set<() => void>()
+const mePath = '/api/v1/auth/me'
 
-/** Registers a listener that is called when the session has ended. Returns a function that removes it. */
-export function onSignedOut(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
+/** Called when the session has ended or belongs to another user. Returns whether the same user is signed in again. */
+type Recover = () => Promise<boolean>
+let recover: Recover = () => Promise.resolve(false)
+let recovery: Promise<boolean> | undefined
+
+export const onSessionEnd = (handler: Recover): void => void (recover = handler)
+
+/** Waits until the same user is signed in again. All requests share the attempt. */
+export function signedInAgain(): Promise<boolean> {
+  recovery ??= recover().finally(() => (recovery = undefined))
+  return recovery
+}
+
+/** The user of the current session, read without renewing it. */
+export async function readUser(): Promise<{ id: string; username: string } | undefined> {
+  const response = await fetch(mePath).catch(() => undefined)
+  return response?.ok ? response.json() : undefined
 }
 
 /** `fetch` for the API. It renews an expired session and adds idempotency keys to POST requests. */
@@ -30,13 +43,16 @@ export async function fetchInSession(request: Request): Promise<Response> {
 
 async function send(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
+  // Another user may have signed in, for whom the requests of this page must not run.
+  if (!pathname.startsWith('/api/v1/auth/')) await recovery
   const retry = request.clone()
   const response = await fetch(request)
   if (response.status !== 401 || isSessionPath(pathname)) return response
   const renewal = await renewOnce()
   if (renewal.status === 401) {
-    for (const listener of listeners) listener()
-    return response
+    if (!(await signedInAgain())) return response
+    void response.body?.cancel()
+    return fetch(retry)
   }
   void response.body?.cancel()
   return renewal.ok ? fetch(retry) : renewal.clone()
@@ -64,7 +80,7 @@ export const withTabLock = async <Result>(work: () => Promise<Result>): Promise<
 
 async function renew(): Promise<Response> {
   // Another tab may have renewed the session while this one waited for the lock.
-  const probe = await readToEnd(fetch('/api/v1/auth/me'))
+  const probe = await readToEnd(fetch(mePath))
   return probe.ok ? probe : readToEnd(fetch(`${sessionPath}/refresh`, { method: 'POST' }))
 }
 

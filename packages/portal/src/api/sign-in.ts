@@ -15,14 +15,29 @@ const notifyTabs = (): void => tabs.postMessage('changed')
 export const followOtherTabs = (): void =>
   tabs.addEventListener('message', () => void queries.invalidateQueries({ queryKey: meQuery.queryKey }))
 
+/** Calls a listener when the session may have changed in another tab. Returns a function that removes it. */
+export function onSessionChange(listener: () => void): () => void {
+  tabs.addEventListener('message', listener)
+  addEventListener('focus', listener)
+  return () => {
+    tabs.removeEventListener('message', listener)
+    removeEventListener('focus', listener)
+  }
+}
+
 /** Evidence for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
 export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
 /** Starts a session. Its response sets the cookies. */
-export async function signIn(proof: SignInProof): Promise<void> {
+export async function openSession(proof: SignInProof): Promise<void> {
   await withTabLock(() => expectNoBody(api.POST('/api/v1/auth/session', { body: proof })))
-  forgetUser()
   notifyTabs()
+}
+
+/** Starts a session without the data of an earlier user. */
+export async function signIn(proof: SignInProof): Promise<void> {
+  await openSession(proof)
+  forgetUser()
 }
 
 /** Ends the session on the platform and in all tabs. Call `forgetUser` afterwards. */

@@ -1,5 +1,7 @@
 import { createRouter } from '@tanstack/react-router'
+import { removeScrollPositions } from '../lib/draft-storage.ts'
 import { NotFound, PageFailure } from '../shell/page-failure.tsx'
+import { mayLeave, mustAskBeforeUnload } from '../ui/leave.tsx'
 import { Loading } from '../ui/state.tsx'
 import { routeTree } from './routes.tsx'
 
@@ -15,8 +17,13 @@ export const router = createRouter({
   defaultErrorComponent: PageFailure,
 })
 
-// The router stores scroll positions on unload, which is not needed because the browser restores them.
-addEventListener('pagehide', () => sessionStorage.clear())
+addEventListener('pagehide', removeScrollPositions)
+
+router.history.block({
+  blockerFn: async ({ currentLocation: from, nextLocation: to }) =>
+    (from.pathname !== to.pathname || from.search !== to.search) && !(await mayLeave()),
+  enableBeforeUnload: mustAskBeforeUnload,
+})
 
 declare module '@tanstack/react-router' {
   interface Register {

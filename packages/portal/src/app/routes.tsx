@@ -4,6 +4,8 @@ import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
 import { defined, oneOfIn, textIn, textParams } from '../lib/search.ts'
+import { SessionEnd } from '../pages/sign-in/session-end.tsx'
+import { LeaveQuestion } from '../ui/leave.tsx'
 import { Toasts } from '../ui/toast.tsx'
 
 // Reports a page that cannot be loaded as `unreachable`. Otherwise the router would reload the portal, which discards
@@ -22,6 +24,8 @@ const root = createRootRoute({
     <>
       <Outlet />
       <Toasts />
+      <LeaveQuestion />
+      <SessionEnd />
     </>
   ),
 })

@@ -1,10 +1,13 @@
 import { Dialog as Base } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
-import { type ReactNode, useRef } from 'react'
+import { type ReactNode, useMemo, useRef } from 'react'
 import { Button, IconButton } from './button.tsx'
 import { classes } from './class-names.ts'
 import styles from './dialog.module.css'
+import { currentChanges, DraftScope } from './draft.ts'
 import { Form } from './form.tsx'
+import { mayLeave } from './leave.tsx'
+import { isOfModal } from './modal.tsx'
 
 interface DialogProps {
   isOpen: boolean
@@ -17,12 +20,18 @@ interface DialogProps {
 
 /**
  * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when it closes. The Escape key,
- * the close button and a click on the backdrop close it.
+ * the close button and a click on the backdrop close it, after a question if it has input that is not saved.
  */
 export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)
+  // Captured before the forms of the dialog restore their drafts.
+  // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each opening
+  const scope = useMemo(currentChanges, [isOpen])
+  const close = async () => {
+    if (await mayLeave(scope)) onClose()
+  }
   return (
-    <Base.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+    <Base.Root open={isOpen} onOpenChange={(open, { event }) => !open && !isOfModal(event) && void close()}>
       <Base.Portal>
         <Base.Backdrop className={styles['veil']} />
         <Base.Popup
@@ -40,12 +49,14 @@ export function Dialog({ isOpen, onClose, title, description, isWide = false, ch
               {description}
             </Base.Description>
           )}
-          {children}
+          <DraftScope value={scope}>{children}</DraftScope>
         </Base.Popup>
       </Base.Portal>
     </Base.Root>
   )
 }
+
+export const CancelButton = () => <Base.Close render={<Button />}>Cancel</Base.Close>
 
 const firstField = (popup: HTMLElement | null): HTMLElement | null | undefined =>
   popup?.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [type=hidden])')
@@ -64,6 +75,7 @@ export const Confirm = ({ confirmLabel, onConfirm, variant = 'danger', children,
     <Form
       submitLabel={confirmLabel}
       variant={variant}
+      hasDraft={false}
       actions={<Button onClick={dialog.onClose}>Cancel</Button>}
       onSubmit={async () => {
         await onConfirm()

@@ -120,6 +120,7 @@ export function PasswordField({ name, label, hint, isOptional, check, onChange, 
           spellCheck={false}
           autoCapitalize="none"
           autoCorrect="off"
+          data-secret=""
           {...rest}
           type={isShown ? 'text' : 'password'}
           onValueChange={(value) => onChange?.(value)}

@@ -2,6 +2,7 @@ import { Form as Base } from '@base-ui/react/form'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { Button } from './button.tsx'
+import { useFormDraft, whileSubmitting } from './draft.ts'
 import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'
 import { showErrorToast } from './toast.tsx'
@@ -10,7 +11,7 @@ import { showErrorToast } from './toast.tsx'
 export type FormValues = Record<string, string>
 
 interface FormProps {
-  /** Submits the values. A thrown error is shown at its fields or below the form. */
+  /** Submits the values. A thrown error is shown at its fields or below the form. `false` means that a value is missing. */
   onSubmit: (values: FormValues) => Promise<unknown>
   submitLabel: string
   children: ReactNode
@@ -19,6 +20,10 @@ interface FormProps {
   variant?: 'primary' | 'danger'
   /** An initial error, if an earlier form of the same request caused it. */
   failure?: unknown
+  /** Whether leaving asks first and input is restored. The default is true. */
+  hasDraft?: boolean
+  /** Identifies the draft if the label of the submit button changes. */
+  name?: string
 }
 
 /** A form that prevents double submits and keeps its values after an error. */
@@ -29,9 +34,12 @@ export function Form({
   actions,
   variant = 'primary',
   failure: initialFailure,
+  hasDraft = true,
+  name = submitLabel,
 }: FormProps) {
   const [failure, setFailure] = useState(initialFailure)
   const [isBusy, setIsBusy] = useState(false)
+  const { form, onChange, scope } = useFormDraft(name, hasDraft)
   // Editing a field clears its error. A new object for the same failure would show the error again.
   const errors = useMemo(() => fieldErrors(failure), [failure])
   const isMounted = useRef(false)
@@ -45,7 +53,7 @@ export function Form({
     setIsBusy(true)
     setFailure(undefined)
     try {
-      await onSubmit(values)
+      await whileSubmitting(hasDraft ? scope : undefined, () => onSubmit(values))
     } catch (error) {
       // The form may have been closed while the request was running.
       if (isMounted.current) setFailure(error)
@@ -55,7 +63,13 @@ export function Form({
     }
   }
   return (
-    <Base className={styles['form']} errors={errors} onFormSubmit={(values) => void submit(values as FormValues)}>
+    <Base
+      ref={form}
+      className={styles['form']}
+      errors={errors}
+      onChange={onChange}
+      onFormSubmit={(values) => void submit(values as FormValues)}
+    >
       {children}
       {failure !== undefined && <ErrorNote error={failure} />}
       <div className={styles['actions']}>

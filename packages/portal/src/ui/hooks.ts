@@ -15,13 +15,13 @@ export function useDebounced<Value>(value: Value): Value {
 }
 
 /** Moves the focus to the first field of an element on mount, or to its submit button if it has no field. */
-export function useFirstField<Element extends HTMLElement>(): RefObject<Element | null> {
+export function useFirstField<Element extends HTMLElement>(fields = 'input, select'): RefObject<Element | null> {
   const element = useRef<Element>(null)
   useEffect(() => {
-    const [field] = element.current?.querySelectorAll<HTMLElement>('input, select') ?? []
+    const [field] = element.current?.querySelectorAll<HTMLElement>(fields) ?? []
     const target = field ?? element.current?.querySelector<HTMLElement>('[type=submit]')
     target?.focus()
-  }, [])
+  }, [fields])
   return element
 }
 

@@ -1,5 +1,5 @@
-import { type ReactNode, useSyncExternalStore } from 'react'
 import { ApiError } from '../api/api-error.ts'
+import { newOverlay } from './overlay.ts'
 
 export interface Message {
   title: string
@@ -12,8 +12,7 @@ export interface Message {
 // Messages that arrive before the stack is loaded.
 const queue: Message[] = []
 let show: ((message: Message) => void) | undefined
-let stack: ReactNode
-const listeners = new Set<() => void>()
+const stack = newOverlay()
 
 /**
  * Loads the toast stack early, so that it can show errors while the platform is down. If loading fails, messages are
@@ -25,8 +24,7 @@ export function loadToasts(): void {
 
 async function load(): Promise<void> {
   const { ToastStack } = await import('./toast-stack.tsx')
-  stack ??= <ToastStack onReady={showQueued} />
-  for (const listener of listeners) listener()
+  stack.show(<ToastStack onReady={showQueued} />)
 }
 
 function enqueue(message: Message): void {
@@ -46,13 +44,8 @@ export function showErrorToast(title: string, error: unknown): void {
   enqueue({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
 /** The toasts of the page. Render it once. */
-export const Toasts = () => useSyncExternalStore(subscribe, () => stack)
+export const Toasts = () => stack.useContent()
 
 function showQueued(showMessage: (message: Message) => void): void {
   show = showMessage

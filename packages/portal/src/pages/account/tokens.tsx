@@ -7,7 +7,8 @@ import { permissionTexts } from '../../api/permissions.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
-import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Confirm, Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { CheckGroup, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
@@ -126,7 +127,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
   return (
     <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>
       {created === undefined ? (
-        <TokenForm onClose={onClose} onCreated={setCreated} />
+        <TokenForm onCreated={setCreated} />
       ) : (
         <>
           <p>Copy the token now. It is not shown again.</p>
@@ -145,22 +146,23 @@ function NewToken({ onClose }: { onClose: () => void }) {
 const withRequired = (chosen: Permission[]): Permission[] =>
   chosen.includes('modules:install') ? [...new Set([...chosen, 'platform:admin' as const])] : chosen
 
-function TokenForm({ onClose, onCreated }: { onClose: () => void; onCreated: (token: CreatedApiToken) => void }) {
+function TokenForm({ onCreated }: { onCreated: (token: CreatedApiToken) => void }) {
   const { permissions } = useMe()
-  const [chosen, setChosen] = useState<Permission[]>([])
+  const [chosen, setChosen] = useDraft<Permission[]>('permissions', [])
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const queries = useQueryClient()
   const create = async ({ name = '', days }: FormValues) => {
     setWasSubmitted(true)
     // The field shows the problem; a token without permissions would be useless.
-    if (chosen.length === 0) return
+    if (chosen.length === 0) return false
     const expiresAt = days === '0' ? null : new Date(Date.now() + Number(days) * dayMs).toISOString()
     const body = { name: name.trim(), permissions: chosen, expiresAt }
     onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
+    return true
   }
   return (
-    <Form submitLabel="Create" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+    <Form submitLabel="Create" onSubmit={create} actions={<CancelButton />}>
       <TextField name="name" label="Name" hint="For example, the script that uses it." maxLength={100} required />
       <SelectField name="days" label="Expires" options={lifetimes} defaultValue="90" />
       <CheckGroup

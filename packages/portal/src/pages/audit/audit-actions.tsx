@@ -6,7 +6,7 @@ import { queries } from '../../api/query.ts'
 import { fetchInSession } from '../../api/session.ts'
 import { Button, Spinner } from '../../ui/button.tsx'
 import { CopyField } from '../../ui/copy.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { TextArea, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
@@ -134,7 +134,7 @@ export function AddEntry() {
       >
         <Form
           submitLabel="Add entry"
-          actions={<Button onClick={close}>Cancel</Button>}
+          actions={<CancelButton />}
           onSubmit={async ({ action = '', resource = '', detail = '' }) => {
             await expectNoBody(api.POST('/api/v1/platform/audit', { body: { action, resource, detail } }))
             await queries.invalidateQueries({ queryKey: ['audit'] })

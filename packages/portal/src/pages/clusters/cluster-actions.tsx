@@ -6,7 +6,8 @@ import { isApiError } from '../../api/api-error.ts'
 import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { queries, setQueryData } from '../../api/query.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Confirm, Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
@@ -73,7 +74,7 @@ const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
 function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
   // The values when the form was opened. Later changes of other users are not edits of this form.
   const [before] = useState(cluster)
-  const [siteId, setSiteId] = useState(before.siteId ?? '')
+  const [siteId, setSiteId] = useDraft('site', before.siteId ?? '')
   const save = async ({ name = '' }: Record<string, string>) => {
     const body = changeOf(before, name, siteId)
     if (Object.keys(body).length > 0) {
@@ -86,7 +87,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
     onDone()
   }
   return (
-    <Form submitLabel="Save changes" onSubmit={save} actions={<Button onClick={onDone}>Cancel</Button>}>
+    <Form submitLabel="Save changes" onSubmit={save} actions={<CancelButton />}>
       <TextField name="name" label="Name" defaultValue={before.name} required maxLength={64} autoComplete="off" />
       <SiteField value={siteId} onChange={setSiteId} />
     </Form>

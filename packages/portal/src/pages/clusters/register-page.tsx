@@ -8,6 +8,7 @@ import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -48,7 +49,7 @@ function Registration() {
 }
 
 function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredCluster) => void }) {
-  const [siteId, setSiteId] = useState('')
+  const [siteId, setSiteId] = useDraft('site', '')
   const [isAddingSite, setIsAddingSite] = useState(false)
   const register = async (values: Record<string, string>) => {
     const { name = '' } = values

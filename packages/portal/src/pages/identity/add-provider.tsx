@@ -1,7 +1,7 @@
-import { useState } from 'react'
 import { ApiError } from '../../api/api-error.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { ProviderForm } from './provider-form.tsx'
@@ -20,7 +20,7 @@ interface AddProviderProps {
  * settings.
  */
 export function AddProvider({ providers, onClose, onAdded }: AddProviderProps) {
-  const [type, setType] = useState<Provider['type']>('OIDC')
+  const [type, setType] = useDraft<Provider['type']>('type', 'OIDC')
   const choose = (value: string) => setType(providerTypes.find((each) => each === value) ?? type)
   const add = async (request: ProviderRequest) => {
     const duplicate = findDuplicate(request, providers)

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Plus, X } from 'lucide-react'
 import { useState } from 'react'
 import { Button, IconButton } from '../../ui/button.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { CheckField, PasswordField, SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { type Role, rolesQuery } from '../users/roles.tsx'
@@ -28,9 +29,9 @@ interface ProviderFormProps {
 export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFormProps) {
   const spec = providerTypeSpecs[type]
   const [displayName, setDisplayName] = useState(before?.displayName ?? '')
-  const [enabled, setEnabled] = useState(before?.enabled ?? true)
-  const [defaultRole, setDefaultRole] = useState(before?.defaultRole ?? 'Viewer')
-  const [roleMappings, setRoleMappings] = useState(before?.roleMappings ?? [])
+  const [enabled, setEnabled] = useDraft('enabled', before?.enabled ?? true)
+  const [defaultRole, setDefaultRole] = useDraft('default role', before?.defaultRole ?? 'Viewer')
+  const [roleMappings, setRoleMappings] = useDraft('role mappings', before?.roleMappings ?? [])
   const send = (values: FormValues) => onSubmit(requestOf(type, values, { enabled, defaultRole, roleMappings }, before))
   const field = (setting: Setting) => (
     <SettingField

@@ -7,6 +7,7 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Card } from '../../ui/card.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -53,9 +54,9 @@ function draftOf({ payload, clusterId }: Schemas['Job']): Draft {
 }
 
 function JobForm({ draft }: { draft: Draft }) {
-  const [script, setScript] = useState(draft.script)
-  const [clusterIds, setClusterIds] = useState(draft.clusterIds)
-  const [nodeIds, setNodeIds] = useState(draft.nodeIds)
+  const [script, setScript] = useDraft('script', draft.script)
+  const [clusterIds, setClusterIds] = useDraft('clusters', draft.clusterIds)
+  const [nodeIds, setNodeIds] = useDraft('nodes', draft.nodeIds)
   const [isKept, setIsKept] = useState(false)
   const { text, found } = unixText(script)
   const submit = useSubmit()
@@ -67,12 +68,13 @@ function JobForm({ draft }: { draft: Draft }) {
   }
   return (
     <Form
+      name="job"
       submitLabel={isBatch ? `Run on ${clusterIds.length} clusters` : 'Run job'}
       onSubmit={(values) => submit({ ...draft, script: isKept ? script : text, clusterIds, nodeIds }, values)}
     >
       <div className={styles['columns']}>
         <Card title={<span id="script-label">Script</span>}>
-          <ScriptEditor initial={draft.script} onChange={setScript} labelledBy="script-label" />
+          <ScriptEditor initial={script} onChange={setScript} labelledBy="script-label" />
           <p className={styles['quiet']}>
             A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
             <code>sh</code>.

@@ -1,7 +1,6 @@
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { refreshModules } from '../../api/query.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import styles from './modules.module.css'
@@ -43,11 +42,7 @@ export function InstallDialog({
           : `Version ${installed.version} serves requests until the new one is healthy, and stays if it fails.`
       }
     >
-      <Form
-        submitLabel={verb}
-        actions={<Button onClick={onClose}>Cancel</Button>}
-        onSubmit={({ version = '' }) => install(version.trim())}
-      >
+      <Form submitLabel={verb} actions={<CancelButton />} onSubmit={({ version = '' }) => install(version.trim())}>
         {release && <VerifiedBadge {...release} />}
         {release?.verified === false && (
           <p className={styles['warning']}>
@@ -92,7 +87,7 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
       title="Install by image"
       description="For modules that are not in the catalog. Upgrades the module if it is installed."
     >
-      <Form submitLabel="Install" actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={install}>
+      <Form submitLabel="Install" actions={<CancelButton />} onSubmit={install}>
         <TextField
           name="imageRef"
           label="Image"

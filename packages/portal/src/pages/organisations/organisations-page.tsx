@@ -5,7 +5,7 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -102,7 +102,7 @@ export function CreateOrganisation({ onClose, onCreated }: CreateOrganisationPro
   }
   return (
     <Dialog isOpen onClose={onClose} title="Create organisation" description="Next, add its first administrator.">
-      <Form submitLabel="Create organisation" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+      <Form submitLabel="Create organisation" onSubmit={create} actions={<CancelButton />}>
         <TextField name="name" label="Name" hint="Unique on the platform." maxLength={100} required />
       </Form>
     </Dialog>

@@ -9,6 +9,7 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { PasswordField, TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { useFirstField } from '../../ui/hooks.ts'
+import { unload } from '../../ui/leave.tsx'
 import { Loading } from '../../ui/state.tsx'
 import styles from './sign-in.module.css'
 import { type SignInState, useSignIn } from './use-sign-in.ts'
@@ -39,17 +40,23 @@ export function SignInPage() {
   )
 }
 
-function PasswordForm({ signInWithPassword }: Pick<SignInState, 'signInWithPassword'>) {
-  const element = useFirstField<HTMLDivElement>()
+interface PasswordFormProps extends Pick<SignInState, 'signInWithPassword'> {
+  username?: string
+}
+
+export function PasswordForm({ username: known, signInWithPassword }: PasswordFormProps) {
+  const element = useFirstField<HTMLDivElement>(known === undefined ? undefined : '[type=password]')
   return (
     <div ref={element}>
       <Form
         submitLabel="Sign in"
+        hasDraft={false}
         onSubmit={({ username = '', password = '' }) => signInWithPassword({ username: username.trim(), password })}
       >
         <TextField
           name="username"
           label="User name"
+          defaultValue={known}
           autoComplete="username"
           autoCapitalize="none"
           spellCheck={false}
@@ -94,7 +101,7 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
           <p className={styles['or']}>or</p>
           <div className={styles['providers']}>
             {startable.map(({ id, displayName, url }) => (
-              <Button key={id} onClick={() => location.assign(url)}>
+              <Button key={id} onClick={() => unload(() => location.assign(url))}>
                 Continue with {displayName}
               </Button>
             ))}

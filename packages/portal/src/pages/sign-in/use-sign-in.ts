@@ -82,7 +82,7 @@ const isTraceId = (text: string | undefined): boolean => text !== undefined && /
 const timeFormat = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 // A rate limit error should say when the next attempt is possible.
-function withTimeToRetry(error: unknown): unknown {
+export function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)
   return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)

@@ -2,8 +2,7 @@ import { useState } from 'react'
 import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 
@@ -54,7 +53,7 @@ export function UpdateDialog({ request, onClose, onStarted }: UpdateDialogProps)
   }
   return (
     <Dialog isOpen onClose={onClose} title={title(request)} description={text(request)}>
-      <Form submitLabel={verb} actions={<Button onClick={onClose}>Cancel</Button>} onSubmit={start}>
+      <Form submitLabel={verb} actions={<CancelButton />} onSubmit={start}>
         {hasJobs && (
           <CheckField
             label="Update even if jobs are running"

@@ -1,7 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { api, unwrap } from '../../api/client.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -24,7 +23,7 @@ export function TokenLifetimes({ onClose }: { onClose: () => void }) {
       <p>For tokens that are created from now on. Existing tokens keep their expiry.</p>
       <Loaded query={query} what="the settings">
         {({ maxTokenLifetimeDays, defaultTokenLifetimeDays }) => (
-          <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
+          <Form submitLabel="Save" onSubmit={save} actions={<CancelButton />}>
             <DaysField name="max" label="Maximum in days" value={maxTokenLifetimeDays} hint="Empty for no maximum." />
             <DaysField
               name="byDefault"

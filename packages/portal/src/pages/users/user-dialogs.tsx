@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { nameOf } from '../../lib/user-name.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { PasswordField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -18,18 +18,19 @@ interface CreateUserProps {
 }
 
 export function CreateUser({ onClose, organisation }: CreateUserProps) {
-  const [roles, setRoles] = useState<Role[]>(organisation ? ['OrgAdmin'] : [])
+  const [roles, setRoles] = useDraft<Role[]>('roles', organisation ? ['OrgAdmin'] : [])
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const queries = useQueryClient()
   const create = async ({ username = '', email = '', password = '' }: FormValues) => {
     setWasSubmitted(true)
-    if (roles.length === 0) return
+    if (roles.length === 0) return false
     const target = organisation && { organisationId: organisation.id }
     const body = { username: username.trim(), email: email.trim(), password, roles, ...target }
     const user = await unwrap(api.POST('/api/v1/users', { body }))
     showToast(`${nameOf(user)} was created`)
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })
+    return true
   }
   return (
     <Dialog
@@ -38,7 +39,7 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
       title={organisation ? `First administrator of ${organisation.name}` : 'Create user'}
       description={organisation && 'The user becomes OrgAdmin and can create further users.'}
     >
-      <Form submitLabel="Create user" onSubmit={create} actions={<Button onClick={onClose}>Cancel</Button>}>
+      <Form submitLabel="Create user" onSubmit={create} actions={<CancelButton />}>
         <NameField />
         <EmailField />
         <NewPasswordField />
@@ -86,12 +87,12 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
   // The values when the form was opened. Later changes of other users are not edits of this form.
   const [before] = useState(user)
-  const [roles, setRoles] = useState<Role[]>(before.roles.filter(isRole))
+  const [roles, setRoles] = useDraft('roles', before.roles.filter(isRole))
   const me = useMe()
   const queries = useQueryClient()
   const hasNoRoles = roles.length === 0
   const save = async ({ email = '', password = '' }: FormValues) => {
-    if (hasNoRoles) return
+    if (hasNoRoles) return false
     // Only changed fields are sent, because other users may have changed the others.
     const body = {
       ...(email.trim() !== before.email && { email: email.trim() }),
@@ -105,9 +106,10 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
     onClose()
     await queries.invalidateQueries({ queryKey: ['users'] })
     if (id === me.id) await queries.invalidateQueries({ queryKey: ['me'] })
+    return true
   }
   return (
-    <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
+    <Form submitLabel="Save" onSubmit={save} actions={<CancelButton />}>
       <EmailField email={before.email} />
       <RolesField chosen={roles} onChange={setRoles} problem={hasNoRoles ? 'Choose at least one role.' : undefined} />
       {id === me.id ? <p>Change your own password under Account.</p> : <ResetPasswordField />}

@@ -3,7 +3,8 @@ import { api, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyField } from '../../ui/copy.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
 import { webhooksKey } from './deliveries.tsx'
 import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
@@ -15,7 +16,7 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
   return (
     <Dialog isOpen onClose={onClose} title={secret === undefined ? 'Add a webhook' : 'Webhook added'}>
       {secret === undefined ? (
-        <WebhookForm onClose={onClose} onCreated={setSecret} />
+        <WebhookForm onCreated={setSecret} />
       ) : (
         <div className={styles['stack']}>
           <p>Use this secret to verify deliveries. It is not shown again.</p>
@@ -31,22 +32,19 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
   )
 }
 
-function WebhookForm({ onClose, onCreated }: { onClose: () => void; onCreated: (secret: string) => void }) {
-  const [events, setEvents] = useState<string[]>([])
+function WebhookForm({ onCreated }: { onCreated: (secret: string) => void }) {
+  const [events, setEvents] = useDraft<string[]>('events', [])
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const create = async (url: string) => {
     setWasSubmitted(true)
-    if (events.length === 0) return
+    if (events.length === 0) return false
     const created = await unwrap(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
     onCreated(created.secret)
     await queries.invalidateQueries({ queryKey: webhooksKey })
+    return true
   }
   return (
-    <Form
-      submitLabel="Add webhook"
-      actions={<Button onClick={onClose}>Cancel</Button>}
-      onSubmit={({ url = '' }) => create(url.trim())}
-    >
+    <Form submitLabel="Add webhook" actions={<CancelButton />} onSubmit={({ url = '' }) => create(url.trim())}>
       <AddressField />
       <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
     </Form>

@@ -6,6 +6,7 @@ import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
 import { CopyField } from '../../ui/copy.tsx'
+import { useDraft } from '../../ui/draft.ts'
 import { CheckField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
@@ -33,9 +34,9 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const params = { path: { id: webhook.id } }
   // The values when the form was opened or saved. Later changes of other users are not edits of this form.
   const [before, setBefore] = useState(webhook)
-  const [events, setEvents] = useState(before.events)
+  const [events, setEvents] = useDraft('events', before.events)
   // Undefined until the user changes it, because the platform may disable the webhook while the form is open.
-  const [chosen, setChosen] = useState<boolean>()
+  const [chosen, setChosen] = useDraft<boolean | undefined>('enabled', undefined)
   const [isRemoving, setIsRemoving] = useState(false)
   const [isRotating, setIsRotating] = useState(false)
   const [secret, setSecret] = useState<string>()
@@ -43,17 +44,21 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const change = async (url: string) => {
     setWasSubmitted(true)
-    if (events.length === 0) return
+    if (events.length === 0) return false
     const body = {
       ...(url !== before.url && { url }),
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
       ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
     }
-    if (Object.keys(body).length === 0) return showToast('No changes to save')
+    if (Object.keys(body).length === 0) {
+      showToast('No changes to save')
+      return true
+    }
     setBefore(await unwrap(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
     setChosen(undefined)
     showToast('Webhook updated')
+    return true
   }
   const remove = async () => {
     await expectNoBody(api.DELETE('/api/v1/webhooks/{id}', { params }))

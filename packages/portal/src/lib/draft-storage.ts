@@ -1,0 +1,37 @@
+// Unsaved input that survives a reload, in the session storage of this tab. Secrets are never stored.
+const prefix = 'draft '
+
+const startOf = (userId: string): string => `${prefix}${userId} `
+
+/** The key of a draft: it belongs to a user, an address and a part of its page. */
+export const draftKey = (userId: string, part: string): string =>
+  `${startOf(userId)}${location.pathname}${location.search} ${part}`
+
+export function readDraft(key: string): unknown {
+  try {
+    return JSON.parse(sessionStorage.getItem(key) ?? 'null') ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Stores a draft; `undefined` removes it. Without storage, or if it is full, input does not survive a reload. */
+export function writeDraft(key: string, value: unknown): void {
+  try {
+    if (value === undefined) sessionStorage.removeItem(key)
+    else sessionStorage.setItem(key, JSON.stringify(value))
+  } catch {
+    // Nothing else depends on drafts.
+  }
+}
+
+const removeKeys = (isRemoved: (key: string) => boolean): void => {
+  for (const key of Object.keys(sessionStorage)) if (isRemoved(key)) sessionStorage.removeItem(key)
+}
+
+/** Removes the drafts of all users but one. */
+export const removeOtherDrafts = (userId?: string): void =>
+  removeKeys((key) => key.startsWith(prefix) && (userId === undefined || !key.startsWith(startOf(userId))))
+
+/** Removes the scroll positions of the router, which the browser restores itself. */
+export const removeScrollPositions = (): void => removeKeys((key) => !key.startsWith(prefix))

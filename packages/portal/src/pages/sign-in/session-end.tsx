@@ -1,0 +1,48 @@
+import { meQuery } from '../../api/account.ts'
+import { queries } from '../../api/query.ts'
+import { readUser } from '../../api/session.ts'
+import { hasInput } from '../../ui/draft.ts'
+import { unload } from '../../ui/leave.tsx'
+import { newOverlay } from '../../ui/overlay.ts'
+
+const overlay = newOverlay()
+
+/** The dialog of `recoverSession`. Render it once. */
+export const SessionEnd = () => overlay.useContent()
+
+/**
+ * Called when the session of the tab has ended or belongs to another user. A tab with unsaved input offers to sign in
+ * again over the page, another one shows the sign-in page. Returns whether the same user is signed in again.
+ */
+export async function recoverSession(href: string, showSignInPage: () => void): Promise<boolean> {
+  const user = queries.getQueryData(meQuery.queryKey)
+  // A user who was not signed in has no session that could end.
+  if (user === undefined || href.startsWith('/sign-in')) return false
+  const current = await readUser()
+  if (current?.id === user.id) return true
+  if (hasInput()) return signInAgain(user, current, href)
+  // All data of the previous user must be dropped.
+  if (current !== undefined) location.reload()
+  else showSignInPage()
+  return false
+}
+
+interface User {
+  id: string
+  username: string
+}
+
+async function signInAgain(user: User, current: User | undefined, href: string): Promise<boolean> {
+  try {
+    const { SignInAgain } = await import('./sign-in-again.tsx')
+    await new Promise<void>((resolve) =>
+      overlay.show(<SignInAgain user={user} initial={current} returnTo={href} onSignedIn={resolve} />),
+    )
+    overlay.show(undefined)
+    return true
+  } catch {
+    // The sign-in page needs no further file of this version. Drafts are restored afterwards.
+    unload(() => location.assign(`/sign-in?returnTo=${encodeURIComponent(href)}`))
+    return false
+  }
+}

@@ -1,0 +1,80 @@
+import { useEffect, useEffectEvent, useState } from 'react'
+import { readUser } from '../../api/session.ts'
+import { onSessionChange, openSession, type SignInProof } from '../../api/sign-in.ts'
+import { removeOtherDrafts } from '../../lib/draft-storage.ts'
+import { Button } from '../../ui/button.tsx'
+import styles from '../../ui/dialog.module.css'
+import { unload } from '../../ui/leave.tsx'
+import { Modal } from '../../ui/modal.tsx'
+import { PasswordForm, Providers } from './sign-in-page.tsx'
+import { withTimeToRetry } from './use-sign-in.ts'
+
+interface SignInAgainProps {
+  user: { id: string; username: string }
+  /** Another user who has signed in. */
+  initial: { username: string } | undefined
+  returnTo: string
+  onSignedIn: () => void
+}
+
+/** Signs the same user in again over the page, here or in another tab. Another user can only continue without its input. */
+export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgainProps) {
+  const [other, setOther] = useState(initial)
+  const check = async () => {
+    const current = await readUser()
+    if (current?.id === user.id) onSignedIn()
+    else setOther(current)
+  }
+  const onChange = useEffectEvent(() => void check())
+  useEffect(() => onSessionChange(() => onChange()), [])
+  const signIn = async (proof: SignInProof) => {
+    await openSession(proof).catch((failure: unknown) => {
+      throw withTimeToRetry(failure)
+    })
+    await check()
+  }
+  return (
+    <Modal title={other ? 'Another user is signed in' : 'Sign in again'} isCovering>
+      {other ? (
+        <OtherUser user={user} other={other} onReturn={() => setOther(undefined)} />
+      ) : (
+        <>
+          <p>
+            Your session has ended. Sign in as <bdi>{user.username}</bdi>. The page keeps your input.
+          </p>
+          <PasswordForm username={user.username} signInWithPassword={signIn} />
+          <Providers returnTo={returnTo} />
+          <div className={styles['actions']}>
+            <Button onClick={() => leave('/sign-in')}>Discard input and leave</Button>
+          </div>
+        </>
+      )}
+    </Modal>
+  )
+}
+
+interface OtherUserProps {
+  user: { username: string }
+  other: { username: string }
+  onReturn: () => void
+}
+
+const OtherUser = ({ user, other, onReturn }: OtherUserProps) => (
+  <>
+    <p>
+      <bdi>{other.username}</bdi> has signed in with this browser. This page has unsaved input of{' '}
+      <bdi>{user.username}</bdi>.
+    </p>
+    <div className={styles['actions']}>
+      <Button onClick={() => leave('/')}>Discard input and continue as {other.username}</Button>
+      <Button variant="primary" onClick={onReturn}>
+        Sign in as {user.username}
+      </Button>
+    </div>
+  </>
+)
+
+function leave(path: string): void {
+  removeOtherDrafts()
+  unload(() => location.assign(path))
+}

@@ -1,0 +1,150 @@
+import { createContext, type RefObject, use, useEffect, useRef, useState } from 'react'
+import { meQuery } from '../api/account.ts'
+import { queries } from '../api/query.ts'
+import { draftKey, readDraft, writeDraft } from '../lib/draft-storage.ts'
+import { showToast } from './toast.tsx'
+
+/** Parts of forms whose values differ from the saved ones. */
+const changed = new Set<Part>()
+let submitting = 0
+let hasRestored = false
+
+/** Whether this tab has input that is not saved, or that is being saved. */
+export const hasInput = (): boolean => changed.size > 0 || submitting > 0
+
+/** Whether leaving would discard input. While a form is being submitted, it may close. */
+export const wouldDiscard = (before: Scope = none): boolean => submitting === 0 && changesSince(before).length > 0
+
+/** The changed parts when a dialog was opened. Its own changes are the others. */
+export type Scope = ReadonlySet<Part>
+const none: Scope = new Set()
+export const DraftScope = createContext(none)
+
+export const currentChanges = (): Scope => new Set(changed)
+const changesSince = (before: Scope): Part[] => [...changed].filter((part) => !before.has(part))
+
+/** Forgets the changes since a dialog was opened, or all. */
+export function discardChanges(before: Scope = none): void {
+  for (const part of changesSince(before)) part.forget()
+}
+
+/** Runs the submission of a form, which saves the changes since `before`. The result `false` means that it did not. */
+export async function whileSubmitting(before: Scope | undefined, submit: () => Promise<unknown>): Promise<void> {
+  submitting += 1
+  try {
+    const isSaved = (await submit()) !== false
+    if (isSaved && before) for (const part of changesSince(before)) part.accept()
+  } finally {
+    submitting -= 1
+  }
+}
+
+class Part {
+  readonly #key: string | undefined
+  #saved = ''
+  #current = ''
+
+  constructor(name: string) {
+    const user = queries.getQueryData(meQuery.queryKey)
+    this.#key = user && draftKey(user.id, name)
+  }
+
+  /** The value that was lost with the page, if any. */
+  restored(): unknown {
+    const value = this.#key === undefined ? undefined : readDraft(this.#key)
+    hasRestored ||= value !== undefined
+    return value
+  }
+
+  start(saved: unknown): void {
+    this.#saved = JSON.stringify(saved) ?? ''
+  }
+
+  /** Records a value. `draft` is the part of it that may be stored. */
+  update(value: unknown, draft = value): void {
+    this.#current = JSON.stringify(value) ?? ''
+    if (this.#current === this.#saved) return this.forget()
+    changed.add(this)
+    this.#store(draft)
+  }
+
+  accept(): void {
+    this.#saved = this.#current
+    this.forget()
+  }
+
+  forget(): void {
+    changed.delete(this)
+    this.#store(undefined)
+  }
+
+  #store(draft: unknown): void {
+    if (this.#key !== undefined) writeDraft(this.#key, draft)
+  }
+}
+
+/** Like `useState`, for input of a form that is not in a named field. It is kept like the fields of `Form`. */
+export function useDraft<Value>(name: string, saved: Value) {
+  const [part] = useState(() => new Part(name))
+  const [value, setValue] = useState<Value>(() => {
+    part.start(saved)
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this hook stores values under this key
+    return (part.restored() ?? saved) as Value
+  })
+  useEffect(() => part.update(value), [part, value])
+  useEffect(() => () => part.forget(), [part])
+  return [value, setValue] as const
+}
+
+/**
+ * Keeps the named fields of a form, except secrets, until it is submitted or discarded. Returns a reference for the form and
+ * a function to call when a field changes.
+ */
+export function useFormDraft(name: string, isKept: boolean) {
+  const form = useRef<HTMLFormElement>(null)
+  const [part] = useState(() => new Part(`form ${name}`))
+  useEffect(() => {
+    if (!isKept || form.current === null) return undefined
+    part.start(valuesOf(form.current))
+    restore(form.current, part.restored())
+    if (hasRestored) showToast('Your unsaved input was restored', 'Enter passwords and other secrets again.')
+    hasRestored = false
+    record(form, part)
+    return () => part.forget()
+  }, [part, isKept])
+  return { form, onChange: () => isKept && record(form, part), scope: use(DraftScope) }
+}
+
+function record({ current: form }: RefObject<HTMLFormElement | null>, part: Part): void {
+  if (form !== null)
+    part.update(
+      valuesOf(form),
+      valuesOf(form, (field) => field.dataset['secret'] === undefined),
+    )
+}
+
+type NamedField = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement
+
+const isField = (element: Element): element is NamedField => element.matches('[name]:is(input, textarea, select)')
+const isCheckbox = (field: NamedField): field is HTMLInputElement => field.type === 'checkbox'
+
+function valuesOf(form: HTMLFormElement, isIncluded: (field: NamedField) => boolean = () => true) {
+  const fields = [...form.elements].filter(isField).filter(isIncluded)
+  return Object.fromEntries(fields.map((field) => [field.name, isCheckbox(field) ? field.checked : field.value]))
+}
+
+function restore(form: HTMLFormElement, draft: unknown): void {
+  if (typeof draft !== 'object' || draft === null) return
+  const values = new Map<string, unknown>(Object.entries(draft))
+  for (const field of [...form.elements].filter(isField)) {
+    const value = values.get(field.name)
+    if (isCheckbox(field) && field.checked === !value) field.click()
+    else if (typeof value === 'string' && value !== field.value) setValue(field, value)
+  }
+}
+
+// React ignores values that are set by the property of the element itself, which it replaces.
+function setValue(field: NamedField, value: string): void {
+  Reflect.set(Object.getPrototypeOf(field), 'value', value, field)
+  field.dispatchEvent(new Event(field instanceof HTMLSelectElement ? 'change' : 'input', { bubbles: true }))
+}

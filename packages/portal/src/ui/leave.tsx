@@ -1,0 +1,49 @@
+import { Button } from './button.tsx'
+import styles from './dialog.module.css'
+import { discardChanges, type Scope, wouldDiscard } from './draft.ts'
+import { Modal } from './modal.tsx'
+import { newOverlay } from './overlay.ts'
+
+const question = newOverlay()
+let pending: Promise<boolean> | undefined
+
+/** Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. */
+export async function mayLeave(before?: Scope): Promise<boolean> {
+  if (!wouldDiscard(before)) return true
+  pending ??= ask().finally(() => (pending = undefined))
+  const isDiscarded = await pending
+  if (isDiscarded) discardChanges(before)
+  return isDiscarded
+}
+
+function ask(): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  question.show(<Question onAnswer={resolve} />)
+  return promise.finally(() => question.show(undefined))
+}
+
+const Question = ({ onAnswer }: { onAnswer: (isDiscarded: boolean) => void }) => (
+  <Modal title="Discard your changes?" onCancel={() => onAnswer(false)}>
+    <p>The form has input that is not saved.</p>
+    <div className={styles['actions']}>
+      <Button onClick={() => onAnswer(false)}>Keep editing</Button>
+      <Button variant="danger" onClick={() => onAnswer(true)}>
+        Discard changes
+      </Button>
+    </div>
+  </Modal>
+)
+
+/** The question of `mayLeave`. Render it once. */
+export const LeaveQuestion = () => question.useContent()
+
+let isUnloading = false
+
+/** Whether the browser must ask before it unloads the page. */
+export const mustAskBeforeUnload = (): boolean => !isUnloading && wouldDiscard()
+
+/** Runs a navigation of the browser after which the drafts are restored, without asking. */
+export function unload(navigate: () => void): void {
+  isUnloading = true
+  navigate()
+}

@@ -1,0 +1,50 @@
+import { type ReactNode, useId, useLayoutEffect, useRef } from 'react'
+import { createPortal } from 'react-dom'
+import { classes } from './class-names.ts'
+import styles from './dialog.module.css'
+
+interface ModalProps {
+  title: string
+  /** Called for the Escape key. Without it the dialog stays. */
+  onCancel?: () => void
+  /** Whether the page behind is hidden. */
+  isCovering?: boolean
+  children: ReactNode
+}
+
+/**
+ * A dialog above the page and its other dialogs. The browser keeps the focus in it and returns the focus when it
+ * closes.
+ */
+export function Modal({ title, onCancel, isCovering = false, children }: ModalProps) {
+  const id = useId()
+  const element = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => {
+    const shown = element.current
+    shown?.showModal()
+    return () => shown?.close()
+  }, [])
+  return createPortal(
+    <dialog
+      ref={element}
+      aria-labelledby={id}
+      className={classes(styles['dialog'], isCovering && styles['covering'])}
+      onKeyDown={(event) => {
+        if (event.key !== 'Escape') return
+        event.preventDefault()
+        onCancel?.()
+      }}
+      // Some browsers close a dialog at a repeated request.
+      onCancel={(event) => event.preventDefault()}
+      onClose={() => element.current?.isConnected && element.current.showModal()}
+    >
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>,
+    document.body,
+  )
+}
+
+/** Whether an event belongs to a modal. The dialogs below it must ignore it. */
+export const isOfModal = ({ target }: Event): boolean =>
+  document.querySelector('dialog[open]') !== null || (target instanceof Element && target.closest('dialog') !== null)

@@ -1,0 +1,23 @@
+import { type ReactNode, useSyncExternalStore } from 'react'
+
+export interface Overlay {
+  show: (content: ReactNode) => void
+  useContent: () => ReactNode
+}
+
+/** A place for content that code outside of components shows. */
+export function newOverlay(): Overlay {
+  let shown: ReactNode
+  const listeners = new Set<() => void>()
+  const subscribe = (listener: () => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+  return {
+    show: (content) => {
+      shown = content
+      for (const listener of listeners) listener()
+    },
+    useContent: () => useSyncExternalStore(subscribe, () => shown),
+  }
+}
