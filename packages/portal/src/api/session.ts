@@ -4,7 +4,6 @@
 import { withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
-const mePath = '/api/v1/auth/me'
 
 /** Called when the session has ended or belongs to another user. Returns whether the same user is signed in again. */
 type Recover = () => Promise<boolean>
@@ -21,7 +20,7 @@ export function signedInAgain(): Promise<boolean> {
 
 /** The user of the current session, read without renewing it. */
 export async function readUser(): Promise<{ id: string; username: string } | undefined> {
-  const response = await fetch(mePath).catch(() => undefined)
+  const response = await fetch('/api/v1/auth/me').catch(() => undefined)
   return response?.ok ? response.json() : undefined
 }
 
@@ -80,7 +79,7 @@ export const withTabLock = async <Result>(work: () => Promise<Result>): Promise<
 
 async function renew(): Promise<Response> {
   // Another tab may have renewed the session while this one waited for the lock.
-  const probe = await readToEnd(fetch(mePath))
+  const probe = await readToEnd(fetch('/api/v1/auth/me'))
   return probe.ok ? probe : readToEnd(fetch(`${sessionPath}/refresh`, { method: 'POST' }))
 }
 
