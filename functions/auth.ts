@@ -12,7 +12,7 @@ import { sessionCookies, clearedCookies, refreshCookie, renewedCookies, browserO
 export const handler = serve(
   route(login, async ({ body, origin }) => result(200, await SignIn.signIn(body, origin))),
   route(localLogin, async ({ body, origin }) => result(200, await Session.signIn(body, origin))),
-  route(refresh, async ({ body, origin }) => result(200, await Session.refresh(body, origin))),
+  route(refresh, async ({ body, origin }) => result(200, await SignIn.refresh(body, origin))),
   route(logout, async ({ caller }) => {
     await Session.signOut(caller)
     return result(204)
@@ -21,7 +21,7 @@ export const handler = serve(
     sessionCookies(headers, await BrowserSession.startBrowserSession(body, { browser: browserOf(headers), origin })),
   ),
   route(refreshSession, ({ headers, origin }) =>
-    renewedCookies(headers, () => Session.refresh({ refreshToken: refreshCookie(headers) }, origin)),
+    renewedCookies(headers, () => SignIn.refresh({ refreshToken: refreshCookie(headers) }, origin)),
   ),
   route(endBrowserSession, async ({ headers, origin }) => {
     await Session.endSessionByToken(refreshCookie(headers), origin)

@@ -1,6 +1,9 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer, peer } from '../core/support/oidc-issuers.ts'
 import { beforeAll, expect, test } from 'vitest'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { verifySession } from '@platform/core/accounts/current-rights'
+import * as Session from '@platform/core/accounts/session'
 import { nowSeconds, shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
@@ -58,6 +61,42 @@ test('issues tokens with the roles of the groups', async () => {
   expect(profile).toMatchObject(user)
   const { refreshToken } = json
   expect((await send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))).status).toBe(200)
+})
+
+test('a user whom the provider removes loses sessions and API tokens until the next sign-in', async () => {
+  peer.present('ines-1', { preferred_username: 'ines' })
+  const { json } = await signIn()
+  let { refreshToken } = (await signIn()).json
+  const caller = await verifySession(json.accessToken)
+  const { token } = await ApiToken.create(caller, { name: 'ci' })
+  const renew = async (text: string) => send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken: text }))
+  const callWithToken = () => send(auth, { target: '/api/v1/auth/me', headers: { authorization: `Bearer ${token}` } })
+  const uses = () => peer.paths.filter((path) => path === '/token').length
+  for (const [minutes, count] of [
+    [14, 0],
+    [2, 1],
+    [14, 0],
+    [2, 1],
+    [24 * 60, 1],
+  ] as const) {
+    shiftClock(minutes * 60_000)
+    const before = uses()
+    const response = await renew(refreshToken)
+    expect([response.status, uses() - before]).toEqual([200, count])
+    refreshToken = response.json.refreshToken
+  }
+  peer.remove('ines-1')
+  shiftClock(16 * 60_000)
+  // The process that sent the provider's token may have died before its answer arrived.
+  refreshToken = (await Session.refresh({ refreshToken })).refreshToken
+  expect((await callWithToken()).status).toBe(200)
+  shiftClock(16 * 60_000)
+  expect((await renew(refreshToken)).status).toBe(200)
+  expect((await renew(json.refreshToken)).status).toBe(401)
+  expect((await callWithToken()).json.message).toMatch(/does not confirm/)
+  peer.present('ines-1', { preferred_username: 'ines' })
+  expect((await signIn()).status).toBe(200)
+  expect((await callWithToken()).json.username).toBe('ines')
 })
 
 test('a code starts one session, in the browser that it was issued to', async () => {

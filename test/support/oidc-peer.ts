@@ -52,6 +52,7 @@ export async function startOidcProvider() {
       accountId = subject
       users.set(subject, claims)
     },
+    remove: (subject: string) => void users.delete(subject),
     close: () => server[Symbol.asyncDispose](),
   }
 }
@@ -66,7 +67,7 @@ const configuration = (
     client_id: clientId,
     client_secret: clientSecret,
     redirect_uris: [redirectUri],
-    grant_types: ['authorization_code'],
+    grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
     token_endpoint_auth_method: method,
     id_token_signed_response_alg: 'ES256',
@@ -80,11 +81,20 @@ const configuration = (
   /** Returns claims other than the subject only from the userinfo endpoint. */
   conformIdTokenClaims: isLean,
   cookies: { keys: [randomUUID()] },
-  ttl: { Interaction: 600, Session: 600, Grant: 600, AccessToken: 600, IdToken: 600, AuthorizationCode: 60 },
-  findAccount: (_: unknown, accountId: string) => ({
-    accountId,
-    claims: () => ({ sub: accountId, ...users.get(accountId) }),
-  }),
+  ttl: {
+    Interaction: 600,
+    Session: 600,
+    Grant: 600,
+    AccessToken: 600,
+    IdToken: 604_800,
+    AuthorizationCode: 60,
+    RefreshToken: 600,
+  },
+  issueRefreshToken: () => true,
+  /** A refresh token works once; a second use revokes the grant. */
+  rotateRefreshToken: true,
+  findAccount: (_: unknown, accountId: string) =>
+    users.has(accountId) ? { accountId, claims: () => ({ sub: accountId, ...users.get(accountId) }) } : undefined,
   loadExistingGrant: async ({ oidc }: Context) => {
     const { clientId } = oidc.client
     const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })

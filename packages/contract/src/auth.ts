@@ -48,6 +48,10 @@ export const UserProfile = z
     organisationId: id('org'),
     authProvider: z.string().max(50).meta({ example: 'local' }),
     createdAt: timestamp,
+    suspendedAt: timestamp.optional().meta({
+      description:
+        'Since when the identity provider does not confirm the user. The API tokens work again after a sign-in',
+    }),
     permissions: z
       .array(z.enum(permissions))
       .max(permissions.length)
@@ -91,11 +95,12 @@ export const refresh = createRoute({
   access: 'public',
   tags: ['Authentication'],
   summary: 'Exchange a refresh token for a new token set',
-  description: 'A refresh token is valid once. Using it twice ends the session.',
+  description:
+    'A refresh token is valid once. Using it twice ends the session. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.',
   request: { body: jsonBody(RefreshRequest) },
   responses: { 200: { description: 'A new token set', content: json(TokenSet) } },
   errors: ['invalid_refresh_token'],
-  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],
 })
 
 export const logout = createRoute({

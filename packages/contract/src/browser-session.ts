@@ -55,7 +55,7 @@ export const refreshSession = createRoute({
     'Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.',
   responses: { 200: { description: 'Renewed; two cookies hold the new tokens', content: json(BrowserSession) } },
   errors: ['invalid_refresh_token'],
-  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],
 })
 
 export const endBrowserSession = createRoute({

@@ -50,6 +50,7 @@ export const eventSchemas = {
   'user.signed_in': z.object({ ...userFields, sessionId: id('sess') }),
   'user.sign_in_failed': z.object(userFields),
   'user.password_reset': z.object(userFields),
+  'user.suspended': z.object({ ...userFields, reason: z.string().max(200) }),
   'user.deleted': z.object(userFields),
   'token.created': z.object({ userId: id('user'), tokenId: id('tok'), name: z.string().max(100) }),
   'organisation.recovered': z.object(userFields),
@@ -155,6 +156,8 @@ export const eventDescriptions: Record<EventName, string> = {
   'user.signed_in': 'A user signed in.',
   'user.sign_in_failed': 'A sign-in failed.',
   'user.password_reset': 'The operator of the platform set a new password for a user.',
+  'user.suspended':
+    'An identity provider no longer confirms a user: the sessions have ended, and the API tokens are suspended.',
   'user.deleted': 'A user was removed.',
   'token.created': 'A user created an API token.',
   'organisation.recovered': 'A platform administrator created an administrator of an organisation that had none.',

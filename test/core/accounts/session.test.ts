@@ -227,6 +227,17 @@ describe('refreshing', () => {
     await transact([remove(keys.identityProvider(providerId))])
   })
 
+  test('a session ends after its maximum lifetime, even if it is used', async () => {
+    let tokens: { refreshToken: string } = await newUser()
+    const stepMs = (config.PLAT_SESSION_MAX_DAYS * 24 * 3_600_000) / 5
+    for (let step = 1; step < 5; step++) {
+      advanceClock(stepMs)
+      tokens = await refresh(tokens)
+    }
+    advanceClock(stepMs)
+    await expectEnded(tokens)
+  })
+
   test('refresh tokens expire after seven days', async () => {
     const user = await newUser()
     advanceClock(7 * dayMs + 60_000)

@@ -3,6 +3,7 @@ import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import { changePassword } from '@platform/core/accounts/change-password'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
+import { verifySession } from '@platform/core/accounts/current-rights'
 import { refresh, signIn } from '@platform/core/accounts/session'
 import { find, list, usersOf } from '@platform/core/accounts/user'
 import type { Caller } from '@platform/core/caller'
@@ -16,8 +17,10 @@ import {
   resolveExternalUser,
   signInExternal,
 } from '@platform/core/identity-providers/external-user'
+import { refresh as refreshWithCheck } from '@platform/core/identity-providers/sign-in'
 import type { ExternalIdentity, ProviderRecord } from '@platform/core/identity-providers/record'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import {
   createColleague,
   errorCodeOf,
@@ -246,6 +249,21 @@ test('rejects every password for an external user at the cost of a wrong passwor
   const failureCost = (name: string) =>
     countStoreCalls(() => errorCodeOf(signIn({ username: name, password: 'wrong' }, newOrigin())))
   expect(await failureCost(username)).toBe(await failureCost(local.username))
+})
+
+test('a session that the provider cannot confirm ends after 24 hours, and its API tokens stay valid', async () => {
+  const tokens = await signInAs(externalIdentity())
+  const owner = await verifySession(tokens.accessToken)
+  const { token } = await ApiToken.create(owner, { name: 'ci' })
+  const renew = (refreshToken: string) => refreshWithCheck({ refreshToken }, newOrigin())
+  let next = await renew(tokens.refreshToken)
+  for (const minutes of [14, 2, 23 * 60]) {
+    advanceClock(minutes * 60_000)
+    expect(await countStoreCalls(async () => (next = await renew(next.refreshToken)))).toBe(4)
+  }
+  advanceClock(44 * 60_000)
+  await expectError(renew(next.refreshToken), 'invalid_refresh_token')
+  expect((await verifyApiToken(token)).userId).toBe(owner.userId)
 })
 
 describe('the rights of external users', () => {

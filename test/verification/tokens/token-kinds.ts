@@ -61,7 +61,7 @@ export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries>
     'a token for a module with the name of the audience': await issueModuleToken('platform-api', caller),
     'the state of a sign-in': state,
     'the browser secret of a sign-in': browser,
-    'a sign-in code': await storeCode({ providerId, userId, organisationId }, browser),
+    'a sign-in code': await storeCode({ providerId, userId, organisationId }, undefined, browser),
     'a job statement': encodeToken({ alg: 'EdDSA', typ: 'job-statement+jws' }, statement, signEdDsa(statementKey)),
     'an ID token of an issuer': await signed({ ...subject, ...times, roles: ['OrgAdmin'] }, signingKey()),
     'the token of the module host': config.PLAT_MODULE_HOST_TOKEN || newSecret(),

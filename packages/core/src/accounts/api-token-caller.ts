@@ -53,6 +53,11 @@ export async function verifyApiToken(text: string): Promise<Caller> {
   ownerKeyCache.set(tokenId, ownerKeys(user))
   const isProviderValid = cachedKeys ? isLocal(user) || isEnabledProvider(providerItem) : await isProviderEnabled(user)
   if (!isProviderValid) throw platformError('unauthenticated')
+  if (user.suspendedAtMs !== undefined) {
+    const message =
+      'The identity provider does not confirm the owner of the token. It works again after the owner signs in.'
+    throw new PlatformError('unauthenticated', message)
+  }
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= now()) {
     throw new PlatformError('token_expired', 'The API token has expired. Create another one.')
   }

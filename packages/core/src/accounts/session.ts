@@ -4,20 +4,32 @@ import { type Session, sessionLimit } from '@platform/contract/session'
 import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
-import { iso, now } from '../clock.ts'
+import { iso, isWithin, now } from '../clock.ts'
 import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
+import { config } from '../config.ts'
 import { type Condition } from '../db/expression.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
-import { create, getConsistent, type Item, orThrow, patch, type WriteItem } from '../db/table.ts'
+import { create, get, getConsistent, type Item, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
-import { find, parseUser, type User, isProviderEnabled } from './user.ts'
+import {
+  checkIntervalMs,
+  type Confirm,
+  type Confirmation,
+  maxUnconfirmedMs,
+  type ProviderGrant,
+  sealGrant,
+  suspend,
+  unsealGrant,
+} from './provider-check.ts'
+import { find, isEnabledProvider, isLocal, parseUser, type User } from './user.ts'
 
 /** Each sign-in opens a session with a chain of refresh tokens. A refresh token works once; reuse ends the session. */
 
+const dayMs = 24 * 3_600_000
 const refreshTokenMs = refreshTokenSeconds * 1000
 /** Used tokens are stored for a day beyond their expiry, so that reuse is still detected. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
@@ -30,6 +42,9 @@ const SessionRecord = z.object({
   createdAtMs: z.number(),
   lastUsedAtMs: z.number(),
   epoch: z.number(),
+  /** When the identity provider last confirmed the user, and was last asked; at first the time of the sign-in. */
+  confirmedAtMs: z.number().optional(),
+  checkedAtMs: z.number().optional(),
   revokedAtMs: z.number().optional(),
   /** Set by a sign-out, which revokes only the refresh token: access tokens can read until they expire. */
   isSignedOut: z.literal(true).optional(),
@@ -38,7 +53,12 @@ export type SessionRecord = z.infer<typeof SessionRecord>
 
 export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
 
-const RefreshToken = z.object({ hash: z.string(), expiresAtMs: z.number(), usedAtMs: z.number().optional() })
+const RefreshToken = z.object({
+  hash: z.string(),
+  expiresAtMs: z.number(),
+  usedAtMs: z.number().optional(),
+  grant: z.instanceof(Uint8Array).optional(),
+})
 
 interface TokenFamily {
   sessionId: string
@@ -54,17 +74,20 @@ const tokenSet = async (family: TokenFamily, refreshToken: string): Promise<Toke
   tokenType: 'Bearer',
 })
 
-function newRefreshToken(sessionId: string, atMs: number) {
+function newRefreshToken(sessionId: string, atMs: number, grant?: ProviderGrant) {
   const tokenId = newSecret().slice(0, 12)
   const secret = newSecret()
   const expiresAtMs = atMs + refreshTokenMs
-  const item = { hash: sha256(secret), expiresAtMs, ttl: ttlOf(expiresAtMs) }
-  return { text: `${sessionId}.${tokenId}.${secret}`, write: create(keys.refreshToken(sessionId, tokenId), item) }
+  const text = `${sessionId}.${tokenId}.${secret}`
+  const key = keys.refreshToken(sessionId, tokenId)
+  const item = { hash: sha256(secret), expiresAtMs, ttl: ttlOf(expiresAtMs), ...sealGrant(grant, text) }
+  return { text, key, write: create(key, item) }
 }
 
 export const isOpen = (session: SessionRecord, { epoch, keptSessionId }: User): boolean =>
   session.revokedAtMs === undefined &&
   session.lastUsedAtMs + refreshTokenMs > now() &&
+  session.createdAtMs + config.PLAT_SESSION_MAX_DAYS * dayMs > now() &&
   (session.epoch === epoch || session.id === keptSessionId)
 
 /** Whether access tokens of the session can still read. */
@@ -79,11 +102,12 @@ export function open(
   user: Pick<User, 'id' | 'organisationId' | 'roles'>,
   { address }: Origin = { address: '' },
   epoch = 0,
+  grant?: ProviderGrant,
 ) {
   const sessionId = newId('sess')
   const { id: userId, organisationId, roles } = user
   const createdAtMs = now()
-  const token = newRefreshToken(sessionId, createdAtMs)
+  const token = newRefreshToken(sessionId, createdAtMs, grant)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
   const record: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
   const session = { ...record, gsi1pk: keys.userSessions(userId) }
@@ -127,8 +151,17 @@ export const signingInCaller = (
   address,
 })
 
+interface RefreshOptions {
+  /** Without it, the session of a provider's user ends 24 hours after the sign-in. */
+  confirm?: Confirm
+}
+
 /** A reused token ends the session, because the thief and the user cannot be distinguished (RFC 9700). */
-export async function refresh({ refreshToken }: { refreshToken: string }, origin?: Origin): Promise<TokenSet> {
+export async function refresh(
+  { refreshToken }: { refreshToken: string },
+  origin?: Origin,
+  { confirm }: RefreshOptions = {},
+): Promise<TokenSet> {
   const match = await findByToken(refreshToken)
   if (match === undefined) throw platformError('invalid_refresh_token')
   const { session, token, tokenKey } = match
@@ -140,12 +173,17 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   // Read after the session, because the user's record holds the epoch that ends several sessions at once.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
-  if (!(await isProviderEnabled(user))) return endDisabledSession(family, origin)
+  const provider = isLocal(user) ? undefined : await get(keys.identityProvider(user.authProvider))
+  if (!isLocal(user) && !isEnabledProvider(provider))
+    return endSession(family, 'The identity provider is disabled or gone', origin)
   const atMs = now()
-  const newToken = newRefreshToken(sessionId, atMs)
+  const grant = unsealGrant(token.grant, refreshToken)
+  const isCheckDue = provider !== undefined && !isWithin(session.checkedAtMs ?? session.createdAtMs, checkIntervalMs)
+  const newToken = newRefreshToken(sessionId, atMs, grant && isCheckDue ? { ...grant, isInUse: true } : grant)
   // Signed before the old token is consumed, so that the old token stays valid if the signing keys are unavailable.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, newToken.text)
-  const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs) } }
+  const checked = isCheckDue && { checkedAtMs: atMs }
+  const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checked } }
   const failure = await transact([
     patch(tokenKey, { set: { usedAtMs: atMs } }, { usedAtMs: { absent: true } }),
     patch(keys.session(sessionId), sessionChange, { revokedAtMs: { absent: true } }),
@@ -153,7 +191,37 @@ export async function refresh({ refreshToken }: { refreshToken: string }, origin
   ])
   if (failure?.index === 0) return endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
+  // After the commit, because the provider may accept its refresh token only once: no concurrent refresh also sends it.
+  if (isCheckDue)
+    await checkAtProvider({ session, user, newToken, origin }, await confirm?.(user, provider, grant, origin))
   return tokens
+}
+
+interface Check {
+  session: SessionRecord
+  user: User
+  newToken: { key: keys.Key; text: string }
+  origin: Origin | undefined
+}
+
+async function checkAtProvider(
+  { session, user, newToken, origin }: Check,
+  confirmation: Confirmation = { status: 'unknown' },
+): Promise<void> {
+  const { id: sessionId, organisationId } = session
+  if (confirmation.status === 'withdrawn') {
+    await suspend(organisationId, user.id, confirmation.reason, origin)
+    throw platformError('invalid_refresh_token')
+  }
+  if (confirmation.status === 'unknown') {
+    if (now() < (session.confirmedAtMs ?? session.createdAtMs) + maxUnconfirmedMs) return
+    await endSession({ sessionId, ...session }, 'The identity provider has not confirmed the user for 24 hours', origin)
+  }
+  const grant = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
+  await transact([
+    patch(keys.session(sessionId), { set: { confirmedAtMs: now() } }, { revokedAtMs: { absent: true } }),
+    ...(grant.grant ? [patch(newToken.key, { set: grant }, { usedAtMs: { absent: true } })] : []),
+  ])
 }
 
 /** Accepts used tokens, so that the caller can detect reuse. */
@@ -181,13 +249,14 @@ async function endReusedSession(
   throw platformError('invalid_refresh_token')
 }
 
-async function endDisabledSession(
+async function endSession(
   { sessionId, organisationId }: Omit<TokenFamily, 'roles'>,
+  reason: string,
   origin?: Origin,
 ): Promise<never> {
   await commit(system(organisationId, origin?.address), {
     writes: [revokeSessionWrite(sessionId)],
-    audit: { action: 'session.revoke', resource: sessionId, detail: 'The identity provider is disabled or gone' },
+    audit: { action: 'session.revoke', resource: sessionId, detail: reason },
   })
   throw platformError('invalid_refresh_token')
 }

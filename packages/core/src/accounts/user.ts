@@ -3,7 +3,7 @@ import { type Permission, permissionsOf, roleNames } from '@platform/contract/pe
 import type { RoleDescription } from '@platform/contract/user'
 import * as z from 'zod'
 import type { Caller } from '../caller.ts'
-import { iso } from '../clock.ts'
+import { iso, optionalTimestamp } from '../clock.ts'
 import { type Change, type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type OffsetList, readPage } from '../db/offset-list.ts'
@@ -28,6 +28,10 @@ const User = z.object({
    * user.
    */
   subjectHash: z.string().optional(),
+  /** For users of directories, to find the entry again. */
+  subject: z.string().optional(),
+  /** Set while the identity provider does not confirm the user: API tokens are rejected. */
+  suspendedAtMs: z.number().optional(),
   createdAtMs: z.number(),
   /** Incremented by every change that depends on the record's current values. */
   version: z.number().default(0),
@@ -68,7 +72,17 @@ export async function find(organisationId: string, userId: string): Promise<User
 }
 
 export const view = (
-  { id, username, displayName, email, roles, organisationId, authProvider, createdAtMs }: z.input<typeof User>,
+  {
+    id,
+    username,
+    displayName,
+    email,
+    roles,
+    organisationId,
+    authProvider,
+    createdAtMs,
+    suspendedAtMs,
+  }: z.input<typeof User>,
   permissions: Permission[] = permissionsOf(roles),
 ): UserProfile => ({
   id,
@@ -79,6 +93,7 @@ export const view = (
   organisationId,
   authProvider,
   createdAt: iso(createdAtMs),
+  ...optionalTimestamp('suspendedAt', suspendedAtMs),
   permissions,
 })
 

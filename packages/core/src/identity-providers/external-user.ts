@@ -13,6 +13,7 @@ import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
 import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session.ts'
+import { type ProviderGrant } from '../accounts/provider-check.ts'
 import { createCredential } from '../accounts/credential.ts'
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
@@ -74,10 +75,11 @@ export async function openExternalSession(
   { userId, organisationId }: UserReference,
   origin: Origin,
   proof: readonly WriteItem[],
+  grant?: ProviderGrant,
 ): Promise<TokenSet> {
   const user = await find(organisationId, userId)
   if (user === undefined) throw platformError('sign_in_code_invalid')
-  const session = open(user, origin, user.epoch)
+  const session = open(user, origin, user.epoch, grant)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
     writes: [...proof, ...session.writes.map((step) => orThrow(step, 'conflict'))],
@@ -123,7 +125,9 @@ function createUser(
   const id = newId('user', createdAtMs)
   const attributes = attributesOf(provider, identity)
   const subjectHash = sha256(identity.subject)
-  const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, createdAtMs }
+  // Needed to find the entry again.
+  const subject = provider.type === 'LDAP' && { subject: identity.subject }
+  const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, ...subject, createdAtMs }
   const isLinkUnchanged =
     removedUserId === undefined ? { pk: { absent: true } as const } : { userId: { is: removedUserId } }
   return {
@@ -166,10 +170,12 @@ function updateUser(
     ['e-mail', user.email, email],
     ['roles', user.roles.join(', '), roles.join(', ')],
   ].flatMap(([field, before, after]) => (before === after ? [] : [`${field} ${before} → ${after}`]))
+  const isSuspended = user.suspendedAtMs !== undefined
+  if (isSuspended) changes.push('API tokens work again')
   if (changes.length === 0) return { user, writes: [] }
-  const change = { set: attributes, add: { version: 1 } }
+  const change = { set: attributes, add: { version: 1 }, remove: isSuspended ? ['suspendedAtMs'] : [] }
   return {
-    user: { ...user, ...attributes },
+    user: { ...user, ...attributes, suspendedAtMs: undefined },
     writes: [
       patch(keys.user(user.organisationId, user.id), change, userUnchanged(user)),
       ...(isSameName(username, user.username) ? [] : renameWrites(user, username)),

@@ -23,7 +23,7 @@ export async function reportFailure(
   { id, organisationId, type, displayName, failures }: ProviderRecord,
   problem: ProviderProblem,
   reason: string,
-  { address }: Origin,
+  origin: Origin | undefined,
   cause?: unknown,
 ): Promise<void> {
   const detail = reason.slice(0, 500)
@@ -34,7 +34,7 @@ export async function reportFailure(
   const set = { failures: JSON.stringify({ ...known, [problem]: { detail, atMs } }) }
   try {
     // The condition fails if another request has just reported a failure.
-    await commit(system(organisationId, address), {
+    await commit(system(organisationId, origin?.address), {
       writes: [patch(keys.identityProvider(id), { set }, { failures: unchanged(failures) })],
       audit: { action: 'identity_provider.fail', resource: id, detail: `${titles[problem]}: ${detail}` },
       events: [

@@ -1,7 +1,7 @@
 import { Credentials, type TokenSet } from '@platform/contract/auth'
 import type { BrowserSignIn } from '@platform/contract/browser-session'
 import { type Attempt, beginAttempt } from '../accounts/credential.ts'
-import { signInLocally, refresh } from '../accounts/session.ts'
+import * as Session from '../accounts/session.ts'
 import type { Origin } from '../caller.ts'
 import { PlatformError } from '../error.ts'
 import type { ProviderRecord } from './record.ts'
@@ -11,7 +11,7 @@ export async function signIn({ username, password }: Credentials, origin: Origin
   const attempt = await beginAttempt(username, origin)
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
   const directories = await enabledDirectories()
-  if (directories.length === 0) return signInLocally(attempt, password, origin)
+  if (directories.length === 0) return Session.signInLocally(attempt, password, origin)
   // Loaded on demand, for a fast cold start.
   const { signInByDirectory } = await import('./ldap/sign-in.ts')
   return signInByDirectory(directories, attempt, password, origin)
@@ -22,7 +22,7 @@ const enabledDirectories = async (): Promise<ProviderRecord[]> =>
 
 async function signInByPassword(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
   try {
-    return await signInLocally(attempt, password, origin)
+    return await Session.signInLocally(attempt, password, origin)
   } catch (error) {
     // Makes the same calls as for an unknown name, so that timing does not reveal which names exist.
     if (error instanceof PlatformError && error.code === 'invalid_credentials') {
@@ -33,6 +33,13 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
     throw error
   }
 }
+
+/** Also asks the identity provider of the user from time to time whether the user still exists. */
+export const refresh = (request: { refreshToken: string }, origin: Origin): Promise<TokenSet> =>
+  Session.refresh(request, origin, {
+    // Loaded on demand, for a fast cold start.
+    confirm: async (...question) => (await import('./confirm.ts')).confirm(...question),
+  })
 
 /**
  * `browser` is the secret that binds the code of an identity provider to the browser. Errors and audit entries are the

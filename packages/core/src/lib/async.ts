@@ -66,3 +66,11 @@ export function singleFlight(
     }
   }
 }
+
+/** Rejects when the signal fires, because not all calls observe it. */
+export const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
+  new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    signal.addEventListener('abort', () => reject(new Error('There was no response in time.')), { once: true })
+    work().then(resolve, reject)
+  })

@@ -85,6 +85,15 @@ const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, u
   audience: { userId, ...administrators },
 }))
 
+const userSuspended = template(eventSchemas['user.suspended'], ({ userId, username, reason }) => ({
+  type: 'SecurityAlert',
+  severity: 'warning',
+  title: `The sessions of ${username} were ended`,
+  body: `${reason}. API tokens of this user are suspended until the user signs in with the identity provider again.`,
+  resource: userId,
+  audience: { userId, ...administrators },
+}))
+
 const tokenCreated = template(eventSchemas['token.created'], ({ userId, tokenId, name }) => ({
   type: 'SecurityAlert',
   severity: 'info',
@@ -226,6 +235,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'batch.finished': batchFinished,
   'session.reuse_detected': sessionReused,
   'user.password_reset': passwordReset,
+  'user.suspended': userSuspended,
   'token.created': tokenCreated,
   'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,

@@ -80,14 +80,14 @@ const [saltBytes, nonceBytes, tagBytes] = [16, 12, 16]
 const keyFor = (key: string, salt: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, 'kept answer', 32))
 
-function seal(key: string, bytes: Uint8Array): Uint8Array {
+export function seal(key: string, bytes: Uint8Array): Uint8Array {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)]
   const encryption = createCipheriv(cipher, keyFor(key, salt), nonce)
   const body = [encryption.update(bytes), encryption.final()]
   return Buffer.concat([salt, nonce, encryption.getAuthTag(), ...body])
 }
 
-function unseal(key: string, sealed: Uint8Array): Uint8Array {
+export function unseal(key: string, sealed: Uint8Array): Uint8Array {
   let from = 0
   const take = (bytes: number): Uint8Array => sealed.subarray(from, (from += bytes))
   const [salt, nonce, tag, body] = [take(saltBytes), take(nonceBytes), take(tagBytes), take(sealed.length)]

@@ -16,6 +16,7 @@ import { type Socket } from 'node:net'
 import { usersOf } from '@platform/core/accounts/user'
 import { type Caller } from '@platform/core/caller'
 import { query } from '@platform/core/db/table'
+import { confirmEntry } from '@platform/core/identity-providers/ldap/confirm'
 import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
 import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
@@ -395,6 +396,32 @@ describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
 
     const checks = await testLdap(idp, { bindPassword: 'service' }, AbortSignal.timeout(800))
     expect(checks.find(({ ok }) => !ok)?.name).toBe('tls')
+  })
+
+  test.each([
+    [[], 0, 'confirmed'],
+    [['userAccountControl', '512'], 0, 'confirmed'],
+    [['userAccountControl', '514'], 0, 'withdrawn'],
+    [['nsAccountLock', 'true'], 0, 'withdrawn'],
+    [['pwdAccountLockedTime', '000001010000Z'], 0, 'withdrawn'],
+    [['pwdAccountLockedTime', '20260101000000Z'], 0, 'confirmed'],
+    [['entryUUID', 'another'], 0, 'withdrawn'],
+    [[], 32, 'error'],
+    [[], 50, 'error'],
+  ])('an entry with %j and the result code %i means that the user is %s', async ([name, value], code, status) => {
+    const entry = entryOf('uid=ada,ou=people', { entryUUID: 'uuid of ada', ...(name && { [name]: value }) })
+    respondWith((socket, id, operation) => {
+      if (operation !== search) return false
+      socket.write(Buffer.concat([message(id, entry), searchDone(id, code)]))
+      return true
+    })
+    const answer = confirmEntry(await directory(), { subject: 'uuid of ada' }, AbortSignal.timeout(2000))
+    expect(
+      await answer.then(
+        (found) => found.status,
+        () => 'error',
+      ),
+    ).toBe(status)
   })
 
   test.each([startTlsAccepted, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')])(

@@ -1,5 +1,8 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { canary, ownCertificates, ports } from '../../support/directories.ts'
+import * as ApiToken from '@platform/core/accounts/api-token'
+import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
+import { verifySession } from '@platform/core/accounts/current-rights'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { find, type User } from '@platform/core/accounts/user'
 import { type Caller } from '@platform/core/caller'
@@ -8,7 +11,7 @@ import { get, query } from '@platform/core/db/table'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { findProvider } from '@platform/core/identity-providers/provider'
 import { parseFailures, type ProviderSettings } from '@platform/core/identity-providers/record'
-import { signIn } from '@platform/core/identity-providers/sign-in'
+import { refresh, signIn } from '@platform/core/identity-providers/sign-in'
 import { Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { handler } from '../../../../functions/auth.ts'
@@ -16,6 +19,7 @@ import { advanceClock } from '../../../support/clock.ts'
 import {
   advanceToNextMinute,
   errorCodeOf,
+  expectError,
   newOrigin,
   password,
   setUpPlatform,
@@ -224,6 +228,35 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     const { id, email } = await signInAs('long')
     expect(email).toBe('long@acme.test')
     await UserAdmin.remove(acme.caller, id)
+  })
+
+  test('a user who leaves the directory loses sessions and API tokens until the next sign-in', async () => {
+    await directory()
+    const signInGrace = () => signIn(credentialsOf('grace'), newOrigin())
+    const [first, second] = [await signInGrace(), await signInGrace()]
+    const owner = await verifySession(first.accessToken)
+    const { token } = await ApiToken.create(owner, { name: 'ci' })
+    advanceClock(16 * 60_000)
+    let renewed = first
+    expect(await countStoreCalls(async () => (renewed = await refresh(first, newOrigin())))).toBe(5)
+    await using client = await asRoot()
+    await client.modifyDN(`uid=grace,${usersDn}`, `uid=grace,${groupsDn}`)
+    expect(await refresh(renewed, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
+    await expectError(refresh(second, newOrigin()), 'invalid_refresh_token')
+    await expectError(verifySession(renewed.accessToken), 'unauthenticated')
+    await expectError(verifyApiToken(token), 'unauthenticated')
+    await client.modifyDN(`uid=grace,${groupsDn}`, `uid=grace,${usersDn}`)
+    await expectError(verifyApiToken(token), 'unauthenticated')
+    await signInGrace()
+    expect((await verifyApiToken(token)).userId).toBe(owner.userId)
+    await drainOutbox(owner.organisationId)
+    const entries = await auditEntries(acme.caller)
+    expect(entries.find(({ action }) => action === 'user.suspend')).toMatchObject({
+      resource: owner.userId,
+      detail: 'The directory has no entry of the user',
+    })
+    const { items } = await listNotifications(acme.caller)
+    expect(items.map(({ title }) => title)).toContainEqual(expect.stringMatching(/^The sessions of .* were ended$/))
   })
 
   test('identifies a renamed entry by its entryUUID', async () => {

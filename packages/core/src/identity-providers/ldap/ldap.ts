@@ -10,7 +10,7 @@ import { type OutboundOverrides } from '../../outbound/outbound.ts'
 
 const groupLimit = 1000
 
-async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
+export async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, overrides)
   try {
     return clientOn(new LdapMessages(await upgradeToTls(socket, settings)))
@@ -99,7 +99,7 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   return valuesOf(entry, attribute).some((value) => fold(value) === fold(username)) ? entry : undefined
 }
 
-const valuesOf = (entry: Entry, attribute: string): string[] =>
+export const valuesOf = (entry: Entry, attribute: string): string[] =>
   Object.entries(entry)
     .filter(([name]) => name.toLowerCase() === attribute.toLowerCase())
     .flatMap(([, value]) => value)
@@ -137,11 +137,15 @@ async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry
   return searchEntries.map(({ dn }) => dn)
 }
 
-function identityOf(entry: Entry, settings: ProviderSettings, groups: string[]): ExternalIdentity {
+/** The permanent id of an entry; directories without one use the distinguished name. */
+export function subjectOf(entry: Entry): string {
   const [uuid] = valuesOf(entry, 'entryUUID')
   const guid = [entry['objectGUID']].flat().find((value) => Buffer.isBuffer(value) && value.length > 0)
-  const subject = uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
+  return uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
+}
+
+function identityOf(entry: Entry, settings: ProviderSettings, groups: string[]): ExternalIdentity {
   const [username = '', [email = '']] = [valuesOf(entry, loginAttributeOf(settings))[0], valuesOf(entry, 'mail')]
   const displayName = valuesOf(entry, 'displayName')[0] ?? valuesOf(entry, 'cn')[0]
-  return { subject, username, displayName, email, groups }
+  return { subject: subjectOf(entry), username, displayName, email, groups }
 }

@@ -1,6 +1,6 @@
 import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../../caller.ts'
-import { bulkhead } from '../../lib/async.ts'
+import { bulkhead, untilAborted } from '../../lib/async.ts'
 import { acceptAttempt, type Attempt, rejectAttempt } from '../../accounts/credential.ts'
 import { passwordMatches } from '../../accounts/password.ts'
 import * as keys from '../../db/keys.ts'
@@ -74,12 +74,4 @@ const findMatch = (
       }
     }
     return undefined
-  })
-
-/** Rejects when the signal fires, because not all calls observe it. */
-const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
-  new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    signal.addEventListener('abort', () => reject(new Error('The directory did not respond in time.')), { once: true })
-    work().then(resolve, reject)
   })

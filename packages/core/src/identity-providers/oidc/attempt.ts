@@ -4,6 +4,7 @@ import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { create, get, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
+import { type ProviderGrant, sealGrant, unsealGrant } from '../../accounts/provider-check.ts'
 import { newSecret, sha256 } from '../../id.ts'
 
 /**
@@ -24,6 +25,8 @@ export type Attempt = z.infer<typeof Attempt>
 
 const SignedIn = z.object({ providerId: z.string(), userId: z.string(), organisationId: z.string() })
 type SignedIn = z.infer<typeof SignedIn>
+
+const Sealed = z.object({ grant: z.instanceof(Uint8Array).optional() })
 
 const Binding = z.object({ browserHash: z.string(), expiresAtMs: z.number() })
 
@@ -57,9 +60,13 @@ export async function consumeAttempt(state: string, browser: string, providerId:
   return failure === undefined ? attempt : undefined
 }
 
-export async function storeCode({ providerId, userId, organisationId }: SignedIn, browser: string): Promise<string> {
+export async function storeCode(
+  { providerId, userId, organisationId }: SignedIn,
+  grant: ProviderGrant | undefined,
+  browser: string,
+): Promise<string> {
   const code = newSecret()
-  const user = { providerId, userId, organisationId }
+  const user = { providerId, userId, organisationId, ...sealGrant(grant, code) }
   await transact([create(keys.signInCode(sha256(code)), { ...user, ...newBinding(browser, codeSeconds) })])
   return code
 }
@@ -68,8 +75,14 @@ export async function storeCode({ providerId, userId, organisationId }: SignedIn
 export async function readCode(
   code: string,
   browser: string,
-): Promise<(SignedIn & { consumeWrite: WriteItem }) | undefined> {
+): Promise<(SignedIn & { grant: ProviderGrant | undefined; consumeWrite: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
   const item = await read(key, browser)
-  return item && { ...SignedIn.parse(item), consumeWrite: remove(key, { pk: { present: true } }) }
+  if (item === undefined) return undefined
+  const { grant } = Sealed.parse(item)
+  return {
+    ...SignedIn.parse(item),
+    grant: unsealGrant(grant, code),
+    consumeWrite: remove(key, { pk: { present: true } }),
+  }
 }

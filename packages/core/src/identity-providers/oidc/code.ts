@@ -19,5 +19,5 @@ export async function exchange(code: string, browser: string, origin: Origin): P
   const signIn = await readCode(code, browser)
   if (signIn === undefined || (await findOidcProvider(signIn.providerId)) === undefined)
     throw platformError('sign_in_code_invalid')
-  return openExternalSession(signIn, origin, [orThrow(signIn.consumeWrite, 'sign_in_code_invalid')])
+  return openExternalSession(signIn, origin, [orThrow(signIn.consumeWrite, 'sign_in_code_invalid')], signIn.grant)
 }

@@ -4,7 +4,9 @@ import { secretOf } from '../provider.ts'
 import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 import { type Attempt } from './attempt.ts'
 import { identityOf, lacksClaims } from './claims.ts'
-import { withClient, clientOf, cachedIssuer } from './client.ts'
+import { withClient, clientOf, cachedIssuer, type CachedIssuer } from './client.ts'
+import { type ProviderGrant } from '../../accounts/provider-check.ts'
+import { grantIn } from './renew.ts'
 import { withProviderErrors } from './errors.ts'
 
 export interface ProviderCallback {
@@ -29,8 +31,9 @@ async function buildAuthorizationUrl(
   provider: ProviderRecord,
   { state, nonce, codeVerifier, redirectUri }: AuthorizationRequest,
 ): Promise<string> {
-  const scopes = new Set(['openid', ...(provider.settings.scopes ?? ['profile', 'email'])])
-  const { href } = openid.buildAuthorizationUrl(clientOf(provider, await cachedIssuer(provider)), {
+  const issuer = await cachedIssuer(provider)
+  const scopes = new Set(['openid', ...(provider.settings.scopes ?? defaultScopes(issuer))])
+  const { href } = openid.buildAuthorizationUrl(clientOf(provider, issuer), {
     redirect_uri: redirectUri,
     scope: [...scopes].join(' '),
     state,
@@ -42,28 +45,36 @@ async function buildAuthorizationUrl(
   return href
 }
 
+/** `offline_access` requests a refresh token, with which the provider is asked later whether the user still exists. */
+const defaultScopes = ({ metadata: { scopes_supported: supported } }: CachedIssuer): string[] => [
+  'profile',
+  'email',
+  ...(Array.isArray(supported) && supported.includes('offline_access') ? ['offline_access'] : []),
+]
+
 export async function completeExchange(
   provider: ProviderRecord,
   callback: ProviderCallback,
   { nonce, codeVerifier, redirectUri }: Attempt & { redirectUri: string },
-): Promise<ExternalIdentity> {
+): Promise<{ identity: ExternalIdentity; grant: ProviderGrant | undefined }> {
   const { clientSecret = '' } = await secretOf(provider)
   const url = new URL(redirectUri)
   for (const [name, value] of Object.entries(callback)) if (value !== undefined) url.searchParams.set(name, value)
   const checks = { pkceCodeVerifier: codeVerifier, expectedNonce: nonce, expectedState: callback.state ?? '' }
   return withProviderErrors(async () => {
     const issuer = await cachedIssuer(provider)
-    const claims = await withClient(provider, issuer, clientSecret, async (client) => {
+    const { claims, grant } = await withClient(provider, issuer, clientSecret, async (client) => {
       const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
       const idToken = tokens.claims()
       if (idToken === undefined || !isForThisClient(idToken, provider))
         throw new Error('The ID token is for another client.')
-      if (!lacksClaims(provider, idToken) || issuer.metadata.userinfo_endpoint === undefined) return idToken
-      return { ...(await openid.fetchUserInfo(client, tokens.access_token, idToken.sub)), ...idToken }
+      const needsUserInfo = lacksClaims(provider, idToken) && issuer.metadata.userinfo_endpoint !== undefined
+      const userInfo = needsUserInfo && (await openid.fetchUserInfo(client, tokens.access_token, idToken.sub))
+      return { claims: { ...userInfo, ...idToken }, grant: grantIn(tokens) }
     })
     const identity = identityOf(provider, claims)
     if (identity === undefined) throw new Error('The ID token has no valid subject.')
-    return identity
+    return { identity, grant }
   })
 }
 

@@ -68,13 +68,13 @@ export async function completeSignIn(
     if (provider === undefined) throw new SignInFailure('provider_unavailable')
     await failpoint('oidc.attemptConsumed')
     const { completeExchange } = await import('./exchange.ts')
-    const identity = await completeExchange(provider, callback, {
+    const { identity, grant } = await completeExchange(provider, callback, {
       ...attempt,
       redirectUri: redirectUri(portal, providerId),
     })
     const user = await resolveExternalUser(provider, identity, origin)
     await failpoint('oidc.userKnown')
-    const code = await storeCode({ providerId, ...user }, browser)
+    const code = await storeCode({ providerId, ...user }, grant, browser)
     return { location: signInPage(portal, { code, ...(attempt.returnTo && { returnTo: attempt.returnTo }) }) }
   })
   return location

@@ -100,6 +100,8 @@ export const Config = z.object({
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** For tests: if 1, responses that violate the contract fail with status 500. */
   PLAT_VALIDATE_RESPONSES: z.enum(['0', '1']).default('0'),
+  /** Sessions end after this time, even if they are used. */
+  PLAT_SESSION_MAX_DAYS: integer(30, 1, 365),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: integer(5, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
   /** Applies separately to each step of an identity provider sign-in, per address. */

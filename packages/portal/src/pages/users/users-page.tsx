@@ -84,7 +84,14 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
       title: 'Account',
       width: '9rem',
       narrow: 'hidden',
-      cell: ({ authProvider }) => (authProvider === 'local' ? 'Local' : 'Identity provider'),
+      cell: ({ authProvider, suspendedAt }) =>
+        suspendedAt !== undefined ? (
+          <Badge variant="warn">Suspended</Badge>
+        ) : authProvider === 'local' ? (
+          'Local'
+        ) : (
+          'Identity provider'
+        ),
     },
     { title: 'Created', width: '8rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
     {

@@ -1,0 +1,65 @@
+import * as z from 'zod'
+import { type Origin, system } from '../caller.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { retryOnConflict } from '../db/offset-list.ts'
+import { type Item, orThrow, patch } from '../db/table.ts'
+import { commit } from '../outbox/commit.ts'
+import { seal, unseal } from '../outbox/idempotency.ts'
+import { renewCredential } from './credential.ts'
+import { endSessions, find, type User, userUnchanged } from './user.ts'
+
+/** An identity provider is asked at most this often for each session whether the user still exists. */
+export const checkIntervalMs = 15 * 60_000
+/** The maximum age of the last confirmation, if the provider cannot be asked. */
+export const maxUnconfirmedMs = 24 * 3_600_000
+
+/** A refresh token of an OpenID provider, which it rejects once the user is removed or disabled. */
+export const ProviderGrant = z.object({
+  refreshToken: z.string(),
+  expiresAtMs: z.number().optional(),
+  /** Set while the token is in use: the provider may have replaced it, and its response may be lost. */
+  isInUse: z.literal(true).optional(),
+})
+export type ProviderGrant = z.infer<typeof ProviderGrant>
+
+/** Encrypted with a secret of the client (a refresh token or a code), of which the table has only a hash. */
+export const sealGrant = (grant: ProviderGrant | undefined, secret: string): { grant?: Uint8Array } =>
+  grant === undefined ? {} : { grant: seal(secret, Buffer.from(JSON.stringify(grant))) }
+
+export const unsealGrant = (sealed: Uint8Array | undefined, secret: string): ProviderGrant | undefined =>
+  sealed && ProviderGrant.parse(JSON.parse(Buffer.from(unseal(secret, sealed)).toString()))
+
+export type Confirmation =
+  | { status: 'confirmed'; grant?: ProviderGrant | undefined }
+  | { status: 'withdrawn'; reason: string }
+  | { status: 'unknown' }
+
+/** Asks the identity provider of a user. Never throws for an error of the provider. */
+export type Confirm = (
+  user: User,
+  provider: Item,
+  grant: ProviderGrant | undefined,
+  origin: Origin | undefined,
+) => Promise<Confirmation>
+
+/**
+ * Ends all sessions of the user. The API tokens are rejected until the user signs in with the provider again, which
+ * removes `suspendedAtMs`.
+ */
+export const suspend = (organisationId: string, userId: string, reason: string, origin?: Origin): Promise<true> =>
+  retryOnConflict(async () => {
+    const user = await find(organisationId, userId)
+    if (user === undefined || user.suspendedAtMs !== undefined) return true
+    const change = { ...endSessions(), set: { suspendedAtMs: now() } }
+    const { username } = user
+    const failure = await commit(system(organisationId, origin?.address), {
+      writes: [
+        patch(keys.user(organisationId, userId), change, userUnchanged(user)),
+        orThrow(renewCredential(user), 'conflict'),
+      ],
+      audit: { action: 'user.suspend', resource: userId, detail: reason },
+      events: [{ name: 'user.suspended', subject: userId, data: { userId, username, reason } }],
+    })
+    return failure === undefined ? true : undefined
+  })

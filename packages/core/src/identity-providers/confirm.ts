@@ -1,0 +1,28 @@
+import { type Confirm } from '../accounts/provider-check.ts'
+import { now } from '../clock.ts'
+import { PlatformError } from '../error.ts'
+import { untilAborted } from '../lib/async.ts'
+import { log } from '../log.ts'
+import { reportFailure } from './provider-failure.ts'
+import { parseProvider } from './record.ts'
+
+const timeoutMs = 5000
+
+/** A directory is searched. An OpenID provider is asked with its refresh token, if it issued one. */
+export const confirm: Confirm = async (user, item, grant, origin) => {
+  const provider = parseProvider(item)
+  const isDirectory = provider.type === 'LDAP'
+  if (!isDirectory && (grant === undefined || (grant.expiresAtMs ?? Infinity) <= now())) return { status: 'unknown' }
+  const signal = AbortSignal.timeout(timeoutMs)
+  try {
+    return await untilAborted(signal, async () => {
+      if (isDirectory) return (await import('./ldap/confirm.ts')).confirmEntry(provider, user, signal)
+      return grant ? (await import('./oidc/renew.ts')).renewGrant(provider, grant, user) : { status: 'unknown' }
+    })
+  } catch (error) {
+    // The platform's own store or secrets are unavailable.
+    if (error instanceof PlatformError) log('warn', 'A user was not checked', { error: String(error) })
+    else await reportFailure(provider, 'unreachable', 'A signed-in user could not be checked', origin, error)
+    return { status: 'unknown' }
+  }
+}

@@ -1,0 +1,45 @@
+import * as openid from 'openid-client'
+import { type Confirmation, type ProviderGrant } from '../../accounts/provider-check.ts'
+import { type User } from '../../accounts/user.ts'
+import { now } from '../../clock.ts'
+import { sha256 } from '../../id.ts'
+import { secretOf } from '../provider.ts'
+import { type ProviderRecord } from '../record.ts'
+import { cachedIssuer, withClient } from './client.ts'
+
+/** Longer refresh tokens are not stored. */
+const maxTokenLength = 8000
+
+/** Undefined if the provider issued no refresh token. */
+export function grantIn(tokens: openid.TokenEndpointResponse): ProviderGrant | undefined {
+  const { refresh_token: refreshToken, refresh_expires_in: lifetime } = tokens
+  if (refreshToken === undefined || refreshToken.length > maxTokenLength) return undefined
+  // Keycloak sends a lifetime; 0 stands for an unlimited one.
+  const seconds = Number(lifetime)
+  return { refreshToken, ...(seconds > 0 && { expiresAtMs: now() + seconds * 1000 }) }
+}
+
+/** Throws if the provider does not decide. */
+export async function renewGrant(
+  provider: ProviderRecord,
+  grant: ProviderGrant,
+  { subjectHash }: Pick<User, 'subjectHash'>,
+): Promise<Confirmation> {
+  const { clientSecret = '' } = await secretOf(provider)
+  const issuer = await cachedIssuer(provider)
+  try {
+    const tokens = await withClient(provider, issuer, clientSecret, (client) =>
+      openid.refreshTokenGrant(client, grant.refreshToken),
+    )
+    const subject = tokens.claims()?.sub
+    if (subject !== undefined && sha256(subject) !== subjectHash)
+      return { status: 'withdrawn', reason: 'The identity provider answered for another user' }
+    const { isInUse: _, ...former } = grant
+    return { status: 'confirmed', grant: grantIn(tokens) ?? former }
+  } catch (error) {
+    const isRefused = error instanceof openid.ResponseBodyError && error.error === 'invalid_grant'
+    // If the response to an earlier use was lost, the provider may have replaced the token.
+    if (!isRefused || grant.isInUse) throw error
+    return { status: 'withdrawn', reason: 'The identity provider does not renew the sign-in of the user' }
+  }
+}
