@@ -2,7 +2,7 @@ import { type Credentials } from '@platform/contract/auth'
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
 import { platformOrganisationId } from './organisation.ts'
-import { recordUnknownName } from '../audit/counted-entries.ts'
+import { countUnknownName } from '../audit/counted-entries.ts'
 import { commit } from '../outbox/commit.ts'
 import { now, nowSeconds } from '../clock.ts'
 import { config } from '../config.ts'
@@ -118,17 +118,10 @@ function enforceLimits(failures: readonly (Item | undefined)[], ownFailures = 0)
   throw platformError('rate_limited', { retryAfterSeconds: 60 - Math.floor((now() / 1000) % 60) })
 }
 
-let platformId: string | undefined
-
-async function isUnknownNameRecorded(address: string): Promise<boolean> {
-  platformId ??= await platformOrganisationId()
-  return platformId !== undefined && recordUnknownName(platformId, address)
-}
-
 /** An unknown name also costs one write, so that the response time does not reveal which names exist. */
 async function recordFailure({ username, credential, address }: Attempt): Promise<void> {
   if (credential === undefined) {
-    if (await isUnknownNameRecorded(address)) return
+    countUnknownName(address, platformOrganisationId)
     await transact([create(keys.dummyCredential(newId('evt')), { ttl: nowSeconds() + 600 })])
     return
   }

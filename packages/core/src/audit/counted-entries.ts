@@ -3,8 +3,8 @@ import { log } from '../log.ts'
 import { commit } from '../outbox/commit.ts'
 
 /**
- * Entries about rejected requests, which a caller can repeat at will. Of each subject, a process writes the first one at
- * once and counts the others of the next minute in one further entry.
+ * Entries about rejected requests, which a caller can repeat at will. A process counts those of a minute in one entry for
+ * each subject.
  */
 
 const windowMs = 60_000
@@ -19,18 +19,17 @@ interface Counted {
 
 const counted = new Map<string, Counted>()
 
-/** Returns false if the entry was only counted. An unavailable store does not change the response. */
-async function count(subject: string, write: Write): Promise<boolean> {
+/** Returns whether the call is the first of its minute. */
+function track(subject: string, write: Write, firstCount: 0 | 1): boolean {
   const current = counted.get(subject)
-  if (current !== undefined) {
-    Object.assign(current, { count: current.count + 1, write })
-    return false
+  if (current === undefined) {
+    if (counted.size >= maxSubjects) return false
+    counted.set(subject, { count: firstCount, write })
+    setTimeout(() => void finishWindow(subject), windowMs).unref()
+    return true
   }
-  if (counted.size >= maxSubjects) return false
-  counted.set(subject, { count: 0, write })
-  setTimeout(() => void finishWindow(subject), windowMs).unref()
-  await tryWrite(write, 1)
-  return true
+  Object.assign(current, { count: current.count + 1, write })
+  return false
 }
 
 async function finishWindow(subject: string): Promise<void> {
@@ -39,6 +38,7 @@ async function finishWindow(subject: string): Promise<void> {
   if (rest > 0 && write !== undefined) await tryWrite(write, rest)
 }
 
+/** An unavailable store does not change the response. */
 const tryWrite = (write: Write, times: number): Promise<unknown> =>
   write(times).catch((error: unknown) => log('warn', 'Failed to record a rejected request', { cause: error }))
 
@@ -53,19 +53,27 @@ const times = (number: number): string => (number === 1 ? '1 call' : `${number} 
 export async function recordDenied(caller: Caller, operation: string, permission: unknown): Promise<void> {
   // The entry must not depend on the rights that the caller lacks, and is not the response of an idempotent request.
   const { rights: _, idempotency: __, ...actor } = caller
-  await count(`${caller.organisationId} ${caller.userId} ${caller.tokenId}`, (number) => {
+  const write = (number: number) => {
     const requirement = typeof permission === 'string' ? `requires ${permission}` : 'requires a session'
     const detail = `${requirement}; ${times(number)}`
     return commit(actor, { writes: [], audit: { action: 'access.denied', resource: operation, detail } })
-  })
+  }
+  if (track(`${caller.organisationId} ${caller.userId} ${caller.tokenId}`, write, 0)) await tryWrite(write, 1)
 }
 
-/** A sign-in with an unknown name. The name is not recorded, because users may type a password as the name. */
-export const recordUnknownName = (organisationId: string, address: string): Promise<boolean> =>
-  count('unknown names', (number) =>
-    commit(system(organisationId, address), {
+/**
+ * A sign-in with an unknown name. The name is not recorded, because users may type a password as the name. Nothing is
+ * written during the request, because its calls and time must not reveal which names exist.
+ */
+export function countUnknownName(address: string, findOrganisation: () => Promise<string | undefined>): void {
+  const write = async (number: number) => {
+    const organisationId = await findOrganisation()
+    if (organisationId === undefined) return
+    const detail = `Unknown user name; ${times(number)}`
+    await commit(system(organisationId, address), {
       writes: [],
-      audit: { action: 'session.refuse', resource: 'unknown', detail: `Unknown user name; ${times(number)}` },
-      isEnqueued: true,
-    }),
-  )
+      audit: { action: 'session.refuse', resource: 'unknown', detail },
+    })
+  }
+  track('unknown names', write, 1)
+}
