@@ -1,7 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
-import type { OperationType } from '../operations/record.ts'
 import { awsTimeouts } from './sdk.ts'
 
 /** Only this file calls SQS. Messages contain ids, never data. */
@@ -26,7 +25,7 @@ export interface WebhookReference {
 }
 
 export interface OperationReference extends JobReference {
-  type: OperationType
+  type: 'ModuleInstall' | 'ModuleUninstall' | 'PlatformUpdate' | 'PlatformRollback'
 }
 
 export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
@@ -36,7 +35,7 @@ export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promi
   enqueue(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 
 /** Only one queue's worker reads images of modules, and only the other one may replace the platform's code. */
-const operationQueues: Record<OperationType, string> = {
+const operationQueues: Record<OperationReference['type'], string> = {
   ModuleInstall: config.PLAT_QUEUE_INSTALLS,
   ModuleUninstall: config.PLAT_QUEUE_INSTALLS,
   PlatformUpdate: config.PLAT_QUEUE_UPDATES,
