@@ -15,10 +15,10 @@ export async function writeCheckpoints(): Promise<void> {
   const target = config.PLAT_AUDIT_CHECKPOINT_TARGET
   if (target === '') return
   let failures = 0
-  for await (const { id } of organisations()) {
+  for await (const id of organisations()) {
     try {
-      const head = await auditHead(String(id))
-      if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(String(id), head))
+      const head = await auditHead(id)
+      if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(id, head))
     } catch (error) {
       failures += 1
       log('error', 'Failed to write an audit checkpoint', { organisationId: id, target, cause: error })
@@ -31,11 +31,11 @@ export async function writeCheckpoints(): Promise<void> {
 const nameOf = ({ seq, hash }: { seq: number; hash: string }): string =>
   `${String(seq).padStart(12, '0')}-${hash.slice(0, 16)}.jws`
 
-async function* organisations(): AsyncGenerator<Item> {
+async function* organisations(): AsyncGenerator<string> {
   let after: Item | undefined
   do {
     const page = await query({ pk: keys.organisation('').pk, ...(after && { after }) })
-    yield* page.items
+    yield* page.items.map((item) => String(item['id']))
     after = page.next
   } while (after !== undefined)
 }

@@ -157,6 +157,11 @@ const formats = [
 ] as const
 type Format = (typeof formats)[number]
 
+const saveTrail = async ({ name, type }: Format): Promise<void> => {
+  saveFile(`audit-trail.${name}`, await fetchParts(name), type)
+  showToast('Audit trail exported')
+}
+
 const saveCheckpoint = async (): Promise<void> => {
   const { checkpoint, seq } = await unwrap(api.GET('/api/v1/platform/audit/checkpoint'))
   saveFile(`audit-checkpoint-${seq}.jws`, [`${checkpoint}\n`], 'application/jose')
@@ -165,10 +170,6 @@ const saveCheckpoint = async (): Promise<void> => {
 /** Exports the whole trail without filters, because a hash chain with gaps cannot be verified. */
 export function ExportMenu() {
   const [isBusy, setIsBusy] = useState(false)
-  const saveTrail = async ({ name, type }: Format) => {
-    saveFile(`audit-trail.${name}`, await fetchParts(name), type)
-    showToast('Audit trail exported')
-  }
   const run = async (save: () => Promise<void>) => {
     setIsBusy(true)
     try {
