@@ -1,5 +1,8 @@
 import { projectOrganisation } from '@platform/core/background/projections'
+import { sweepClusters } from '@platform/core/background/sweep'
 import { consume } from '@platform/http/consume'
-import { RecordsMessage } from '@platform/http/messages'
+import { EventsMessage } from '@platform/http/messages'
 
-export const handler = consume(RecordsMessage, ({ organisationId }) => projectOrganisation(organisationId))
+export const handler = consume(EventsMessage, (message) =>
+  'sweep' in message ? sweepClusters() : projectOrganisation(message.organisationId),
+)

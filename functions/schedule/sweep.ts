@@ -1,4 +1,4 @@
-import { sweep } from '@platform/core/background/sweep'
+import { sweepAndPlanChecks } from '@platform/core/background/sweep'
 import { scheduled } from '@platform/http/schedule'
 
-export const handler = scheduled('sweep', sweep)
+export const handler = scheduled('sweep', sweepAndPlanChecks)

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { expectStatus } from './support/answer.ts'
-import type { TestUser } from './support/person.ts'
+import { expectStatus, invalidFields } from './support/answer.ts'
+import { createTenant, type TestUser } from './support/person.ts'
 import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
@@ -74,4 +74,16 @@ test('keeps a token valid after logout and a password change', async ({ platform
   expectStatus(await user.client.put('/api/v1/users/me/password', change), 204)
   expectStatus(await user.client.post('/api/v1/auth/logout'), 204)
   expectStatus(await client.get(mePath), 200)
+})
+
+test('limits the lifetime of new tokens to the settings of the organisation', async ({ platform }) => {
+  const tenant = await createTenant(platform)
+  const settings = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7 }
+  expectStatus(await tenant.client.patch('/api/v1/organisation/settings', settings), 200)
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  const { expiresAt } = await newToken(platform, tenant)
+  expect(Math.abs(Date.parse(expiresAt) - Date.parse(inDays(7)))).toBeLessThan(3_600_000)
+  await newToken(platform, tenant, { expiresAt: inDays(29) })
+  const tooLong = await tenant.client.post(path, { name: 'too long', expiresAt: inDays(31) })
+  expect(invalidFields(tooLong)).toEqual(['body /expiresAt'])
 })

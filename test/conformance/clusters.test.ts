@@ -88,6 +88,18 @@ test('removing a cluster revokes its enrollment token and frees its name', async
   await platform.newCluster({ name })
 })
 
+test('hides the jobs of a removed cluster at once', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const { jobId, leaseId } = await platform.startJob(relay)
+  expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+  expectStatus(await admin.delete(`${path}/${relay.clusterId}`), 204)
+  for (const suffix of ['', '/output']) {
+    expectStatus(await admin.get(`/api/v1/jobs/${jobId}${suffix}`), 404, 'job_not_found')
+  }
+  const { items } = expectStatus(await admin.get(`/api/v1/jobs?clusterId=${relay.clusterId}`), 200)
+  expect(items).toEqual([])
+})
+
 const timelinePath = (clusterId: string, query = '') => `/api/v1/clusters/${clusterId}/timeline?${query}`
 
 const timelineOf = async (

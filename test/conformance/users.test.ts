@@ -1,7 +1,8 @@
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { expectStatus, invalidFields } from './support/answer.ts'
-import { newUserBody } from './support/person.ts'
+import { jobFor } from './support/batch.ts'
+import { createTenant, newUserBody, type TestUser } from './support/person.ts'
 import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
 
@@ -81,4 +82,31 @@ test('ends all sessions when an administrator sets a password', async ({ platfor
   expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 401, 'invalid_refresh_token')
   expectStatus(await platform.anonymous.post('/api/v1/auth/login', { username, password }), 401, 'invalid_credentials')
   await platform.signIn({ username, password: renewed })
+})
+
+test('refuses changes with the old token of a removed, demoted or signed-out user', async ({ platform, admin }) => {
+  const ends: [string, (user: TestUser) => Promise<unknown>, number][] = [
+    ['removed', ({ id }) => admin.delete(`${path}/${id}`), 401],
+    ['sessions ended', ({ id }) => admin.delete(`${path}/${id}/sessions`), 401],
+    ['signed out', ({ client }) => client.post('/api/v1/auth/logout'), 401],
+    ['demoted', ({ id }) => admin.patch(`${path}/${id}`, { roles: ['Viewer'] }), 403],
+  ]
+  const { id: clusterId } = await platform.newCluster()
+  for (const [name, end, status] of ends) {
+    const user = await platform.newUser('ClusterAdmin')
+    await end(user)
+    const responses = [
+      await user.client.post('/api/v1/jobs', jobFor(clusterId)),
+      await user.client.patch(`/api/v1/clusters/${clusterId}`, { name: platform.newName() }),
+    ]
+    expect([name, ...responses.map((response) => response.status)]).toEqual([name, status, status])
+  }
+})
+
+test('keeps the last administrator of an organisation', async ({ platform }) => {
+  const { id, client } = await createTenant(platform)
+  expectStatus(await client.patch(`${path}/${id}`, { roles: ['Viewer'] }), 409, 'last_administrator')
+  expectStatus(await client.delete(`${path}/${id}`), 409, 'last_administrator')
+  const { id: secondId } = expectStatus(await client.post(path, newUserBody(['OrgAdmin'])), 201)
+  expectStatus(await client.patch(`${path}/${secondId}`, { roles: ['Viewer'] }), 200)
 })

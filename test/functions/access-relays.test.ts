@@ -6,9 +6,9 @@ import { enroll } from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { scriptJob } from '../core/support/jobs.ts'
-import { bootstrapPlatform, enrollRequest, newCaller, newRelayKey, relayToken } from '../support/fixtures.ts'
+import { bearer, bootstrapPlatform, enrollRequest, newCaller, newRelayKey, relayToken } from '../support/fixtures.ts'
 import { type TestResponse, send } from '../support/request.ts'
-import { type RequestParts, toRequest } from './fixtures.ts'
+import { call, type RequestParts, toRequest } from './fixtures.ts'
 import { idPlaces } from './id-places.ts'
 import { moduleWorld } from './module-world.ts'
 import { type Operation, operationNamed, operations } from './operations.ts'
@@ -92,4 +92,30 @@ test('a heartbeat neither reads nor changes other clusters', async () => {
   const { items } = await Cluster.list(other.caller, { page: 1, pageSize: 10, status: undefined, type: undefined })
   expect(items.map((cluster) => cluster.status)).toEqual(['Healthy'])
   expect((await Job.read(other.caller, other.running)).status).toBe('Running')
+})
+
+const compressed = Buffer.from([0x1f, 0x8b, 0, 0xff, 0xc3, 0x28])
+
+test.each([
+  ['application/octet-stream', 0, compressed],
+  ['text/html, application/octet-stream;q=0.9', 2, compressed.subarray(2)],
+  ['application/json', 0, undefined],
+])('returns output with Accept: %s from offset %i as the bytes of the relay', async (accept, offset, expected) => {
+  const { call: callAsRelay, caller, running, leaseId, nodeId } = await startRelay()
+  const data = compressed.toString('base64')
+  const body = { leaseId, seq: 0, chunks: [{ nodeId, stream: 'stdout', data, encoding: 'base64' }] }
+  await callAsRelay(operationNamed('POST /api/v1/relay/jobs/{id}/output'), { params: { id: running }, body })
+  const viewer = await bearer(['Viewer'], caller.organisationId)
+  const parts = { params: { id: running }, query: { offset: String(offset) } }
+  const { headers, bytes, json } = await call(operationNamed('GET /api/v1/jobs/{id}/output'), parts, {
+    ...viewer,
+    accept,
+  })
+  if (expected === undefined) return expect(json.items).toMatchObject([{ data, encoding: 'base64' }])
+  expect([headers['content-type'], headers['x-next-offset'], headers['vary']]).toEqual([
+    'application/octet-stream',
+    '6',
+    expect.stringMatching(/accept/i),
+  ])
+  expect(bytes).toEqual(expected)
 })

@@ -27,6 +27,8 @@ const notDeployed = [
   'PLAT_UPDATE_SUPERVISOR_URL',
   'PLAT_RELAY_NOTIFY_URL',
   'PLAT_WRITE_CHECK_INTERVAL_SECONDS',
+  'PLAT_SWEEP_INTERVAL_SECONDS',
+  'PLAT_STARTED_AT_MS',
 ]
 
 const knownNames = Object.keys(parseConfig({})).filter((name) => name.startsWith('PLAT_'))

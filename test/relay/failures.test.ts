@@ -125,6 +125,7 @@ test.skipIf(process.getuid?.() !== 0)(
     })
     expect(job.output).toMatch(/^daemon\ndaemon\n.*Permission denied\n/)
     expect(job.output).not.toContain('PRIVATE KEY')
+    expect(stage.platform.heartbeats.at(-1)).toMatchObject({ scriptsIsolated: true })
   },
 )
 

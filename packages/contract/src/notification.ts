@@ -29,6 +29,10 @@ export const Notification = z
     body: z.string().max(3000),
     severity: z.enum(severities),
     resource: z.string().max(200).meta({ description: 'Identifier of the resource that the notification is about' }),
+    count: z.int32().min(2).optional().meta({
+      description:
+        'Number of clusters, if one notification reports a status change of many; `resource` is then the organisation',
+    }),
     read: z.boolean(),
     createdAt: timestamp,
   })

@@ -78,6 +78,12 @@ export const Heartbeat = z
     running: z.array(z.string().max(40)).max(1000),
     freeSlots: z.int32().min(0).max(1000),
     statementKey,
+    instanceId: z
+      .string()
+      .regex(/^[0-9A-Za-z-]{8,40}$/)
+      .optional()
+      .meta({ description: 'Random, new at each start. Alternating values show that two relays use one key' }),
+    scriptsIsolated: z.boolean().optional().meta({ description: 'Whether scripts cannot read the key of the relay' }),
   })
   .meta({ id: 'Heartbeat' })
 

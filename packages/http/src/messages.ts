@@ -3,8 +3,11 @@ import * as z from 'zod'
 /** A job to dispatch, or a platform operation to run. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
-/** An organisation with pending outbox records. */
-export const RecordsMessage = z.object({ organisationId: z.string().min(1) })
+/** A check of silent clusters, or an organisation with pending outbox records. */
+export const EventsMessage = z.union([
+  z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),
+  z.object({ organisationId: z.string().min(1) }),
+])
 
 /** A webhook with pending deliveries. */
 export const WebhookMessage = z.object({ organisationId: z.string().min(1), webhookId: z.string().min(1) })

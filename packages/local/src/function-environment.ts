@@ -7,6 +7,8 @@ import type { Settings } from './settings.ts'
 /** More often than on AWS, where schedules run at most every minute. */
 export const writeCheckSeconds = 10
 
+const startedAtMs = Date.now()
+
 export interface ModuleOrigin {
   /** `host:port` of the embedded registry. */
   registryHost: string
@@ -47,6 +49,7 @@ export function functionEnvironment(
     PLAT_RELAY_NOTIFY_URL: context.notifyUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
     PLAT_WRITE_CHECK_INTERVAL_SECONDS: `${writeCheckSeconds}`,
+    PLAT_STARTED_AT_MS: `${startedAtMs}`,
     PLAT_ASSETS_DIR: context.assetsDir,
     ...Object.fromEntries(queueUrls),
     ...moduleEnvironment(settings, context),

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RelayResponse, RetryableError } from './http.ts'
 
 const firstMs = 500
-const maxDelayMs = 60_000
+// Below the time after which a cluster becomes Degraded, so that an outage of the platform causes no alerts.
+const maxDelayMs = 15_000
 
 /**
  * A random delay in milliseconds whose upper bound doubles with each attempt (full jitter), so that relays do not
@@ -12,9 +13,9 @@ export function backOffMs(attempt: number): number {
   return Math.random() * Math.min(maxDelayMs, firstMs * 2 ** attempt)
 }
 
-/** A random time slightly below the period, so that the heartbeats of relays do not align. */
+/** A random time of about the period, so that the heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
-  return periodMs * (0.9 + 0.1 * Math.random())
+  return periodMs * (0.97 + 0.1 * Math.random())
 }
 
 /** Delay before the next attempt, in milliseconds: the server's `Retry-After`, if any, plus the back-off. */

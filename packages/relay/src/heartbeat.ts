@@ -1,4 +1,5 @@
 import type { Heartbeat } from '@platform/contract/relay'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { backOffMs, retryDelayMs, jitterMs } from './backoff.ts'
 import type { Client } from './client.ts'
@@ -22,11 +23,13 @@ export type HeartbeatDeps = {
   watch: NodeWatch
   statementKeys: StatementKeys
   intervalSeconds: number
+  scriptsIsolated: boolean
 }
 
 /** Sends heartbeats, which report the state of the relay and return offered jobs. At most one request is active. */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
+  readonly #instanceId = randomUUID()
   #intervalSeconds: number
   #interrupt = new AbortController()
   #wakeTimer: NodeJS.Timeout | undefined
@@ -84,13 +87,15 @@ export class HeartbeatLoop {
   }
 
   async #call(signal: AbortSignal): Promise<RelayResponse> {
-    const { client, workers, watch, statementKeys } = this.#deps
+    const { client, workers, watch, statementKeys, scriptsIsolated } = this.#deps
     const waitSeconds = this.#mayLongPoll ? Math.min(maxWaitSeconds, this.#intervalSeconds) : 0
     const body: Heartbeat = {
       nodes: watch.statuses(),
       running: workers.running,
       freeSlots: workers.freeSlots,
       statementKey: statementKeys.newest,
+      instanceId: this.#instanceId,
+      scriptsIsolated,
     }
     const response = await client.attempt({
       path: '/heartbeat',

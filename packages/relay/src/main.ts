@@ -7,7 +7,7 @@ import { explainStorageError, prepareState } from './storage.ts'
 import { lockState } from './lock.ts'
 import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
-import { Relay } from './relay.ts'
+import { isolatesScripts, Relay } from './relay.ts'
 
 const stopLimitMs = 9500
 
@@ -32,7 +32,7 @@ async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
     unlock = lockState(options.stateFolder)
     const identity = await loadOrEnroll(options, clock, signal)
     info(`Scripts run on ${identity.nodes.map(({ config }) => config.name).join(', ')}; Ctrl-C stops the relay.`)
-    if (!options.runAs && identity.nodes.some(({ config }) => config.executor === 'local')) {
+    if (!isolatesScripts(identity, options.runAs)) {
       warn('Scripts on this machine run as the user of the relay and can read its key. Use --run-as, as root.')
     }
     await new Relay(identity, { ...options, clock }).run(signal)

@@ -69,6 +69,7 @@ export class Relay {
       watch: this.#watch,
       statementKeys,
       intervalSeconds,
+      scriptsIsolated: isolatesScripts(identity, runAs),
     })
   }
 
@@ -122,6 +123,11 @@ export class Relay {
       warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
     }
   }
+}
+
+/** Whether no script can read the key: scripts run as another user or on other machines. */
+export function isolatesScripts({ nodes }: Identity, runAs: ScriptUser | undefined): boolean {
+  return runAs !== undefined || nodes.every(({ config }) => config.executor !== 'local')
 }
 
 // Another user cannot reach the state folder, and relays may share the folder of `--work-dir`.

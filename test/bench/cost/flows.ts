@@ -31,6 +31,10 @@ const pageSize = 20
 const silentClusters = 20
 const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 const offlineMs = 600_000
+const minuteMs = 60_000
+/** Until the first check of a silent cluster. */
+const silentMinutes = 2
+const checksPerSweep = 5
 /** Heartbeats until the record holds as many request nonces as it ever does. */
 const warmUpHeartbeats = 20
 /** Sweeps that finish the work of the setup. */
@@ -176,13 +180,27 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
     await sweepLater()
     await recorder.deliverMessages()
   }
-  await recorder.measure('schedule/sweep', sweepLater)
+  const checkClusters = async () => {
+    const body = JSON.stringify({ organisationId: 'platform', sweep: 'clusters' })
+    const handler = await handlerFor('queue/events')
+    return recorder.invoke('queue/events', () => handler({ Records: [{ messageId: 'check', body }] }))
+  }
+  await recorder.measure('schedule/sweep', async () => {
+    await sweepLater()
+    for (const _ of range(checksPerSweep)) await checkClusters()
+  })
   const caller = await newCaller()
   await Promise.all(range(silentClusters).map(() => enrolledCluster(caller)))
   await recorder.deliverMessages()
-  const sweepAndDeliver = () => sweepLater().then(() => recorder.deliverMessages())
-  await recorder.measure('a cluster that goes offline', sweepAndDeliver, silentClusters)
-  shiftClock(-(warmUpSweeps + 2) * offlineMs)
+  // Longer pauses of the sweep would count as downtime.
+  const sweepAfterMinute = async () => {
+    shiftClock(minuteMs)
+    await run('schedule/sweep')
+    await recorder.deliverMessages()
+  }
+  for (const _ of range(silentMinutes)) await sweepAfterMinute()
+  await recorder.measure('a cluster that goes offline', sweepAfterMinute, silentClusters)
+  shiftClock(-(warmUpSweeps + 1) * offlineMs - (silentMinutes + 1) * minuteMs)
   await run('schedule/catalog')
   const schedules = ['heartbeat', 'catalog', 'updates', 'write-check', 'checkpoints']
   for (const name of schedules.map((each) => `schedule/${each}`)) {

@@ -7,6 +7,7 @@ import { type ClusterQuery } from '@platform/core/clusters/list'
 import * as Site from '@platform/core/clusters/site'
 import {
   clusterStatus,
+  heartbeatTimeouts,
   nextCheckAfterHeartbeat,
   nextCheckAfterSweep,
   nodeStatus,
@@ -225,17 +226,22 @@ test('a silent relay becomes Stale and Disconnected, and nodes of an Offline clu
   expect(nodeStatus('Offline', 'Degraded')).toBe('Offline')
 })
 
-test('an hour of heartbeats reschedules the check at most thirty times, and never too late', () => {
-  let [scheduledMs, changes] = [0, 0]
-  for (let atMs = 0; atMs < 3_600_000; atMs += 30_040) {
-    const dueMs = nextCheckAfterHeartbeat(atMs, scheduledMs, 30)
-    if (dueMs !== undefined) changes++
-    scheduledMs = dueMs ?? scheduledMs
-    expect(scheduledMs - atMs).toBeGreaterThanOrEqual(80_000)
-    expect(scheduledMs - atMs).toBeLessThanOrEqual(185_000)
-  }
-  expect(changes).toBeLessThanOrEqual(30)
-})
+test.each([1, 10, 30, 60, 900])(
+  'with an interval of %i s, at most every fourth heartbeat of 30 s reschedules the check, never too late',
+  (intervalSeconds) => {
+    const { degradedMs } = heartbeatTimeouts(intervalSeconds)
+    let [scheduledMs, changes] = [0, 0]
+    for (let atMs = 0; atMs < 120 * intervalSeconds * 1000; atMs += intervalSeconds * 1000 + 40) {
+      const dueMs = nextCheckAfterHeartbeat(atMs, scheduledMs, intervalSeconds)
+      if (dueMs !== undefined) changes++
+      expect(scheduledMs === 0 || scheduledMs > atMs).toBe(true)
+      scheduledMs = dueMs ?? scheduledMs
+      expect(scheduledMs - atMs).toBeLessThanOrEqual(degradedMs + 45_000)
+    }
+    expect(changes).toBeLessThanOrEqual(intervalSeconds > 30 ? 60 : 30)
+    expect(nextCheckAfterHeartbeat(0, scheduledMs, intervalSeconds)).toBeDefined()
+  },
+)
 
 test('the sweep schedules another check only while silence can change the status', () => {
   expect(nextCheckAfterSweep(present, after(81), 30)).toBe(after(120) + 1)

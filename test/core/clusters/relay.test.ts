@@ -10,6 +10,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import type { OutboxRecord } from '@platform/core/outbox/record'
 import { enroll, issue } from '@platform/core/relays/enrollment'
+import { heartbeat } from '@platform/core/relays/heartbeat'
 import { authenticateRelay } from '@platform/core/relays/request-auth'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
@@ -34,7 +35,8 @@ import {
 } from '../../support/forged-tokens.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { failCommands } from '../support/interleaving.ts'
-import { auditEntries, drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { listNotifications } from '../support/notifications.ts'
+import { auditEntries, drainOutbox, pendingEvents, pendingRecords } from '../support/outbox.ts'
 
 const path = '/api/v1/relay/heartbeat'
 const body = Buffer.from('{"nodes":[]}')
@@ -373,4 +375,32 @@ test('rejects forged, expired and replaced tokens', async () => {
   const issued = await issue(caller, id)
   await expectError(enroll(request), 'enrollment_token_invalid')
   expect(await enroll(enrollRequest(issued.enrollmentToken))).toMatchObject({ clusterId: id })
+})
+
+test.each([
+  ['a restart', 'A A B B', 0],
+  ['several restarts', 'A B C D E F', 0],
+  ['a relay without instance ids', '- - A - -', 0],
+  ['a delayed request of a stopped relay', 'A B a B B', 0],
+  ['two relays', 'A B A', 1],
+  ['two relays for an hour', 'A B A B A B A B', 1],
+  ['three relays', 'A B C A B C', 1],
+])('detects two relays with one key once an hour, without further store calls: %s', async (_, sequence, alarms) => {
+  const { caller, enrolled } = await callerWithCluster()
+  for (const name of sequence.split(' ')) {
+    const request = enrolled.request()
+    if (name === 'a') request.issuedAtMs -= 60_000
+    const instanceId = name === '-' ? undefined : `instance-${name.toUpperCase()}`
+    const calls = await countStoreCalls(() =>
+      heartbeat(request, { ...enrolled.heartbeat, instanceId, scriptsIsolated: name !== 'A' }),
+    )
+    expect(calls).toBe(2)
+    advanceClock(30_000)
+  }
+  const { relay } = await Cluster.read(caller, enrolled.cluster.id)
+  expect(relay?.scriptsIsolated).toBe(!sequence.endsWith('A'))
+  const events = await pendingEvents(caller, 'relay.duplicate_detected')
+  expect(events).toHaveLength(alarms)
+  await drainOutbox(caller.organisationId)
+  expect((await listNotifications(caller)).items.filter(({ type }) => type === 'SecurityAlert')).toHaveLength(alarms)
 })

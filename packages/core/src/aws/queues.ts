@@ -56,6 +56,9 @@ export const enqueueModuleDelivery = (organisationId: string, moduleId: string, 
 export const enqueueProjections = (organisationId: string): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId })
 
+export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)
+
 /** SQS delays a message by at most 900 seconds. */
 export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)

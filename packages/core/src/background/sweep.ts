@@ -3,12 +3,14 @@ import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import {
   type ClusterRecord,
+  countedPresence,
   statusIndexKeys,
   parseCluster,
-  statusEvent,
+  statusEvents,
   currentStatus,
   statusCountWrite,
 } from '../clusters/record.ts'
+import { observeNow, recordSweep } from '../clusters/downtime.ts'
 import { now } from '../clock.ts'
 import { purgeCluster } from '../jobs/purge.ts'
 import { config } from '../config.ts'
@@ -19,10 +21,14 @@ import { enforceDeadline } from '../jobs/deadlines.ts'
 import { parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
+import { newNonce } from '../id.ts'
+import { forEachLimit } from '../lib/async.ts'
 import { recordMetric } from '../lib/metrics.ts'
+import { maxSingleNotifications, reportPostponed } from '../notifications/postponed.ts'
+import type { SweepSummary } from '../outbox/record.ts'
 import { isOperation, parseOperation } from '../operations/record.ts'
 import { purgePreferences } from '../accounts/purge-preferences.ts'
-import { outboxRetryMs, enqueueBatch, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
+import { outboxRetryMs, enqueueBatch, enqueueClusterSweep, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
 import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
 import { nextCheckAfterSweep } from '../clusters/status.ts'
 
@@ -32,32 +38,64 @@ import { nextCheckAfterSweep } from '../clusters/status.ts'
  */
 
 const pageSize = 50
+const clusterConcurrency = 100
 
 /** Limits the purge of removed clusters, so that it does not delay the deadlines of the next sweep. */
 const purgeTimeMs = 15_000
 
+/** Silence must be reported within a minute, so clusters are also checked between the sweeps. */
+const clusterCheckSeconds = 10
+/** A check that the next clusters sweep repeats within this time needs no new due time. */
+const soonMs = 60_000
+
 interface SweepState {
   enqueuedOrganisations: Set<string>
   removedClusters: Item[]
+  clusters: Item[]
+  cooldowns: Item[]
 }
 
 export async function sweep(): Promise<void> {
-  const state: SweepState = { enqueuedOrganisations: new Set(), removedClusters: [] }
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) => sweepShard(keys.duePartition(shard), state))
-  const counts = await Promise.all(shards)
+  await recordSweep()
+  const state = await sweepDue(() => true)
   await purgeClusters(state.removedClusters)
-  const itemCount = counts.reduce((sum, count) => sum + count, 0)
-  if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
 }
 
-async function sweepShard(pk: string, state: SweepState): Promise<number> {
+/** A schedule runs once a minute at most, so delayed messages start the checks in between. */
+export async function sweepAndPlanChecks(): Promise<void> {
+  const checks = Math.ceil(Math.min(60, config.PLAT_SWEEP_INTERVAL_SECONDS) / clusterCheckSeconds) - 1
+  const delays = Array.from({ length: checks }, (_, index) => (index + 1) * clusterCheckSeconds)
+  await Promise.all([sweep(), ...delays.map(enqueueClusterSweep)])
+}
+
+export async function sweepClusters(): Promise<void> {
+  await observeNow()
+  await sweepDue((key) => keys.isCluster(key) || keys.isNotificationCooldown(key))
+}
+
+async function sweepDue(isSwept: (key: keys.Key) => boolean): Promise<SweepState> {
+  const state: SweepState = { enqueuedOrganisations: new Set(), removedClusters: [], clusters: [], cooldowns: [] }
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
+    sweepShard(keys.duePartition(shard), state, isSwept),
+  )
+  const counts = await Promise.all(shards)
+  await checkClusters(state.clusters)
+  for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
+    await safely({ pk: id }, () => reportPostponed(id, items))
+  }
+  const itemCount = counts.reduce((sum, count) => sum + count, 0)
+  if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
+  return state
+}
+
+async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key) => boolean): Promise<number> {
   const to = `${keys.dueSort(now())}~`
   let itemCount = 0
   let after: Item | undefined
   do {
     const page = await query({ index: 'due', pk, to, limit: pageSize, ...(after && { after }) })
     recordDelay(page.items[0])
-    const due = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+    const due = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
     await processAll(due, state)
     itemCount += due.length
     after = page.next
@@ -76,7 +114,7 @@ function recordDelay(oldest: Item | undefined): void {
  */
 async function processAll(
   due: readonly keys.Key[],
-  { enqueuedOrganisations, removedClusters }: SweepState,
+  { enqueuedOrganisations, removedClusters, clusters, cooldowns }: SweepState,
 ): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
@@ -85,27 +123,33 @@ async function processAll(
   for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
   const items = (await getConsistent(otherKeys)).filter((item) => item !== undefined)
   removedClusters.push(...items.filter(isRemovedCluster))
+  clusters.push(...items.filter(isCluster))
+  cooldowns.push(...items.filter(isCooldown))
   await Promise.all([
     ...unprojected.map(enqueueProjections),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isRemovedCluster(item)).map(processSafely),
+    ...items.filter((item) => !isCollected(item)).map((item) => safely(item, processItem)),
   ])
 }
 
 const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
+const isCluster = (item: Item): boolean => keys.isCluster({ pk: String(item['pk']), sk: '' })
+const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
+/** These items are processed together, after all others. */
+const isCollected = (item: Item): boolean => isRemovedCluster(item) || isCluster(item) || isCooldown(item)
 
 /** Sequential and oldest first; the next sweep continues a backlog. */
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
   const untilMs = now() + purgeTimeMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
-    if (now() < untilMs) await processSafely(item)
+    if (now() < untilMs) await safely(item, purgeCluster)
   }
 }
 
 /** An error of one item must not block the others. */
-async function processSafely(item: Item): Promise<void> {
+async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
   try {
-    await processItem(item)
+    await work(item)
   } catch (error) {
     recordMetric('SweepFailures')
     log('error', 'Sweep failed for an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
@@ -117,14 +161,38 @@ async function processItem(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
-  if (isRemovedCluster(item)) return purgeCluster(item)
-  if (isOrphanedSecret(item)) return collectOrphans(item)
-  return checkCluster(parseCluster(item))
+  if (isOrphanedSecret(item)) await collectOrphans(item)
 }
 
-async function checkCluster(record: ClusterRecord): Promise<void> {
+/** Counts the changes of each organisation first, because its notifications name their number. */
+async function checkClusters(items: readonly Item[]): Promise<void> {
+  const records: ClusterRecord[] = []
+  await Promise.all(items.map((item) => safely(item, async (valid) => void records.push(parseCluster(valid)))))
+  const summaries = new Map(
+    [...Map.groupBy(records, ({ organisationId }) => organisationId)].map(([id, of]) => [id, summaryOf(of)]),
+  )
+  await forEachLimit(clusterConcurrency, records, (record) =>
+    safely({ ...keys.cluster(record.organisationId, record.id) }, () =>
+      checkCluster(record, summaries.get(record.organisationId)),
+    ),
+  )
+}
+
+function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined {
+  const changes = records.flatMap((record) => statusEvents(record, currentStatus(record)).map(({ data }) => data))
+  if (changes.length <= maxSingleNotifications) return undefined
+  const ofStatus = [...Map.groupBy(changes, ({ status }) => status)].map(([status, { length: count }]) => {
+    const names = changes.filter((change) => change.status === status).map(({ name }) => name)
+    return [status, { count, names: names.toSorted().slice(0, 10) }] as const
+  })
+  return { id: newNonce(), atMs: now(), statuses: Object.fromEntries(ofStatus) }
+}
+
+async function checkCluster(record: ClusterRecord, summary: SweepSummary | undefined): Promise<void> {
   const status = currentStatus(record)
-  const dueAtMs = nextCheckAfterSweep(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const events = statusEvents(record, status)
+  const dueAtMs = nextCheckAfterSweep(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  if (events.length === 0 && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
     set: { ...due, ...(status === record.status ? {} : statusIndexKeys(record, status)) },
@@ -137,7 +205,8 @@ async function checkCluster(record: ClusterRecord): Promise<void> {
       patch(keys.cluster(record.organisationId, record.id), change, condition),
       ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
     ],
-    ...(status !== record.status && { events: [statusEvent(record, status)] }),
+    ...(events.length > 0 && { events }),
+    ...(summary && { sweep: summary }),
   })
 }
 

@@ -5,6 +5,7 @@ import {
   type RegisteredCluster,
 } from '@platform/contract/cluster'
 import type { Permission } from '@platform/contract/permission'
+import { observe } from './downtime.ts'
 import { removedWrite } from './removed.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { type Caller } from '../caller.ts'
@@ -14,6 +15,7 @@ import {
   type ClusterRecord,
   statusIndexKeys,
   parseCluster,
+  countedPresence,
   currentStatus,
   summary,
   statusCountWrite,
@@ -113,9 +115,14 @@ const leaveSiteWrites = (organisationId: string, siteId: string | undefined) =>
 
 export async function read({ organisationId }: Caller, clusterId: string): Promise<ClusterDetail> {
   const items = isId('clus', clusterId)
-    ? await getConsistent([keys.cluster(organisationId, clusterId), keys.nodes(organisationId, clusterId)])
+    ? await getConsistent([
+        keys.cluster(organisationId, clusterId),
+        keys.nodes(organisationId, clusterId),
+        keys.sweepState(),
+      ])
     : []
   if (items[0] === undefined) throw platformError('cluster_not_found')
+  observe(items[2])
   const record = parseCluster(items[0])
   const status = currentStatus(record)
   return {
@@ -127,8 +134,9 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
         : {
             id: record.relayId,
             displayName: record.relayName,
-            status: relayStatus(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
+            status: relayStatus(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
             lastHeartbeatAt: iso(record.lastSeenAtMs),
+            ...(record.scriptsIsolated !== undefined && { scriptsIsolated: record.scriptsIsolated }),
           },
   }
 }

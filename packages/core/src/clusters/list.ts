@@ -1,6 +1,7 @@
 import { type ClusterStatus, clusterStatuses, type ClusterType, clusterTypes } from '@platform/contract/cluster'
 import { type Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
+import { observe } from './downtime.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, queryAll } from '../db/table.ts'
 import { pageOfRange } from '../db/index-page.ts'
@@ -68,8 +69,13 @@ async function pageOfClusters(organisationId: string, page: Page): Promise<Clust
 }
 
 async function pageOfFilter(organisationId: string, filter: Filter, page: Page): Promise<ClusterRecords> {
-  const summaryKeys = [keys.clusterOffsets(organisationId), keys.clusterStatusCounts(organisationId)]
-  const [headItem, statusCounts] = await getConsistent(summaryKeys, { stale: true })
+  const summaryKeys = [
+    keys.clusterOffsets(organisationId),
+    keys.clusterStatusCounts(organisationId),
+    keys.sweepState(),
+  ]
+  const [headItem, statusCounts, sweepState] = await getConsistent(summaryKeys, { stale: true })
+  observe(sweepState)
   if (parseHead(headItem).total > exactFilterLimit)
     return pageByIndex(organisationId, filter, countMatching(statusCounts, filter), page)
   const records = (await newestRecords(clustersOf(organisationId), exactFilterLimit)).map(parseCluster)

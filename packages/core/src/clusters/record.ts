@@ -6,7 +6,8 @@ import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, upsert } from '../db/table.ts'
 import { timeOf } from '../id.ts'
-import { clusterStatus } from './status.ts'
+import { runningSinceMs } from './downtime.ts'
+import { clusterStatus, heartbeatTimeouts, withoutDowntime } from './status.ts'
 
 /**
  * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Values that the key
@@ -37,6 +38,14 @@ const StoredCluster = z.object({
   beatNonce: z.string().default(''),
   /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
+  /** As the relay reported; absent before. */
+  scriptsIsolated: z.boolean().optional(),
+  /** The start of the relay program that sent the last heartbeat, and when it first did. */
+  instanceId: z.string().optional(),
+  instanceSinceMs: z.number().default(0),
+  /** Earlier instances of the same relay, newest first, separated by commas. */
+  formerInstances: z.string().default(''),
+  duplicateReportedAtMs: z.number().default(0),
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),
@@ -57,8 +66,13 @@ export function parseCluster(item: Item) {
 }
 export type ClusterRecord = ReturnType<typeof parseCluster>
 
+const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+
+export const countedPresence = (record: ClusterRecord): ClusterRecord =>
+  withoutDowntime(record, runningSinceMs(), interval)
+
 export const currentStatus = (record: ClusterRecord): ClusterStatus =>
-  clusterStatus(record, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  clusterStatus(countedPresence(record), now(), interval)
 
 export const summary = (record: ClusterRecord): ClusterSummary => ({
   id: record.id,
@@ -104,6 +118,16 @@ export const statusEvent = (
   subject: id,
   data: { clusterId: id, name, status, previousStatus },
 })
+
+/** A silent cluster that is first checked when it is Offline has been Degraded before. */
+export function statusEvents(record: ClusterRecord, status: ClusterStatus) {
+  if (status === record.status) return []
+  const { degradedMs, offlineMs } = heartbeatTimeouts(interval)
+  const silenceMs = now() - countedPresence(record).lastSeenAtMs
+  const wasDegraded = degradedMs < offlineMs && silenceMs > offlineMs && !record.saidGoodbye
+  if (record.status !== 'Healthy' || status !== 'Offline' || !wasDegraded) return [statusEvent(record, status)]
+  return [statusEvent(record, 'Degraded'), statusEvent({ ...record, status: 'Degraded' }, status)]
+}
 
 export const statusIndexKeys = (record: Pick<ClusterRecord, 'organisationId' | 'type'>, status: ClusterStatus) => ({
   status,

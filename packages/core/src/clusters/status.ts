@@ -36,22 +36,43 @@ export function relayStatus(presence: Presence, nowMs: number, intervalSeconds: 
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
+/** With a check of clusters every 10 s, each status is found within 60 s, and time remains to notify. */
+const maxCheckDelayMs = 45_000
+
 /**
- * Returns undefined to keep the scheduled check. The extra 3.5 intervals let only every fourth heartbeat write to the
- * index.
+ * Returns undefined to keep the scheduled check. At the default interval only every fourth heartbeat writes to the
+ * index, and it does so before the check is due.
  */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
   scheduledMs: number,
   intervalSeconds: number,
 ): number | undefined {
+  const intervalMs = intervalSeconds * 1000
   const { degradedMs } = heartbeatTimeouts(intervalSeconds)
-  const isLateEnough = scheduledMs >= nowMs + degradedMs
-  return isLateEnough ? undefined : nowMs + degradedMs + 3500 * intervalSeconds
+  const latestMs = nowMs + degradedMs + Math.min(maxCheckDelayMs, 1.5 * intervalMs)
+  // A later time was scheduled before the clock stepped back.
+  const isKept = scheduledMs >= nowMs + (2 / 3) * intervalMs && scheduledMs <= latestMs
+  return isKept ? undefined : latestMs
 }
 
 export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalSeconds: number): number | undefined {
   if (presence.relayId === undefined || presence.saidGoodbye) return undefined
   const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
   return [degradedMs, offlineMs].map((limitMs) => presence.lastSeenAtMs + limitMs + 1).find((dueMs) => dueMs > nowMs)
+}
+
+/**
+ * Time in which the platform did not run does not count as silence, but does not improve a stored status either. Silence
+ * therefore starts when the platform ran again, less the silence that the stored status already implies.
+ */
+export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
+  stored: Stored,
+  runningSinceMs: number,
+  intervalSeconds: number,
+): Stored {
+  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
+  const isSilent = stored.status === 'Degraded' && stored.nodesOnline === stored.nodeCount
+  const impliedMs = stored.status === 'Offline' ? offlineMs + 1 : isSilent ? degradedMs + 1 : 0
+  return { ...stored, lastSeenAtMs: Math.max(stored.lastSeenAtMs, runningSinceMs - impliedMs) }
 }

@@ -18,10 +18,12 @@ const removalAction = 'cluster.delete'
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
 
 const eventItems = (record: OutboxRecord): Item[] =>
-  record.events.flatMap((event) => {
+  record.events.flatMap((event, index) => {
     const { clusterId } = event.data
+    // Later by a millisecond, so that the timeline keeps the order of the events.
+    const ordered = { ...record, atMs: record.atMs + index }
     return isCluster(clusterId) && event.name !== removalEvent
-      ? [timelineItem(record, clusterId, event.id, contentOf(event))]
+      ? [timelineItem(ordered, clusterId, event.id, contentOf(event))]
       : []
   })
 
@@ -71,5 +73,6 @@ const titles: Partial<Record<StoredOutboxEvent['name'], string>> = {
   'cluster.enrolled': 'Relay enrolled',
   'cluster.updated': 'Cluster changed',
   'relay.replaced': 'Relay replaced',
+  'relay.duplicate_detected': 'Two relays use the same key',
   'enrollment.reuse_detected': 'Reuse of an enrollment token rejected',
 }

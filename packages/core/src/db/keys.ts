@@ -30,6 +30,9 @@ export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
 export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 
+/** When the last sweep started, and since when sweeps have run without a gap. */
+export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
+
 export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
 
 /** Sorted by creation time. */
@@ -84,11 +87,13 @@ export const notification = (organisationId: string, notificationId: string): Ke
   pk: `ORG#${organisationId}#NOTIFICATION`,
   sk: notificationId,
 })
-/** Recently notified event types of a cluster; expires. */
+/** Recent notifications of one type about a cluster, and the event that waits for the end of the cooldown; expires. */
 export const notificationCooldown = (organisationId: string, clusterId: string, type: string): Key => ({
   pk: `ORG#${organisationId}#NOTIFICATION-COOLDOWN#${clusterId}`,
   sk: type,
 })
+export const clusterOfCooldown = (pk: string): string => pk.split('#')[3] ?? ''
+export const isNotificationCooldown = ({ pk }: Key): boolean => pk.includes('#NOTIFICATION-COOLDOWN#')
 
 /** Oldest first; expires. */
 export const timeline = (organisationId: string, clusterId: string, entryId: string): Key => ({
@@ -166,6 +171,7 @@ export const cluster = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER`,
   sk: clusterId,
 })
+export const isCluster = ({ pk }: Key): boolean => pk.endsWith('#CLUSTER')
 export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 
 /** An offset index, which lets a list read any page without the preceding ones. */

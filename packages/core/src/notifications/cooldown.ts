@@ -2,10 +2,13 @@ import * as z from 'zod'
 import { nowSeconds } from '../clock.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, backOff, tryUpdate } from '../db/table.ts'
+import { get, backOff, type Item, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 
-/** Stores the ids of allowed events, so that a repeated projection gets the same result. */
+/**
+ * Stores the ids of allowed events, so that a repeated projection gets the same result, and makes the item due for the
+ * sweep at the end of a cooldown that refused an event.
+ */
 
 const cooldownMs = 900_000
 /** More events per cluster and type than a retry repeats. */
@@ -14,7 +17,13 @@ const retentionSeconds = 86_400
 const maxAttempts = 8
 
 const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
-const CooldownRecord = z.object({ passed: z.string().optional() })
+const CooldownRecord = z.object({ passed: z.string().optional(), refusedAtMs: z.number().optional() })
+
+/** `refusedAtMs` is the time of the newest event that a cooldown refused. */
+export function parseCooldown(item: Item | undefined) {
+  const { passed, refusedAtMs } = CooldownRecord.parse(item ?? {})
+  return { passed, refusedAtMs, allowed: AllowedEvents.parse(JSON.parse(passed ?? '[]')) }
+}
 
 export interface CooldownContext {
   organisationId: string
@@ -32,15 +41,37 @@ export async function claimCooldown({
   atMs,
 }: CooldownContext): Promise<boolean> {
   const key = keys.notificationCooldown(organisationId, clusterId, type)
+  const ttl = nowSeconds() + retentionSeconds
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    const { passed: storedEvents } = CooldownRecord.parse((await get(key)) ?? {})
-    const allowed = AllowedEvents.parse(JSON.parse(storedEvents ?? '[]'))
+    const { passed, allowed } = parseCooldown(await get(key))
     if (allowed.some(({ id }) => id === eventId)) return true
-    if (allowed.some((event) => Math.abs(atMs - event.atMs) < cooldownMs)) return false
-    const updatedEvents = [...allowed, { id: eventId, atMs }].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents)
-    const change = { set: { passed: JSON.stringify(updatedEvents), ttl: nowSeconds() + retentionSeconds } }
-    if (await tryUpdate(key, change, { passed: unchanged(storedEvents) })) return true
+    const condition = { passed: unchanged(passed) }
+    const blocking = allowed.findLast((event) => Math.abs(atMs - event.atMs) < cooldownMs)
+    if (blocking === undefined) {
+      const set = { passed: withEvent(allowed, { id: eventId, atMs }), ttl }
+      if (await tryUpdate(key, { set }, condition)) return true
+    } else {
+      // A notification of a later event has reported this one, too.
+      if (blocking.atMs > atMs) return false
+      const set = { refusedAtMs: atMs, ttl, ...keys.due(clusterId, blocking.atMs + cooldownMs) }
+      if (await tryUpdate(key, { set }, condition)) return false
+    }
   }
   throw storeContention()
 }
+
+/** Ends the wait of the refused event. If it was reported, the next cooldown starts. */
+export async function concludeRefusal(item: Item, reported: { id: string; atMs: number } | undefined): Promise<void> {
+  const { passed, refusedAtMs, allowed } = parseCooldown(item)
+  const change = { ...(reported && { set: { passed: withEvent(allowed, reported) } }) }
+  const key = { pk: String(item['pk']), sk: String(item['sk']) }
+  await tryUpdate(
+    key,
+    { ...change, remove: ['refusedAtMs', 'duepk', 'duesk'] },
+    { passed: unchanged(passed), refusedAtMs: unchanged(refusedAtMs) },
+  )
+}
+
+const withEvent = (allowed: z.infer<typeof AllowedEvents>, event: { id: string; atMs: number }): string =>
+  JSON.stringify([...allowed, event].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents))

@@ -65,6 +65,7 @@ const NotificationContent = z.object({
   body: z.string(),
   severity: z.enum(severities),
   resource: z.string(),
+  count: z.number().optional(),
 })
 
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: NotificationFilter & PageQuery) =>

@@ -8,43 +8,65 @@ import { transact } from '../db/transact.ts'
 import { derivedId } from '../id.ts'
 import { retentionSeconds } from './notification.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
-import { type NotificationTemplate, notificationFor } from './templates.ts'
+import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import { clustersNotification, isNotifiedStatus, type NotificationTemplate, notificationFor } from './templates.ts'
 
 const concurrency = 4
 
 /** The id derives from the event, so that a repeated projection has no effect. */
-interface Occurrence extends NotificationTemplate {
+export interface NewNotification extends NotificationTemplate {
   id: string
+}
+
+interface Occurrence extends NewNotification {
   eventId: string
   atMs: number
 }
 
-/** Each recipient's feed gets a small item; the content is stored once. */
 export const notificationProjection: Projection = {
   name: 'notifications',
-  beforeCommit: async (organisationId, records) => {
-    const occurrences = await afterCooldowns(organisationId, records.flatMap(occurrencesOf))
-    const recipients = await recipientsOf(
-      organisationId,
-      occurrences.map(({ audience }) => audience),
-    )
-    const entries = occurrences.flatMap(({ id, audience, type, severity }) =>
-      [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
-    )
-    // Contents must exist before the feed items that refer to them.
-    await batchPut(occurrences.map((occurrence) => contentItem(organisationId, occurrence)))
-    await createEntries(entries)
-  },
+  beforeCommit: async (organisationId, records) =>
+    notify(organisationId, await afterCooldowns(organisationId, records.flatMap(occurrencesOf))),
 }
 
-const occurrencesOf = ({ atMs, events }: OutboxRecord): Occurrence[] =>
-  events.flatMap((event) => {
-    const template = notificationFor(event)
-    if (template === undefined) return []
-    const id = derivedId('notif', atMs, event.id, template.type)
-    return [{ ...template, id, eventId: event.id, atMs }]
+/** Each recipient's feed gets a small item; the content is stored once. A repeated call has no effect. */
+export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {
+  const unique = [...new Map(notifications.map((notification) => [notification.id, notification])).values()]
+  const recipients = await recipientsOf(
+    organisationId,
+    unique.map(({ audience }) => audience),
+  )
+  const entries = unique.flatMap(({ id, audience, type, severity }) =>
+    [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
+  )
+  // Contents must exist before the feed items that refer to them.
+  await batchPut(unique.map((notification) => contentItem(organisationId, notification)))
+  await createEntries(entries)
+}
+
+const occurrencesOf = (record: OutboxRecord): Occurrence[] =>
+  record.events.flatMap((event, index) => {
+    // Later by a millisecond, so that lists keep the order of the events.
+    const notification = summaryOf(record, event) ?? ofEvent(record.atMs + index, event)
+    return notification === undefined ? [] : [{ ...notification, eventId: event.id, atMs: record.atMs }]
   })
+
+function ofEvent(atMs: number, event: StoredOutboxEvent): NewNotification | undefined {
+  const template = notificationFor(event)
+  return template && { ...template, id: derivedId('notif', atMs, event.id, template.type) }
+}
+
+/** All changes of a sweep to one status derive the same id. */
+function summaryOf({ organisationId, sweep }: OutboxRecord, { name, data }: StoredOutboxEvent) {
+  const status = String(data['status'])
+  const summary = sweep?.statuses[status]
+  if (name !== 'cluster.status_changed' || !isNotifiedStatus(status) || summary === undefined || summary.count < 2)
+    return undefined
+  const template = clustersNotification(status, { organisationId, ...summary })
+  const sortMs = (sweep?.atMs ?? 0) + (status === 'Offline' ? 1 : 0)
+  const id = derivedId('notif', sortMs, sweep?.id ?? '', status)
+  return { ...template, clusterId: String(data['clusterId']), id }
+}
 
 /** Checks notifications of one type and cluster sequentially, because each may start a cooldown. */
 async function afterCooldowns(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
@@ -61,13 +83,17 @@ async function afterCooldowns(organisationId: string, occurrences: readonly Occu
   return (await Promise.all(allowedByKind)).flat()
 }
 
-const contentItem = (organisationId: string, { id, type, title, body, severity, resource }: Occurrence) => ({
+const contentItem = (
+  organisationId: string,
+  { id, type, title, body, severity, resource, count }: NewNotification,
+) => ({
   ...keys.notification(organisationId, id),
   type,
   title,
   body,
   severity,
   resource,
+  ...(count !== undefined && { count }),
   // Expires a day after its feed items.
   ttl: nowSeconds() + retentionSeconds + 86_400,
 })

@@ -4,7 +4,10 @@ import type * as z from 'zod'
 import { type Audience } from './recipients.ts'
 import { type StoredOutboxEvent } from '../outbox/record.ts'
 
-export interface NotificationTemplate extends Pick<Notification, 'type' | 'title' | 'body' | 'severity' | 'resource'> {
+export interface NotificationTemplate extends Pick<
+  Notification,
+  'type' | 'title' | 'body' | 'severity' | 'resource' | 'count'
+> {
   audience: Audience
   /** Set if a cooldown applies to the type and cluster. */
   clusterId?: string
@@ -18,19 +21,47 @@ const template =
 const administrators = { permission: 'users:admin' } as const
 
 const statuses = {
-  Degraded: { type: 'ClusterHealthDegraded', severity: 'warning', phrase: 'is degraded' },
-  Offline: { type: 'ClusterOffline', severity: 'critical', phrase: 'is offline' },
-  Healthy: { type: 'ClusterRecovered', severity: 'info', phrase: 'has recovered' },
+  Degraded: { type: 'ClusterHealthDegraded', severity: 'warning', one: 'is degraded', many: 'are degraded' },
+  Offline: { type: 'ClusterOffline', severity: 'critical', one: 'is offline', many: 'are offline' },
+  Healthy: { type: 'ClusterRecovered', severity: 'info', one: 'has recovered', many: 'have recovered' },
 } as const
+
+type NotifiedStatus = keyof typeof statuses
+export const isNotifiedStatus = (status: string): status is NotifiedStatus => Object.hasOwn(statuses, status)
+
+/** The status that notifications of this type report. */
+export const statusOfType = (type: string): NotifiedStatus | undefined =>
+  Object.keys(statuses)
+    .filter(isNotifiedStatus)
+    .find((status) => statuses[status].type === type)
+
+const audience = { permission: 'clusters:read' } as const
+
+export function clusterNotification(
+  status: NotifiedStatus,
+  { clusterId, name, body }: { clusterId: string; name: string; body: string },
+): NotificationTemplate {
+  const { type, severity, one } = statuses[status]
+  return { type, severity, title: `Cluster ${name} ${one}`, body, resource: clusterId, clusterId, audience }
+}
+
+/** One notification about many clusters. */
+export function clustersNotification(
+  status: NotifiedStatus,
+  { organisationId, count, names }: { organisationId: string; count: number; names: readonly string[] },
+): NotificationTemplate {
+  const { type, severity, many } = statuses[status]
+  const more = count > names.length ? ` and ${count - names.length} more` : ''
+  const body = `${names.join(', ')}${more}.`
+  return { type, severity, title: `${count} clusters ${many}`, body, resource: organisationId, count, audience }
+}
 
 const clusterStatus = template(
   eventSchemas['cluster.status_changed'],
   ({ clusterId, name, status, previousStatus }) => {
     const isFirst = previousStatus === 'Pending' && status === 'Healthy'
     if (status === 'Pending' || isFirst) return undefined
-    const { type, severity, phrase } = statuses[status]
-    const [title, body] = [`Cluster ${name} ${phrase}`, `It was ${previousStatus} before.`]
-    return { type, severity, title, body, resource: clusterId, clusterId, audience: { permission: 'clusters:read' } }
+    return clusterNotification(status, { clusterId, name, body: `It was ${previousStatus} before.` })
   },
 )
 
@@ -118,6 +149,15 @@ const enrollmentReused = template(eventSchemas['enrollment.reuse_detected'], ({ 
   severity: 'critical',
   title: 'An enrollment token was used again',
   body: `Nothing was enrolled. Token ${enrollmentId} may have leaked; issue a new one if the relay is not yours.`,
+  resource: clusterId,
+  audience: administrators,
+}))
+
+const relayDuplicated = template(eventSchemas['relay.duplicate_detected'], ({ clusterId, name }) => ({
+  type: 'SecurityAlert',
+  severity: 'critical',
+  title: `Two relays of ${name} use the same key`,
+  body: 'The state folder was copied, or the key was stolen. Issue a new enrollment token and enroll one relay with it, which revokes the key.',
   resource: clusterId,
   audience: administrators,
 }))
@@ -239,6 +279,7 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'token.created': tokenCreated,
   'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,
+  'relay.duplicate_detected': relayDuplicated,
   'webhook.disabled': webhookDisabled,
   'identity.provider_failed': providerFailed,
   'module.installed': moduleInstalled,

@@ -76,7 +76,7 @@ const identityOf = (actor: Actor) => {
 
 export function outboxWrite(
   actor: Actor,
-  { audit, events = [], transitions = [], id = newId('evt') }: Effects,
+  { audit, events = [], transitions = [], sweep, id = newId('evt') }: Effects,
 ): WriteItem {
   const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
@@ -87,6 +87,7 @@ export function outboxWrite(
     ...(audit && { audit: { detail: '', ...audit } }),
     events: events.map((event, index) => ({ ...event, id: eventId(index) })),
     transitions: [...transitions],
+    ...(sweep && { sweep }),
   }
   const { organisationId } = actor
   return create(keys.outbox(organisationId, id), {

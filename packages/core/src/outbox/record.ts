@@ -40,6 +40,14 @@ const Audit = z.object({
   isExtra: z.literal(true).optional(),
 })
 
+/** Status changes of many clusters in one sweep, which share one notification for each status. */
+const SweepSummary = z.object({
+  id: z.string(),
+  atMs: z.number(),
+  statuses: z.record(z.string(), z.object({ count: z.number(), names: z.array(z.string()) })),
+})
+export type SweepSummary = z.infer<typeof SweepSummary>
+
 export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
 
 export const RecordBody = z.object({
@@ -50,6 +58,7 @@ export const RecordBody = z.object({
   audit: Audit.optional(),
   events: z.array(StoredEvent),
   transitions: z.array(JobTransition),
+  sweep: SweepSummary.optional(),
 })
 
 /** `atMs` is the time of the change. */
@@ -61,6 +70,7 @@ export interface Effects {
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly (EventOf | ModuleEvent)[]
   transitions?: readonly JobTransition[]
+  sweep?: SweepSummary
   /** Event ids derive from this id. Duplicates are detected only until the record is projected. */
   id?: string
 }

@@ -185,7 +185,7 @@ function enrollmentWrites(
     ),
     patch(
       keys.cluster(organisationId, clusterId),
-      { set, remove: ['enrollmentId'] },
+      { set, remove: ['enrollmentId', 'scriptsIsolated', 'instanceId', 'formerInstances', 'duplicateReportedAtMs'] },
       { enrollmentId: { is: token.id }, status: { is: cluster.status } },
     ),
     create(keys.relay(relayId), { ...relay, ...host }),

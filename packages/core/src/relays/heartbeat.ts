@@ -1,7 +1,15 @@
 import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
 import { type RelayCaller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, statusCountWrite } from '../clusters/record.ts'
+import {
+  type ClusterRecord,
+  countedPresence,
+  statusIndexKeys,
+  parseCluster,
+  statusEvents,
+  statusCountWrite,
+} from '../clusters/record.ts'
+import { observeNow } from '../clusters/downtime.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { config } from '../config.ts'
@@ -11,8 +19,9 @@ import { storeContention, platformError } from '../error.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
-import { countOnline, nodesHash, nodesItem, parseNodes } from '../clusters/node.ts'
+import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
+import { instanceAfter } from './instance.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { successorsOf } from '../signing/statement-keys.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
@@ -80,7 +89,10 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     if (record.beatNonce === nonce) return record
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
-    const updated = await writeHeartbeat(record, { ...(await changesOf(record, report)), recentTokens, nonce })
+    const { presence, nodes } = await changesOf(record, report)
+    const reported = { scriptsIsolated: report.scriptsIsolated, ...instanceAfter(record, caller, report) }
+    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce }
+    const updated = await writeHeartbeat(record, change)
     if (updated !== undefined) return updated
   }
   throw storeContention()
@@ -88,7 +100,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
 
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
-  if (hash === record.nodesHash) return { presence: presenceAfter(record, record.nodesOnline), nodes: undefined }
+  if (hash === record.nodesHash) return { presence: await presenceAfter(record, record.nodesOnline), nodes: undefined }
   const storedNodes = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
   const online = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
   const nodes = storedNodes.map(({ id, name }) => ({
@@ -97,20 +109,32 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
     status: online.has(id) ? ('Online' as const) : ('Offline' as const),
   }))
   const nodesOnline = countOnline(nodes)
-  return { presence: { ...presenceAfter(record, nodesOnline), nodesHash: hash, nodesOnline }, nodes }
+  return { presence: { ...(await presenceAfter(record, nodesOnline)), nodesHash: hash, nodesOnline }, nodes }
 }
 
 /** The first heartbeat after Offline does not change the status; the second one does. */
-function presenceAfter(record: ClusterRecord, nodesOnline: number) {
-  const before = clusterStatus({ ...record, isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
-  const isFirst = before === 'Offline' && nodesOnline > 0
+async function presenceAfter(record: ClusterRecord, nodesOnline: number) {
+  // Only silence that no sweep has found may be downtime of the platform.
+  if (wasOffline(record) && record.status !== 'Offline') await observeNow()
+  const isFirst = wasOffline(record) && nodesOnline > 0
   return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }
 }
 
-type HeartbeatChanges = Awaited<ReturnType<typeof changesOf>> & { recentTokens: string; nonce: string }
+const wasOffline = (record: ClusterRecord): boolean =>
+  clusterStatus({ ...countedPresence(record), isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS) ===
+  'Offline'
 
-async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges): Promise<ClusterRecord | undefined> {
-  const { presence, nodes, recentTokens, nonce } = changes
+interface HeartbeatChange {
+  presence: Partial<ClusterRecord>
+  nodes: StoredNode[] | undefined
+  recentTokens: string
+  nonce: string
+}
+
+async function writeHeartbeat(
+  record: ClusterRecord,
+  { presence, nodes, recentTokens, nonce }: HeartbeatChange,
+): Promise<ClusterRecord | undefined> {
   const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
   const status = clusterStatus({ ...record, ...presence }, now(), interval)
   const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval)
@@ -118,7 +142,8 @@ async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges):
   const key = keys.cluster(record.organisationId, record.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
   const condition = { beatNonce: { is: record.beatNonce }, relayId: { is: record.relayId } }
-  if (status === record.status && nodes === undefined) {
+  const isDuplicate = presence.duplicateReportedAtMs !== undefined
+  if (status === record.status && nodes === undefined && !isDuplicate) {
     const item = await tryUpdate(key, change, condition)
     return item && parseCluster(item)
   }
@@ -129,10 +154,19 @@ async function writeHeartbeat(record: ClusterRecord, changes: HeartbeatChanges):
       ...(nodes === undefined ? [] : [replace(keys.nodes(record.organisationId, record.id), nodesItem(nodes))]),
       ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
     ],
-    ...(status !== record.status && { events: [statusEvent(record, status)] }),
+    events: [...statusEvents(record, status), ...(isDuplicate ? [duplicateEvent(record)] : [])],
+    ...(isDuplicate && {
+      audit: { action: 'relay.detect_duplicate', resource: record.id, detail: record.relayId ?? '' },
+    }),
   })
   return failure === undefined ? { ...record, ...presence } : undefined
 }
+
+const duplicateEvent = ({ id: clusterId, name, relayId = '' }: ClusterRecord) => ({
+  name: 'relay.duplicate_detected' as const,
+  subject: clusterId,
+  data: { clusterId, name, relayId },
+})
 
 async function waitingJobs(record: ClusterRecord, freeSlots: number): Promise<string[]> {
   if (record.waitingJobs <= 0 || freeSlots === 0) return []

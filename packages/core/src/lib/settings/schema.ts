@@ -46,6 +46,10 @@ export const Config = z.object({
   /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
+  /** Interval of `schedule/sweep`, set by the runner. */
+  PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
+  /** Start of the one-machine platform in milliseconds, set by it. Earlier silence of clusters does not count. */
+  PLAT_STARTED_AT_MS: integer(0, 0, Number.MAX_SAFE_INTEGER),
   /** Interval of `schedule/write-check`, set by the runner. */
   PLAT_WRITE_CHECK_INTERVAL_SECONDS: integer(60, 10, 3600),
   PLAT_OUTBOX_RETRY_SECONDS: integer(30, 1, 3600),

@@ -52,12 +52,18 @@ const RelayCard = ({ relay }: { relay: Cluster['relay'] }) => (
           ['Status', <StatusBadge key="status" status={relay.status} />],
           ['Name', relay.displayName],
           ['Last heartbeat', <Time key="heartbeat" at={relay.lastHeartbeatAt} />],
+          ['Scripts', scriptIsolation(relay.scriptsIsolated)],
           ['Id', <Identifier key="id" id={relay.id} />],
         ]}
       />
     )}
   </Card>
 )
+
+function scriptIsolation(isIsolated: boolean | undefined): string {
+  if (isIsolated === undefined) return 'Not reported'
+  return isIsolated ? 'Cannot read the key of the relay' : 'Can read the key of the relay; use --run-as'
+}
 
 const Identifier = ({ id }: { id: string }) => (
   <span className={styles['id']}>

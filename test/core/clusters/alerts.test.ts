@@ -1,0 +1,133 @@
+import { sweep, sweepAndPlanChecks, sweepClusters } from '@platform/core/background/sweep'
+import type { Caller } from '@platform/core/caller'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { config } from '@platform/core/config'
+import { heartbeat } from '@platform/core/relays/heartbeat'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
+import { bootstrapPlatform, callerWithCluster, enrolledCluster } from '../../support/fixtures.ts'
+import { messagesSentBy } from '../support/messages.ts'
+import { listNotifications, minute } from '../support/notifications.ts'
+import { drainOutbox, pendingEvents } from '../support/outbox.ts'
+
+beforeAll(async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  await bootstrapPlatform()
+})
+afterAll(() => {
+  vi.useRealTimers()
+})
+
+/** Lets time pass as the schedules do: a sweep every minute, and a check of clusters every 10 s. */
+async function pass(seconds: number): Promise<void> {
+  for (let second = 10; second <= seconds; second += 10) {
+    advanceClock(10_000)
+    await (checks++ % 6 === 0 ? sweep() : sweepClusters())
+  }
+}
+let checks = 0
+async function passMinutes(minutes: number): Promise<void> {
+  for (let count = 0; count < minutes; count++) {
+    advanceClock(minute)
+    await sweep()
+  }
+}
+
+const statusesOf = async (caller: Caller) =>
+  (await pendingEvents(caller, 'cluster.status_changed')).map(({ data }) => data['status'])
+const alerts = async (caller: Caller) => {
+  await drainOutbox(caller.organisationId)
+  return (await listNotifications(caller)).items.map(({ type, title, body, count }) => ({ type, title, body, count }))
+}
+const typesOf = async (caller: Caller) => (await alerts(caller)).map(({ type }) => type.replace('Cluster', ''))
+
+test('the sweep of each minute plans five checks of clusters between two sweeps', async () => {
+  const messages = await messagesSentBy(config.PLAT_QUEUE_EVENTS, sweepAndPlanChecks)
+  expect(messages.filter((message) => 'sweep' in (message as object))).toHaveLength(5)
+})
+
+test.each([0, 1, 2, 3])('reports both statuses of a silent cluster within 60 s, after %i heartbeats', async (beats) => {
+  const { caller, enrolled } = await callerWithCluster()
+  await sweep()
+  for (let beat = 0; beat < beats; beat++) {
+    await pass(30)
+    await heartbeat(enrolled.request(), enrolled.heartbeat)
+  }
+  await pass(80)
+  expect(await statusesOf(caller)).not.toContain('Degraded')
+  await pass(50)
+  expect(await statusesOf(caller)).toContain('Degraded')
+  await pass(40)
+  expect((await statusesOf(caller)).slice(-2)).toEqual(['Degraded', 'Offline'])
+})
+
+test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence', async (pauseMinutes) => {
+  const { caller, enrolled } = await callerWithCluster()
+  const known = await enrolledCluster(caller)
+  await sweep()
+  await heartbeat(known.request(), known.heartbeat)
+  await drainOutbox(caller.organisationId)
+  advanceClock(pauseMinutes * minute)
+  // A relay may return before the first sweep.
+  await heartbeat(known.request(), known.heartbeat)
+  await sweep()
+  await pass(70)
+  expect(await statusesOf(caller)).toEqual([])
+  expect((await Cluster.read(caller, enrolled.cluster.id)).status).toBe('Healthy')
+  await pass(120)
+  expect((await Cluster.read(caller, enrolled.cluster.id)).status).toBe('Offline')
+  advanceClock(pauseMinutes * minute)
+  await sweep()
+  const { status, relay } = await Cluster.read(caller, enrolled.cluster.id)
+  expect([status, relay?.status]).toEqual(['Offline', 'Disconnected'])
+})
+
+test.each([
+  [10, 20, undefined],
+  [11, 2, 11],
+])('%i silent clusters with two changes each cause %i notifications', async (clusters, notifications, count) => {
+  const { caller } = await callerWithCluster()
+  await passMinutes(3)
+  await alerts(caller)
+  const enrolled = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))
+  const before = (await alerts(caller)).length
+  await pass(130)
+  expect((await pendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
+  const newest = (await alerts(caller)).slice(0, -before)
+  expect(newest).toHaveLength(notifications)
+  expect(newest.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
+  if (count === undefined) return
+  const names = enrolled.map(({ cluster }) => cluster.name).toSorted()
+  const body = `${names.slice(0, 10).join(', ')} and 1 more.`
+  expect(newest).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
+})
+
+test('reports an outage that a cooldown refused at its end, if it persists', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  await sweep()
+  const recover = async () => {
+    for (const _ of [1, 2]) {
+      advanceClock(1000)
+      await heartbeat(enrolled.request(), enrolled.heartbeat)
+    }
+  }
+  await passMinutes(3)
+  await recover()
+  expect(await typesOf(caller)).toEqual(['Recovered', 'Offline', 'HealthDegraded'])
+  await passMinutes(3)
+  expect(await typesOf(caller)).toHaveLength(3)
+  await passMinutes(13)
+  expect(await typesOf(caller)).toEqual(['Offline', 'Recovered', 'Offline', 'HealthDegraded'])
+  expect((await alerts(caller))[0]?.body).toMatch(/^Since 2\d{3}-/)
+  await recover()
+  await passMinutes(3)
+  await recover()
+  const reported = ['HealthDegraded', 'Recovered', 'Offline']
+  expect((await typesOf(caller)).slice(0, 3)).toEqual(reported)
+  for (let count = 0; count < 16; count++) {
+    await passMinutes(1)
+    await heartbeat(enrolled.request(), enrolled.heartbeat)
+  }
+  // The second outage has ended, so its cooldown ends without a report; the end of the reported status is news.
+  expect((await typesOf(caller)).slice(0, 4)).toEqual(['Recovered', ...reported])
+})
