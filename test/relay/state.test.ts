@@ -11,14 +11,18 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { retryDelayMs } from '@platform/relay/backoff'
 import { Backlog, callBytes, type Piece } from '@platform/relay/backlog'
-import { relayUser } from '@platform/relay/executor/user'
+import { relayUser, type ScriptUser } from '@platform/relay/executor/user'
 import { ensureWorkFolder } from '@platform/relay/executor/work-folder'
+import { RetryableError } from '@platform/relay/http'
+import type { EnrolledNode, Identity } from '@platform/relay/identity'
 import { Journal } from '@platform/relay/journal'
 import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry'
 import { signJws, verifyJws } from '@platform/relay/jws'
 import { lockState } from '@platform/relay/lock'
 import { Output } from '@platform/relay/output'
+import { isolatesScripts } from '@platform/relay/relay'
 import { type Leader, stampOf } from '@platform/relay/process-group'
 import { Storage } from '@platform/relay/storage'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -283,4 +287,19 @@ describe('rejects a token', () => {
   test.for(Object.keys(forgeries))('%s', (name) => {
     expect(() => verifyJws(forgeries[name]!, 'test+jws', keys)).toThrow()
   })
+})
+
+test.for([0, 5, 20])('waits at most 15 s after %i failures, whatever the server asks for', (failures) => {
+  const response = new Response(null, { headers: { 'retry-after': '3600' } })
+  const causes = [new RetryableError('unavailable'), new RetryableError('busy', response)]
+  for (const cause of causes) expect(retryDelayMs(failures, cause)).toBeLessThanOrEqual(15_000)
+})
+
+test('reports scripts as isolated from the key with --run-as, or if no node is this machine', () => {
+  const local = { id: 'node_1', config: { name: 'a', executor: 'local' as const } }
+  const ssh = { id: 'node_2', config: { name: 'b', executor: 'ssh' as const, host: 'b' } }
+  const isIsolated = (nodes: EnrolledNode[], runAs?: ScriptUser) => isolatesScripts({ nodes } as Identity, runAs)
+  const other = { ...relayUser(), isOther: true }
+  expect([isIsolated([local]), isIsolated([ssh, local]), isIsolated([ssh])]).toEqual([false, false, true])
+  expect([isIsolated([local], other), isIsolated([ssh, local], other)]).toEqual([true, true])
 })

@@ -79,6 +79,8 @@ function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>):
       permission: 'users:admin',
     }
   }
+  if (type.startsWith('Cluster') && resource.startsWith('org_'))
+    return { label: 'Show clusters', to: { to: '/clusters' }, permission: 'clusters:read' }
   const to = resourceLink(resource)
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
