@@ -31,9 +31,8 @@ const pageSize = 20
 const silentClusters = 20
 const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 const offlineMs = 600_000
-const minuteMs = 60_000
-/** Until the first check of a silent cluster. */
-const silentMinutes = 2
+/** Short enough not to count as downtime; after two of them a silent cluster is Offline and due. */
+const sweepPauseMs = 70_000
 const checksPerSweep = 5
 /** Heartbeats until the record holds as many request nonces as it ever does. */
 const warmUpHeartbeats = 20
@@ -193,14 +192,14 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
   await Promise.all(range(silentClusters).map(() => enrolledCluster(caller)))
   await recorder.deliverMessages()
   // Longer pauses of the sweep would count as downtime.
-  const sweepAfterMinute = async () => {
-    shiftClock(minuteMs)
+  const sweepAfterPause = async () => {
+    shiftClock(sweepPauseMs)
     await run('schedule/sweep')
     await recorder.deliverMessages()
   }
-  for (const _ of range(silentMinutes)) await sweepAfterMinute()
-  await recorder.measure('a cluster that goes offline', sweepAfterMinute, silentClusters)
-  shiftClock(-(warmUpSweeps + 1) * offlineMs - (silentMinutes + 1) * minuteMs)
+  await sweepAfterPause()
+  await recorder.measure('a cluster that goes offline', sweepAfterPause, silentClusters)
+  shiftClock(-(warmUpSweeps + 1) * offlineMs - 2 * sweepPauseMs)
   await run('schedule/catalog')
   const schedules = ['heartbeat', 'catalog', 'updates', 'write-check', 'checkpoints']
   for (const name of schedules.map((each) => `schedule/${each}`)) {

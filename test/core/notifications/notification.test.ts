@@ -161,9 +161,9 @@ test('creates no notification for failed operations and all other events', async
   await commitAndDrain(organisationId, jobFailedEffect(operator.userId, operation))
   expect(await notificationTypes(operator)).toEqual([])
   const notified =
-    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.(reuse|duplicate)_detected|webhook\.disabled|user\.password_reset|organisation\.recovered|token\.created|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
+    /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.(reuse|duplicate)_detected|webhook\.disabled|user\.password_reset|identity\.provider_failed|organisation\.recovered|token\.created|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
   const others = eventNames.filter((name) => !notified.test(name))
-  expect(others.length).toBe(eventNames.length - 17)
+  expect(others.length).toBe(eventNames.length - 18)
   const data = { userId: admin.userId, createdBy: admin.userId }
   await commitAndDrain(organisationId, ...others.map((name) => eventEffect(name, data)))
   expect(await notificationTypes(admin)).toEqual([])
