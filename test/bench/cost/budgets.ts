@@ -121,7 +121,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   // With the checks of clusters that it plans.
   'schedule/sweep': { storeCalls: 31, writeUnits: 1, messages: 5 },
   // Two changes of its status, and a cooldown for each.
-  'a cluster that goes offline': { storeCalls: 7, writeUnits: 32, messages: 2 },
+  'a cluster that goes offline': { storeCalls: 8, writeUnits: 32, messages: 2 },
   'schedule/heartbeat': reads(1),
   'schedule/catalog': { storeCalls: 2, writeUnits: 1 },
   'schedule/updates': { storeCalls: 3, writeUnits: 2 },

@@ -69,11 +69,7 @@ async function pageOfClusters(organisationId: string, page: Page): Promise<Clust
 }
 
 async function pageOfFilter(organisationId: string, filter: Filter, page: Page): Promise<ClusterRecords> {
-  const summaryKeys = [
-    keys.clusterOffsets(organisationId),
-    keys.clusterStatusCounts(organisationId),
-    keys.sweepState(),
-  ]
+  const summaryKeys = [keys.clusterOffsets(organisationId), keys.clusterStatusCounts(organisationId), keys.sweepState()]
   const [headItem, statusCounts, sweepState] = await getConsistent(summaryKeys, { stale: true })
   observe(sweepState)
   if (parseHead(headItem).total > exactFilterLimit)
