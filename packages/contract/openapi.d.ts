@@ -2315,6 +2315,8 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             lastHeartbeatAt: string;
+            /** @description Whether scripts cannot read the key of the relay, because they run as another user (`--run-as`) or on other machines. Absent until the relay reports it */
+            scriptsIsolated?: boolean;
         };
         ClusterUpdate: {
             /**
@@ -3183,7 +3185,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Default true
              * @example true
@@ -3204,7 +3206,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description true resets the failure count
              * @example true
@@ -4117,6 +4119,11 @@ export interface components {
             severity: "info" | "warning" | "critical";
             /** @description Identifier of the resource that the notification is about */
             resource: string;
+            /**
+             * Format: int32
+             * @description Number of clusters, if one notification reports a status change of many; `resource` is then the organisation
+             */
+            count?: number;
             read: boolean;
             /**
              * Format: date-time
@@ -4336,6 +4343,10 @@ export interface components {
             freeSlots: number;
             /** @description `kid` of the newest key of job statements that the relay trusts */
             statementKey?: string;
+            /** @description Random, new at each start. Alternating values show that two relays use one key */
+            instanceId?: string;
+            /** @description Whether scripts cannot read the key of the relay */
+            scriptsIsolated?: boolean;
         };
         Claim: {
             /**
