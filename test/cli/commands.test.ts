@@ -150,6 +150,19 @@ test('submits a batch from lines of standard input and retries its failed jobs',
   expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
 })
 
+test('an organisation limits the lifetime of API tokens and sets its default', async () => {
+  const settings = (...args: string[]) => plat.json(['organisation', 'settings', ...args])
+  const limits = ['--max-token-lifetime-days', '30', '--default-token-lifetime-days', '7']
+  const expected = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7 }
+  expect(await settings(...limits)).toMatchObject(expected)
+  expect(await settings()).toMatchObject(expected)
+  const { createdAt, expiresAt } = await plat.json(['token', 'create', 'nightly'])
+  expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(7)
+  const tooLong = await plat.run(['token', 'create', 'forever', '--expires-at', 'never'])
+  expect(tooLong).toMatchObject({ exitCode: 1, err: expect.stringContaining('30 days') })
+  expect(await settings('--max-token-lifetime-days', 'none')).toMatchObject({ maxTokenLifetimeDays: null })
+})
+
 test('exits with 1 for a rejected request and prints code, advice and trace id', async () => {
   const missing = 'job_00000000000000000000000000'
   const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
