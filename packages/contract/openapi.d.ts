@@ -1243,7 +1243,7 @@ export interface paths {
         };
         /**
          * Callback of a sign-in with an identity provider
-         * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, internal_error, and `traceId`.
+         * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, groups_incomplete, internal_error, and `traceId`.
          *
          *     Requires no token.
          */
@@ -2061,6 +2061,8 @@ export interface components {
             expiresIn: number;
             /** @enum {string} */
             tokenType: "Bearer";
+            /** @description Set at a sign-in whose user should know something, for example that the roles could not be updated */
+            notice?: string;
         };
         SetupCompletion: {
             /** @example Acme Platform */
@@ -2161,6 +2163,8 @@ export interface components {
              * @example 900
              */
             expiresIn: number;
+            /** @description Set at a sign-in whose user should know something, for example that the roles could not be updated */
+            notice?: string;
         };
         /**
          * @description One of three: `username` and `password`; the `code` that a sign-in with an identity provider returns; or `refreshToken`, which is consumed: its session continues in the browser.
@@ -3385,6 +3389,11 @@ export interface components {
             groupSearchBase?: string;
             /** @description Default member */
             groupMemberAttribute?: string;
+            /**
+             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
+             * @enum {string}
+             */
+            nestedGroups?: "none" | "matchingRule" | "recursive";
             displayName: string;
             enabled: boolean;
             roleMappings: components["schemas"]["RoleMappingOutput"][];
@@ -3393,7 +3402,7 @@ export interface components {
             /** @description The last reported failure since the settings were changed. Each problem is reported at most once an hour. */
             lastFailure?: {
                 /** @enum {string} */
-                problem: "unreachable";
+                problem: "unreachable" | "groups_incomplete";
                 detail: string;
                 /**
                  * Format: date-time
@@ -3477,6 +3486,11 @@ export interface components {
             groupSearchBase?: string;
             /** @description Default member */
             groupMemberAttribute?: string;
+            /**
+             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
+             * @enum {string}
+             */
+            nestedGroups?: "none" | "matchingRule" | "recursive";
             /** Format: password */
             clientSecret?: string;
             /** Format: password */
@@ -4918,6 +4932,19 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description - `groups_incomplete`: Your identity provider did not send all of your groups, so you cannot be registered. Contact an administrator. */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description - `conflict`: Another request changed the same resource at the same time. Try again.
              *     - `username_taken`: Another user of the platform has this name. Choose another one.
@@ -5165,7 +5192,23 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            403: components["responses"]["OtherOrigin"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `groups_incomplete`: Your identity provider did not send all of your groups, so you cannot be registered. Contact an administrator.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description - `conflict`: Another request changed the same resource at the same time. Try again.
              *     - `username_taken`: Another user of the platform has this name. Choose another one.

@@ -47,6 +47,7 @@ suffix "${suffix}"
 rootdn "${rootAccount.bindDn}"
 rootpw "${rootAccount.bindPassword}"
 directory ${folder}/data
+limits dn.exact="${serviceAccount.bindDn}" size.soft=500 size.hard=500 size.prtotal=unlimited
 overlay memberof
 access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact="${serviceAccount.bindDn}" read by * none
@@ -66,8 +67,9 @@ export function userEntry(uid: string, others: Attributes = {}): string {
   return entry(`uid=${uid},${usersDn}`, { objectClass: 'inetOrgPerson', ...fields, ...others })
 }
 
+/** `members` are names of users, or distinguished names. */
 export function groupEntry(cn: string, ...members: string[]): string {
-  const member = members.map((uid) => `uid=${uid},${usersDn}`)
+  const member = members.map((name) => (name.includes('=') ? name : `uid=${name},${usersDn}`))
   return entry(`cn=${cn},${groupsDn}`, { objectClass: 'groupOfNames', cn, member })
 }
 

@@ -13,6 +13,9 @@ export const TokenSet = z
     refreshToken: z.string().max(200),
     expiresIn: z.int32().min(1).max(900).meta({ description: 'Seconds', example: 900 }),
     tokenType: z.literal('Bearer'),
+    notice: z.string().max(500).optional().meta({
+      description: 'Set at a sign-in whose user should know something, for example that the roles could not be updated',
+    }),
   })
   .meta({ id: 'TokenSet' })
 
@@ -79,7 +82,7 @@ export const login = createRoute({
   summary: 'Sign in',
   description:
     'Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.',
-  errors: [...signIn.errors, 'username_taken'],
+  errors: [...signIn.errors, 'username_taken', 'groups_incomplete'],
   capabilities: [...signIn.capabilities, 'secret:identity'],
 })
 

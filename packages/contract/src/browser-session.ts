@@ -29,7 +29,7 @@ export const BrowserSignIn = z
 export type BrowserSignIn = z.infer<typeof BrowserSignIn>
 
 /** Response to a sign-in or refresh of a browser. The tokens are in cookies, not in the body. */
-export const BrowserSession = TokenSet.pick({ expiresIn: true }).meta({ id: 'BrowserSession' })
+export const BrowserSession = TokenSet.pick({ expiresIn: true, notice: true }).meta({ id: 'BrowserSession' })
 
 const session = { access: 'public', tags: ['Authentication'], sameOriginOnly: true } as const
 
@@ -42,7 +42,14 @@ export const beginSession = createRoute({
     'Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.',
   request: { body: jsonBody(BrowserSignIn) },
   responses: { 200: { description: 'Signed in; two cookies hold the tokens', content: json(BrowserSession) } },
-  errors: ['invalid_credentials', 'sign_in_code_invalid', 'invalid_refresh_token', 'conflict', 'username_taken'],
+  errors: [
+    'invalid_credentials',
+    'sign_in_code_invalid',
+    'invalid_refresh_token',
+    'conflict',
+    'username_taken',
+    'groups_incomplete',
+  ],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],
 })
 

@@ -18,6 +18,10 @@ export const errors = {
     'Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.',
   ],
   token_expired: [401, 'The access token has expired. Renew it at POST /api/v1/auth/refresh.'],
+  groups_incomplete: [
+    403,
+    'Your identity provider did not send all of your groups, so you cannot be registered. Contact an administrator.',
+  ],
   invalid_credentials: [401, 'The username or the password is wrong.'],
   invalid_refresh_token: [401, 'The refresh token is expired, revoked or was used before. Sign in again.'],
   enrollment_token_invalid: [401, 'The enrollment token is not valid. Issue a new one for the cluster.'],

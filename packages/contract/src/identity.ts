@@ -9,8 +9,11 @@ export type ProviderType = (typeof providerTypes)[number]
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
 /** Problems of a provider that prevent or impair sign-ins. */
-export const providerProblems = ['unreachable'] as const
+export const providerProblems = ['unreachable', 'groups_incomplete'] as const
 export type ProviderProblem = (typeof providerProblems)[number]
+
+/** How nested groups of an LDAP directory are resolved. */
+export const nestedGroupModes = ['none', 'matchingRule', 'recursive'] as const
 
 // URL parsers silently remove or change spaces, line breaks and backslashes, so the pattern rejects them first.
 const urlWithProtocol = (protocol: RegExp) =>
@@ -92,6 +95,10 @@ const settingFields = {
   userLoginAttribute: attribute.optional().meta({ description: 'Default uid' }),
   groupSearchBase: distinguishedName.optional(),
   groupMemberAttribute: attribute.optional().meta({ description: 'Default member' }),
+  nestedGroups: z.enum(nestedGroupModes).optional().meta({
+    description:
+      'Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.',
+  }),
 }
 
 /** Adds an identity provider, or changes the existing one of the same directory or issuer. */

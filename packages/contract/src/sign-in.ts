@@ -40,6 +40,7 @@ export const signInErrors = [
   'provider_error',
   'access_denied',
   'answer_invalid',
+  'groups_incomplete',
   'internal_error',
 ] as const
 export type SignInError = (typeof signInErrors)[number]

@@ -37,9 +37,9 @@ function readCookie(headers: RequestHeaders, name: CookieName): string {
 /** Sets each token as a cookie for its lifetime. The body contains only the time until the next refresh. */
 export const sessionCookies = (
   headers: RequestHeaders,
-  { accessToken, refreshToken, expiresIn }: TokenSet,
+  { accessToken, refreshToken, expiresIn, notice }: TokenSet,
 ): SessionResult =>
-  result(200, { expiresIn }, {}, [
+  result(200, { expiresIn, ...(notice !== undefined && { notice }) }, {}, [
     setCookie(headers, 'plat_access', accessToken, expiresIn),
     setCookie(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
   ])

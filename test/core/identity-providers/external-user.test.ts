@@ -34,7 +34,7 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 import {
   callerOfTokens,
   externalIdentity,
@@ -129,6 +129,24 @@ test('updates roles and e-mail at each sign-in and writes only changes', async (
   expect(details).toHaveLength(3)
   expect((await callerOf({ ...identity, groups: ['root'] })).permissions).toContain('platform:admin')
   expect(details.join('\n')).toContain(`e-mail ${identity.email} → other@example.com; roles Operator → Viewer`)
+})
+
+test('keeps the roles if the list of groups is incomplete, and says so', async () => {
+  const complete = externalIdentity({ groups: ['ops'] })
+  const incomplete = { ...complete, groups: [], missingGroups: 'The list ends after 500 groups.' }
+  expect(await errorCodeOf(signInAs(incomplete))).toBe('groups_incomplete')
+  const { id } = await userOf(complete)
+  const reference = await resolveExternalUser(idp, incomplete, newOrigin())
+  for (const tokens of [await signInAs(incomplete), await openExternalSession(reference, newOrigin(), [])]) {
+    expect(tokens.notice).toMatch(/roles were not updated/)
+    const { sessionId } = await callerOfTokens(tokens)
+    const opened = (await pendingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === sessionId)
+    expect(opened?.audit?.detail).toMatch(/list of groups was incomplete/)
+  }
+  expect(await find(caller.organisationId, id)).toMatchObject({ roles: ['Operator'], version: 1 })
+  const [report, ...others] = await pendingEvents(caller, 'identity.provider_failed')
+  expect(report?.data).toMatchObject({ problem: 'groups_incomplete', detail: expect.stringContaining('500 groups') })
+  expect(others).toEqual([])
 })
 
 test('gives a user another name if the name is taken and never matches users by name or e-mail', async () => {

@@ -77,7 +77,12 @@ test('applies the defaults of each type', async () => {
   const realm = await configure(caller, { ...openSource, scopes: ['groups'] })
   expect(realm).toMatchObject({ ...claims, scopes: ['openid', 'groups'], displayName: 'acme (sso.example.com)' })
   const directory = await configure(caller, ldap)
-  expect(directory).toMatchObject({ userLoginAttribute: 'uid', groupMemberAttribute: 'member', startTls: false })
+  expect(directory).toMatchObject({
+    userLoginAttribute: 'uid',
+    groupMemberAttribute: 'member',
+    nestedGroups: 'none',
+    startTls: false,
+  })
   expect(directory).not.toHaveProperty('redirectUri')
   expect(directory).not.toHaveProperty('scopes')
 })

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
@@ -94,6 +94,13 @@ const withDirectory = (command: Command): Command =>
     .option('--user-login-attribute <name>', 'login attribute of users (default: uid)')
     .option('--group-search-base <dn>', 'base DN of groups')
     .option('--group-member-attribute <name>', 'member attribute of groups (default: member)')
+    .addOption(
+      new Option('--nested-groups <mode>', 'resolve groups of groups (default: none)').choices([
+        'none',
+        'matchingRule',
+        'recursive',
+      ]),
+    )
 
 // A group name can contain equals signs; a role cannot.
 function parseMapping(text: string, before: AddOptions['map'] = []): NonNullable<AddOptions['map']> {

@@ -5,6 +5,7 @@ import { connect } from '../connect.ts'
 import { CliError, messageOf } from '../exit.ts'
 import { ask, canAsk } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
+import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { credentials, defaultServer, serverOf, tokensOf } from '../session/credentials.ts'
 import { withLock } from '../session/lock.ts'
@@ -40,8 +41,10 @@ async function login({ server: named, username: name, passwordStdin, json }: Log
   await withLock(async () => {})
   const username = name ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
-  const tokens = tokensOf(await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body })))
+  const tokenSet = await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body }))
+  const tokens = tokensOf(tokenSet)
   await withLock(async () => writeSession({ server, username, ...tokens }))
+  if (tokenSet.notice !== undefined) say(cellOf(tokenSet.notice))
   if (json) return writeJson({ server, username })
   say(`Signed in to ${server} as ${username}.`)
 }

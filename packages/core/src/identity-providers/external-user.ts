@@ -9,6 +9,7 @@ import { getConsistent, type Item, orThrow, patch, remove, replace, type WriteIt
 import { normalDn } from './ldap/distinguished-name.ts'
 import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
+import { reportFailure } from './provider-failure.ts'
 import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
@@ -25,6 +26,14 @@ import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } 
 export interface UserReference {
   userId: string
   organisationId: string
+  /** Set if the groups were incomplete and the user kept the former roles. */
+  hasKeptRoles?: true | undefined
+}
+
+const keptRoles = {
+  notice:
+    'Your identity provider did not send all of your groups, so your roles were not updated. Contact an administrator if you lack access.',
+  auditDetail: 'Roles were not updated, because the list of groups was incomplete',
 }
 
 /** `writes` is empty if the user is unchanged. */
@@ -34,16 +43,18 @@ interface ResolvedUser {
   effects?: Effects
 }
 
-export const signInExternal = (
+export const signInExternal = async (
   provider: ProviderRecord,
   identity: ExternalIdentity,
   origin: Origin,
-): Promise<TokenSet> =>
-  retryOnConflict(async () => {
+): Promise<TokenSet> => {
+  await reportMissingGroups(provider, identity, origin)
+  return retryOnConflict(async () => {
     const { user, writes, effects } = await resolveUser(provider, identity)
     const session = open(user, origin, user.epoch)
-    const tokens = await session.tokens()
-    const { audit, events } = sessionOpenedEffects(user, session.id)
+    const hasKeptRoles = identity.missingGroups !== undefined
+    const tokens = { ...(await session.tokens()), ...(hasKeptRoles && { notice: keptRoles.notice }) }
+    const { audit, events } = openedEffects(user, session.id, hasKeptRoles)
     const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const failure = await commit(signingInCaller(user, origin), {
       writes: [...writes, ...(before ? [before] : []), ...session.writes],
@@ -53,26 +64,49 @@ export const signInExternal = (
     })
     return failure === undefined ? tokens : undefined
   })
+}
 
-export const resolveExternalUser = (
+export const resolveExternalUser = async (
   provider: ProviderRecord,
   identity: ExternalIdentity,
   origin: Origin,
-): Promise<UserReference> =>
-  retryOnConflict(async () => {
+): Promise<UserReference> => {
+  await reportMissingGroups(provider, identity, origin)
+  return retryOnConflict(async () => {
     const { user, writes, effects } = await resolveUser(provider, identity)
     const { id: userId, organisationId } = user
-    if (writes.length === 0) return { userId, organisationId }
+    const reference = {
+      userId,
+      organisationId,
+      ...(identity.missingGroups !== undefined && { hasKeptRoles: true as const }),
+    }
+    if (writes.length === 0) return reference
     const failure = await commit(system(organisationId, origin.address), { writes, ...effects })
-    return failure === undefined ? { userId, organisationId } : undefined
+    return failure === undefined ? reference : undefined
   })
+}
+
+async function reportMissingGroups(
+  provider: ProviderRecord,
+  { missingGroups, username }: ExternalIdentity,
+  origin: Origin,
+): Promise<void> {
+  if (missingGroups === undefined) return
+  const reason = `${missingGroups} User: ${username.slice(0, 64)}.`
+  await reportFailure(provider, 'groups_incomplete', reason, origin)
+}
+
+function openedEffects(user: User, sessionId: string, hasKeptRoles: boolean) {
+  const { audit, events } = sessionOpenedEffects(user, sessionId)
+  return { audit: hasKeptRoles ? { ...audit, detail: keptRoles.auditDetail } : audit, events }
+}
 
 /**
  * `proof` contains the writes that consume the proof of sign-in. Throws `sign_in_code_invalid` if the user has been
  * removed.
  */
 export async function openExternalSession(
-  { userId, organisationId }: UserReference,
+  { userId, organisationId, hasKeptRoles }: UserReference,
   origin: Origin,
   proof: readonly WriteItem[],
   grant?: ProviderGrant,
@@ -83,9 +117,9 @@ export async function openExternalSession(
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
     writes: [...proof, ...session.writes.map((step) => orThrow(step, 'conflict'))],
-    ...sessionOpenedEffects(user, session.id),
+    ...openedEffects(user, session.id, hasKeptRoles === true),
   })
-  return tokens
+  return hasKeptRoles ? { ...tokens, notice: keptRoles.notice } : tokens
 }
 
 const Link = z.object({ userId: z.string() })
@@ -100,6 +134,8 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const existing = link && (await find(organisationId, link.userId))
   const isFree = (index: number) => usernameItems[index] === undefined
   if (existing) return updateUser(existing, provider, identity, isFree(0) ? names[0] : undefined)
+  // Without the groups, the first roles are unknown.
+  if (identity.missingGroups !== undefined) throw platformError('groups_incomplete')
   const username = names.find((_, index) => isFree(index))
   if (username === undefined) throw platformError('username_taken')
   return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
@@ -162,7 +198,11 @@ function updateUser(
   freeName: string | undefined,
 ): ResolvedUser {
   const username = renamed(user, identity, freeName)
-  const attributes = { username, ...attributesOf(provider, identity) }
+  const attributes = {
+    username,
+    ...attributesOf(provider, identity),
+    ...(identity.missingGroups !== undefined && { roles: user.roles }),
+  }
   const { displayName, email, roles } = attributes
   const changes = [
     ['name', user.username, username],

@@ -1,4 +1,4 @@
-import { providerProblems, providerTypes } from '@platform/contract/identity'
+import { nestedGroupModes, providerProblems, providerTypes } from '@platform/contract/identity'
 import { roleNames } from '@platform/contract/permission'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
@@ -25,6 +25,7 @@ const Settings = z.object({
   userLoginAttribute: z.string().optional(),
   groupSearchBase: z.string().optional(),
   groupMemberAttribute: z.string().optional(),
+  nestedGroups: z.enum(nestedGroupModes).optional(),
 })
 export type ProviderSettings = z.infer<typeof Settings>
 
@@ -72,4 +73,6 @@ export interface ExternalIdentity {
   displayName?: string | undefined
   email: string
   groups: readonly string[]
+  /** The reason why `groups` is known to be incomplete. */
+  missingGroups?: string
 }

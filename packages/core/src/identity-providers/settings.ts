@@ -46,6 +46,7 @@ const typeSpecs: Record<ProviderType, TypeSpec> = {
       userLoginAttribute: 'uid',
       groupSearchBase: undefined,
       groupMemberAttribute: 'member',
+      nestedGroups: 'none',
     },
   },
 }
@@ -110,7 +111,10 @@ const validators: Record<ProviderType, (settings: ProviderSettings) => ErrorDeta
   ],
   OIDC: ({ issuer }) => (issuer === undefined ? [] : httpAddressErrors('issuer', issuer)),
   OpenSourceIdp: ({ baseUrl }) => (baseUrl === undefined ? [] : httpAddressErrors('baseUrl', baseUrl)),
-  LDAP: ({ url, startTls }) => (url === undefined ? [] : ldapErrors(url, startTls === true)),
+  LDAP: ({ url, startTls, nestedGroups, groupSearchBase }) => [
+    ...(url === undefined ? [] : ldapErrors(url, startTls === true)),
+    ...(nestedGroups === 'recursive' && groupSearchBase === undefined ? [requiredError('groupSearchBase')] : []),
+  ],
 }
 
 function ldapErrors(url: string, isStartTls: boolean): ErrorDetail[] {

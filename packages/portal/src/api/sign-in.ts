@@ -1,5 +1,5 @@
 import { meQuery } from './account.ts'
-import { api, expectNoBody } from './client.ts'
+import { api, expectNoBody, unwrap } from './client.ts'
 import { publicQuery, queries } from './query.ts'
 import { withTabLock } from './session.ts'
 
@@ -28,16 +28,18 @@ export function onSessionChange(listener: () => void): () => void {
 /** Evidence for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
 export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
-/** Starts a session. Its response sets the cookies. */
-export async function openSession(proof: SignInProof): Promise<void> {
-  await withTabLock(() => expectNoBody(api.POST('/api/v1/auth/session', { body: proof })))
+/** Starts a session. Its response sets the cookies and may contain a notice for the user. */
+export async function openSession(proof: SignInProof): Promise<string | undefined> {
+  const { notice } = await withTabLock(() => unwrap(api.POST('/api/v1/auth/session', { body: proof })))
   notifyTabs()
+  return notice
 }
 
 /** Starts a session without the data of an earlier user. */
-export async function signIn(proof: SignInProof): Promise<void> {
-  await openSession(proof)
+export async function signIn(proof: SignInProof): Promise<string | undefined> {
+  const notice = await openSession(proof)
   forgetUser()
+  return notice
 }
 
 /** Ends the session on the platform and in all tabs. Call `forgetUser` afterwards. */

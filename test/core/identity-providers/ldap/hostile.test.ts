@@ -266,6 +266,50 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect(canary.connections).toHaveLength(0)
   })
 
+  const opsDn = 'cn=ops,ou=groups'
+  const roleMappings = [{ group: opsDn, role: 'Operator' as const }]
+  const nested = (nestedGroups: ProviderSettings['nestedGroups']) =>
+    storeProvider(
+      fixtures.caller.organisationId,
+      { type: 'LDAP', settings: { ...settingsOf('ldaps'), nestedGroups }, roleMappings },
+      { bindPassword: 'service' },
+    )
+
+  test('lets Active Directory resolve nested groups', async () => {
+    const filters: boolean[] = []
+    respondWith((socket, id, operation, bytes) => {
+      const isRootEntry = bytes.includes('supportedCapabilities')
+      const isGroup = bytes.includes(opsDn)
+      if (operation !== search || !(isRootEntry || isGroup)) return false
+      if (isGroup) filters.push(bytes.includes('1.2.840.113556.1.4.1941') && bytes.includes('uid=ada,ou=people'))
+      const entry = isGroup ? entryOf(opsDn, {}) : entryOf('', { supportedCapabilities: '1.2.840.113556.1.4.800' })
+      socket.write(Buffer.concat([message(id, entry), searchDone(id)]))
+      return true
+    })
+    const identity = await authenticate(await nested('matchingRule'), credentials, AbortSignal.timeout(5000))
+    expect([identity?.groups, filters]).toEqual([[opsDn], [true]])
+  })
+
+  test.each([3, 4, 11, 50, 51])('takes result code %i of a group search for an incomplete list', async (code) => {
+    for (const mode of ['none', 'recursive'] as const) {
+      respondWith(sends(search, 2, (id) => Buffer.concat([message(id, entryOf(opsDn, {})), searchDone(id, code)]))())
+      const identity = await authenticate(await nested(mode), credentials, AbortSignal.timeout(5000))
+      expect([identity?.groups, identity?.missingGroups]).toEqual([[], expect.stringContaining(`code ${code} `)])
+    }
+  })
+
+  test.each(['', '30', '3003020100', '3009020500000000000400', '3006020100048400ffff'])(
+    'rejects paged results with the value %s',
+    async (value) => {
+      const oid = ber(4, Buffer.from('1.2.840.113556.1.4.319'))
+      const control = ber(0xa0, ber(0x30, oid, ber(4, Buffer.from(value, 'hex'))))
+      const done = (id: number) => message(id, Buffer.concat([result(0x65, 0), control]))
+      respondWith(sends(search, 2, (id) => Buffer.concat([message(id, entryOf(opsDn, {})), done(id)]))())
+      const idp = await nested('recursive')
+      await expect(authenticate(idp, credentials, AbortSignal.timeout(5000))).rejects.toThrow()
+    },
+  )
+
   test('survives mutated responses', async () => {
     const mutations = rounds(60, 300)
     let [round, searches] = [0, 0]

@@ -7,7 +7,8 @@ import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { find, type User } from '@platform/core/accounts/user'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { get, query } from '@platform/core/db/table'
+import { get, patch, query } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { findProvider } from '@platform/core/identity-providers/provider'
 import { parseFailures, type ProviderSettings } from '@platform/core/identity-providers/record'
@@ -62,6 +63,12 @@ const entries = [
   `dn: ou=elsewhere,${usersDn}\nobjectClass: referral\nobjectClass: extensibleObject\nou: elsewhere\nref: ldap://127.0.0.1:${canary.port}/${usersDn}`,
   groupEntry('ops', 'ada', 'grace'),
   groupEntry('security', 'ada'),
+  userEntry('many'),
+  userEntry('most'),
+  ...Array.from({ length: 1001 }, (_, index) => groupEntry(`group${index}`, 'most', ...(index < 600 ? ['many'] : []))),
+  // A cycle.
+  groupEntry('outer', `cn=ops,${groupsDn}`, `cn=group599,${groupsDn}`, `cn=top,${groupsDn}`),
+  groupEntry('top', `cn=outer,${groupsDn}`),
   `dn: cn=posix,${groupsDn}\nobjectClass: posixGroup\ncn: posix\ngidNumber: 1\nmemberUid: grace`,
   `dn: cn=curious,${groupsDn}\nobjectClass: groupOfNames\ncn: curious\nmember: cn=Curious \\+ \\"quoted\\"\\, \\<x\\>,${usersDn}`,
 ]
@@ -157,6 +164,40 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
   ])('derives roles from %s', async (_, username, overrides, roles) => {
     await directory(overrides)
     expect(await signInAs(username)).toMatchObject({ roles })
+  })
+
+  test.each<[string, string, ProviderSettings, string[]]>([
+    ['one of 600 groups', 'many', {}, ['Operator']],
+    ['one of 1,001 groups', 'most', {}, ['Operator']],
+    ['groups of groups, in a cycle', 'ada', { nestedGroups: 'recursive' }, ['Auditor']],
+    ['groups of 600 groups, read in pages', 'many', { nestedGroups: 'recursive' }, ['Operator', 'Auditor']],
+    ['direct groups only', 'ada', { nestedGroups: 'none' }, ['Viewer']],
+    ['a group outside of the base', 'many', { groupSearchBase: `cn=ops,${groupsDn}` }, ['Viewer']],
+  ])('derives roles from %s', async (_, username, overrides, roles) => {
+    const roleMappings = [
+      { group: `cn=group599,${groupsDn}`, role: 'Operator' },
+      { group: `cn=top,${groupsDn}`, role: 'Auditor' },
+      { group: `cn=gone,${groupsDn}`, role: 'OrgAdmin' },
+      { group: 'nonsense', role: 'OrgAdmin' },
+    ]
+    await directory(overrides, { fields: { roleMappings } })
+    expect(await signInAs(username)).toMatchObject({ roles })
+  })
+
+  test.each<[string, ProviderSettings]>([
+    ['most', { nestedGroups: 'recursive' }],
+    ['grace', { nestedGroups: 'matchingRule' }],
+  ])('keeps the roles of %s if groups cannot be read completely with %j', async (username, overrides) => {
+    const roleMappings = [...mappings, { group: `cn=group0,${groupsDn}`, role: 'Operator' }]
+    const { id } = await directory(overrides, { fields: { roleMappings } })
+    const change = async (settings: ProviderSettings) =>
+      void (await transact([patch(keys.identityProvider(id), { set: { settings: JSON.stringify(settings) } })]))
+    expect(await signInError(username)).toBe('groups_incomplete')
+    await change(settingsOf())
+    const user = await signInAs(username)
+    expect(user).toMatchObject({ roles: ['Operator'] })
+    await change(settingsOf(overrides))
+    expect(await signInAs(username)).toMatchObject({ id: user.id, roles: ['Operator'] })
   })
 
   test('reads the groups at each sign-in', async () => {
@@ -347,7 +388,7 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
   test.each([{}, { url: plainUrl }])('passes all checks of a working directory (%#)', async (overrides) => {
     const checks = await testLdap(await directory(overrides), { bindPassword: serviceAccount.bindPassword })
     expect(checks.map(({ name, ok }) => [name, ok])).toEqual(
-      ['connect', 'tls', 'bind', 'search'].map((name) => [name, true]),
+      ['connect', 'tls', 'bind', 'search', 'groups'].map((name) => [name, true]),
     )
   })
 

@@ -4,11 +4,10 @@ import { fold } from '../../db/keys.ts'
 import { secretOf } from '../provider.ts'
 import { type ExternalIdentity, type ProviderRecord, type ProviderSecret, type ProviderSettings } from '../record.ts'
 import { normalDn } from './distinguished-name.ts'
+import { groupsOf, type Groups } from './groups.ts'
 import { connectDirectory, upgradeToTls } from './socket.ts'
 import { LdapMessages } from './wire.ts'
 import { type OutboundOverrides } from '../../outbound/outbound.ts'
-
-const groupLimit = 1000
 
 export async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, overrides)
@@ -56,7 +55,10 @@ export async function authenticate(
   // A separate connection keeps the first one bound as the service account for the group search.
   using userDirectory = await openDirectory(settings, signal, overrides)
   if (!(await verifyPassword(userDirectory.client, entry.dn, password))) return undefined
-  return identityOf(entry, settings, await groupsOf(directory.client, settings, entry))
+  const attribute = settings.groupMemberAttribute?.toLowerCase()
+  // RFC 2307 groups list members by name.
+  const [member = entry.dn] = attribute === 'memberuid' ? valuesOf(entry, loginAttributeOf(settings)) : []
+  return identityOf(entry, settings, await groupsOf(directory.client, provider, { dn: entry.dn, member }))
 }
 
 // oxlint-disable-next-line no-control-regex
@@ -89,7 +91,7 @@ async function entryOf(client: Client, settings: ProviderSettings, username: str
   const attribute = loginAttributeOf(settings)
   const { searchEntries } = await client.search(settings.userSearchBase ?? '', {
     filter: new EqualityFilter({ attribute, value: username }),
-    attributes: [attribute, 'displayName', 'cn', 'mail', 'memberOf', 'entryUUID', 'objectGUID'],
+    attributes: [attribute, 'displayName', 'cn', 'mail', 'entryUUID', 'objectGUID'],
     explicitBufferAttributes: ['objectGUID'],
     sizeLimit: 2,
     timeLimit: 5,
@@ -121,22 +123,6 @@ async function verifyPassword(client: Client, dn: string, password: string): Pro
   }
 }
 
-/** Directories without a configured group search list the groups in `memberOf`. */
-async function groupsOf(client: Client, settings: ProviderSettings, entry: Entry): Promise<string[]> {
-  const { groupSearchBase, groupMemberAttribute: attribute = 'member' } = settings
-  if (groupSearchBase === undefined) return valuesOf(entry, 'memberOf')
-  // RFC 2307 groups list members by name.
-  const isByName = attribute.toLowerCase() === 'memberuid'
-  const [value = entry.dn] = isByName ? valuesOf(entry, loginAttributeOf(settings)) : []
-  const { searchEntries } = await client.search(groupSearchBase, {
-    filter: new EqualityFilter({ attribute, value }),
-    attributes: ['1.1'],
-    sizeLimit: groupLimit,
-    timeLimit: 5,
-  })
-  return searchEntries.map(({ dn }) => dn)
-}
-
 /** The permanent id of an entry; directories without one use the distinguished name. */
 export function subjectOf(entry: Entry): string {
   const [uuid] = valuesOf(entry, 'entryUUID')
@@ -144,8 +130,8 @@ export function subjectOf(entry: Entry): string {
   return uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
 }
 
-function identityOf(entry: Entry, settings: ProviderSettings, groups: string[]): ExternalIdentity {
+function identityOf(entry: Entry, settings: ProviderSettings, groups: Groups): ExternalIdentity {
   const [username = '', [email = '']] = [valuesOf(entry, loginAttributeOf(settings))[0], valuesOf(entry, 'mail')]
   const displayName = valuesOf(entry, 'displayName')[0] ?? valuesOf(entry, 'cn')[0]
-  return { subject: subjectOf(entry), username, displayName, email, groups }
+  return { subject: subjectOf(entry), username, displayName, email, ...groups }
 }

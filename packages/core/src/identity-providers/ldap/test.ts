@@ -1,6 +1,7 @@
 import { upgradeToTls, connectDirectory } from './socket.ts'
 import { MalformedResponse } from './ber.ts'
 import { type ProviderRecord, type ProviderSecret } from '../record.ts'
+import { hasMatchingRule } from './groups.ts'
 import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
@@ -64,6 +65,17 @@ export async function testLdap(
         timeLimit: 5,
       })
       if (searchEntries.length === 0) throw new MalformedResponse('no entry')
+    })
+    const { groupSearchBase, nestedGroups } = settings
+    if (groupSearchBase === undefined && nestedGroups !== 'matchingRule') return checks
+    const groupsUnreadable =
+      nestedGroups === 'matchingRule'
+        ? 'The service account cannot read groupSearchBase, or the directory does not have the matching rule of Active Directory.'
+        : 'The service account cannot read groupSearchBase.'
+    await step('groups', 'The groups of users can be read.', groupsUnreadable, async () => {
+      if (nestedGroups === 'matchingRule' && !(await hasMatchingRule(client))) throw new MalformedResponse('no rule')
+      if (groupSearchBase !== undefined)
+        await client.search(groupSearchBase, { scope: 'base', attributes: ['1.1'], timeLimit: 5 })
     })
   } catch {
     // The result contains the failed step.

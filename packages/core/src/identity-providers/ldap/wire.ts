@@ -3,12 +3,13 @@ import { childrenOf, type BerElement, element, elementAt, MalformedResponse } fr
 
 /**
  * Validates incoming LDAP messages (RFC 4511). The client library loops on lengths beyond a message and accepts results
- * without a code, so it receives only validated messages. Referrals and controls are dropped.
+ * without a code, so it receives only validated messages. Referrals and controls are dropped, except for the control of
+ * paged results (RFC 2696).
  */
 
 const maxBytes = 1024 * 1024
 
-const tags = { integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31 } as const
+const tags = { boolean: 1, integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31, controls: 0xa0 } as const
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
 function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
@@ -34,7 +35,29 @@ function checkEntry(bytes: Buffer, operation: BerElement): void {
   }
 }
 
-/** Returns the message without referrals and controls; undefined for a search reference. */
+const pagedResultsOid = '1.2.840.113556.1.4.319'
+
+/** Returns the control of paged results, rebuilt from its number and cookie, or no bytes. */
+function pagedResultsOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): Buffer {
+  const [controls] = range.from < range.to ? childrenOf(bytes, range, [tags.controls]) : []
+  for (const control of controls === undefined ? [] : childrenOf(bytes, controls, [tags.sequence])) {
+    const oid = elementAt(bytes, control.from)
+    if (oid === undefined || bytes.toString('latin1', oid.from, oid.to) !== pagedResultsOid) continue
+    const next = elementAt(bytes, oid.to)
+    const value = next?.tag === tags.boolean ? elementAt(bytes, next.to) : next
+    const [content] =
+      value?.tag === tags.text && value.to <= control.to ? childrenOf(bytes, value, [tags.sequence]) : []
+    const [size, cookie] = content === undefined ? [] : childrenOf(bytes, content, [tags.integer, tags.text])
+    if (size === undefined || cookie === undefined || size.to === size.from || size.to - size.from > 4)
+      throw new MalformedResponse('invalid paged results')
+    const parts = [size, cookie].map(({ tag, from, to }) => element(tag, bytes.subarray(from, to)))
+    const text = element(tags.text, element(tags.sequence, ...parts))
+    return element(tags.controls, element(tags.sequence, element(tags.text, Buffer.from(pagedResultsOid)), text))
+  }
+  return Buffer.alloc(0)
+}
+
+/** Returns the message without referrals and other controls; undefined for a search reference. */
 function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
@@ -42,7 +65,8 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
     throw new MalformedResponse('message without an operation')
   }
   const idBytes = bytes.subarray(id.start, id.to)
-  const rebuild = (content: Uint8Array) => element(tags.sequence, idBytes, element(operation.tag, content))
+  const rebuild = (content: Uint8Array, controls: Uint8Array = Buffer.alloc(0)) =>
+    element(tags.sequence, idBytes, element(operation.tag, content), controls)
   if (operation.tag === operations.reference) return undefined
   if (operation.tag === operations.entry) {
     checkEntry(bytes, operation)
@@ -51,7 +75,9 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   if (operation.tag !== operations.bindDone && operation.tag !== operations.searchDone) {
     throw new MalformedResponse('unsolicited operation')
   }
-  return rebuild(resultOf(bytes, operation).text)
+  const isSearch = operation.tag === operations.searchDone
+  const controls = isSearch ? pagedResultsOf(bytes, { from: operation.to, to: message.to }) : undefined
+  return rebuild(resultOf(bytes, operation).text, controls)
 }
 
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {

@@ -23,7 +23,12 @@ const Attempt = z.object({
 })
 export type Attempt = z.infer<typeof Attempt>
 
-const SignedIn = z.object({ providerId: z.string(), userId: z.string(), organisationId: z.string() })
+const SignedIn = z.object({
+  providerId: z.string(),
+  userId: z.string(),
+  organisationId: z.string(),
+  hasKeptRoles: z.literal(true).optional(),
+})
 type SignedIn = z.infer<typeof SignedIn>
 
 const Sealed = z.object({ grant: z.instanceof(Uint8Array).optional() })
@@ -61,12 +66,12 @@ export async function consumeAttempt(state: string, browser: string, providerId:
 }
 
 export async function storeCode(
-  { providerId, userId, organisationId }: SignedIn,
+  signedIn: SignedIn,
   grant: ProviderGrant | undefined,
   browser: string,
 ): Promise<string> {
   const code = newSecret()
-  const user = { providerId, userId, organisationId, ...sealGrant(grant, code) }
+  const user = { ...signedIn, ...sealGrant(grant, code) }
   await transact([create(keys.signInCode(sha256(code)), { ...user, ...newBinding(browser, codeSeconds) })])
   return code
 }

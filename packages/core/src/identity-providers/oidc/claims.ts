@@ -7,8 +7,6 @@ export type Claims = Readonly<Record<string, unknown>>
 /** The maximum of OpenID Connect. Longer subjects are rejected, because truncated ones could collide. */
 const maxSubjectLength = 255
 const maxTextLength = 254
-const maxGroupLength = 500
-const maxGroups = 500
 
 function claimNames({ settings, roleMappings }: Pick<ProviderRecord, 'settings' | 'roleMappings'>) {
   const { usernameClaim = 'preferred_username', emailClaim = 'email', groupsClaim = 'groups' } = settings
@@ -26,12 +24,14 @@ export function identityOf(provider: ProviderRecord, claims: Claims): ExternalId
   const subject = valueOf(claims, 'sub')
   if (typeof subject !== 'string' || subject === '' || subject.length > maxSubjectLength) return undefined
   const email = textOf(valueOf(claims, emailClaim))
+  const missingGroups = groupsClaim === undefined ? undefined : missingGroupsOf(claims, groupsClaim)
   return {
     subject,
     username: textOf(valueOf(claims, usernameClaim)) || email || textOf(subject),
     displayName: textOf(valueOf(claims, 'name')),
     email,
-    groups: groupsClaim === undefined ? [] : groupsOf(valueOf(claims, groupsClaim)),
+    groups: groupsClaim === undefined ? [] : mappedGroupsOf(provider, valueOf(claims, groupsClaim)),
+    ...(missingGroups !== undefined && { missingGroups }),
   }
 }
 
@@ -45,10 +45,19 @@ function textOf(value: unknown): string {
   return text.trim().slice(0, maxTextLength).toWellFormed()
 }
 
-function groupsOf(value: unknown): string[] {
-  const candidates: unknown[] = Array.isArray(value) ? value : [value]
-  const groups = candidates
-    .filter((group) => typeof group === 'string')
-    .filter(({ length }) => length <= maxGroupLength)
-  return [...new Set(groups)].slice(0, maxGroups)
+/** Any number of groups is read, because only mapped ones matter. */
+function mappedGroupsOf({ roleMappings }: Pick<ProviderRecord, 'roleMappings'>, value: unknown): string[] {
+  const groups = new Set<unknown>(Array.isArray(value) ? value : [value])
+  return [...new Set(roleMappings.map(({ group }) => group))].filter((group) => groups.has(group))
+}
+
+/** Entra leaves out the groups of users who have too many ("overage"). Distributed claims are not in the token either. */
+function missingGroupsOf(claims: Claims, groupsClaim: string): string | undefined {
+  const distributed = valueOf(claims, '_claim_names')
+  const isDistributed =
+    typeof distributed === 'object' && distributed !== null && Object.hasOwn(distributed, groupsClaim)
+  const hasMore = groupsClaim === 'groups' && [true, 'true'].some((value) => value === valueOf(claims, 'hasgroups'))
+  return isDistributed || hasMore
+    ? `The provider left the groups out of the claim ${groupsClaim}, because the user has too many.`
+    : undefined
 }

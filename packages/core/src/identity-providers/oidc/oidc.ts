@@ -1,8 +1,8 @@
-import { type SignInOption } from '@platform/contract/sign-in'
+import { type SignInError, type SignInOption } from '@platform/contract/sign-in'
 import { type Origin } from '../../caller.ts'
 import { resolveExternalUser } from '../external-user.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { platformError } from '../../error.ts'
+import { PlatformError, platformError } from '../../error.ts'
 import { newSecret } from '../../id.ts'
 import { enabledProviders, publicUrl, redirectUri } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
@@ -80,6 +80,11 @@ export async function completeSignIn(
   return location
 }
 
+function signInErrorOf(error: unknown): SignInError {
+  if (error instanceof SignInFailure) return error.code
+  return error instanceof PlatformError && error.code === 'groups_incomplete' ? error.code : 'internal_error'
+}
+
 async function redirectOnError(
   portal: string,
   providerId: string,
@@ -88,7 +93,7 @@ async function redirectOnError(
   try {
     return await work()
   } catch (error) {
-    const code = error instanceof SignInFailure ? error.code : 'internal_error'
+    const code = signInErrorOf(error)
     log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, cause: error })
     return { location: signInPage(portal, { error: code, traceId: currentTraceId() }) }
   }

@@ -90,6 +90,7 @@ const names: Readonly<Record<string, string>> = {
   tls: 'Encryption',
   bind: 'Service account',
   search: 'User search',
+  groups: 'Groups',
 }
 
 const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityProviderTest'] }) => (

@@ -52,6 +52,7 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
 
 const problems: Record<NonNullable<Provider['lastFailure']>['problem'], string> = {
   unreachable: 'Unreachable',
+  groups_incomplete: 'Incomplete groups',
 }
 
 const LastFailure = ({ problem, detail, at }: NonNullable<Provider['lastFailure']>) => (

@@ -95,9 +95,11 @@ const hintOf = ({ hint, format, defaultValue }: Setting, isStored: boolean): str
 }
 
 function SettingField({ setting, isRequiredByType, isStored, text }: SettingFieldProps) {
-  const { name, label, format = 'text', example, defaultValue } = setting
+  const { name, label, format = 'text', example, defaultValue, options } = setting
   const isRequired = isRequiredByType && !(format === 'secret' && isStored)
   const field = { name, label, hint: hintOf(setting, isStored), required: isRequired, isOptional: !isRequired }
+  if (options !== undefined)
+    return <SelectField name={name} label={label} hint={setting.hint} options={options} defaultValue={text} />
   if (format === 'secret') return <PasswordField {...field} autoComplete="new-password" maxLength={2000} />
   if (format === 'certificate') return <TextArea {...field} defaultValue={text} rows={4} spellCheck={false} isMono />
   return (

@@ -20,6 +20,8 @@ export interface Setting {
   defaultValue?: string
   example?: string
   format?: SettingFormat
+  /** The values to choose from, with their labels. */
+  options?: readonly { value: string; label: string }[]
 }
 
 export interface ProviderTypeSpec {
@@ -97,6 +99,16 @@ export const providerTypeSpecs: Readonly<Record<ProviderType, ProviderTypeSpec>>
     optional: [
       { name: 'groupSearchBase', label: 'Group search base (DN)', hint: 'Leave empty to use memberOf.' },
       { name: 'groupMemberAttribute', label: 'Group member attribute', defaultValue: 'member' },
+      {
+        name: 'nestedGroups',
+        label: 'Nested groups',
+        options: [
+          { value: 'none', label: 'Only direct members' },
+          { value: 'matchingRule', label: 'Resolved by Active Directory' },
+          { value: 'recursive', label: 'Searched recursively' },
+        ],
+        hint: 'The recursive search needs a group search base.',
+      },
       { name: 'userLoginAttribute', label: 'User login attribute', defaultValue: 'uid' },
       {
         name: 'caCertificate',

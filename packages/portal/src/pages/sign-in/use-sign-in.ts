@@ -5,6 +5,7 @@ import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { type SignInProof, signIn } from '../../api/sign-in.ts'
 import { defined } from '../../lib/search.ts'
+import { showToast } from '../../ui/toast.tsx'
 import { safeReturnPath } from './return-path.ts'
 
 // A code works only once, and React may run an effect twice.
@@ -24,7 +25,8 @@ export function useSignIn() {
   const continueToPage = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
   const openSession = async (proof: SignInProof) => {
     try {
-      await signIn(proof)
+      const notice = await signIn(proof)
+      if (notice !== undefined) showToast(notice)
     } catch (failure) {
       throw withTimeToRetry(failure)
     }
@@ -66,6 +68,8 @@ const providerMessages: Readonly<Record<string, string>> = {
   access_denied: 'The identity provider denied access, or you cancelled the sign-in.',
   answer_invalid:
     'The identity provider’s response could not be verified. Try again; if it persists, contact an administrator.',
+  groups_incomplete:
+    'The identity provider did not send all of your groups, so you cannot be registered. Contact an administrator.',
   internal_error: 'The platform failed unexpectedly. Try again; if it persists, report the trace id.',
 }
 
