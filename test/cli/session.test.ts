@@ -120,6 +120,19 @@ test('renews an expired access token and repeats the request', async () => {
   expect(countRequests('POST /api/v1/auth/refresh')).toBe(1)
 })
 
+test('keeps the session if the response to a renewal is lost, also in an earlier command', async () => {
+  await changeSession({ expiresAtMs: 0 })
+  proxy.inject('POST /api/v1/auth/refresh', 'drop response')
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+  const renewalKey = 'key of a killed command'
+  const body = JSON.stringify({ refreshToken: (await readSession()).refreshToken })
+  const headers = { 'content-type': 'application/json', 'idempotency-key': renewalKey }
+  expect((await fetch(`${proxy.url}/api/v1/auth/refresh`, { method: 'POST', headers, body })).status).toBe(200)
+  await changeSession({ expiresAtMs: 0, renewalKey })
+  expect((await plat.run(['whoami'])).exitCode).toBe(0)
+  expect(await readSession()).not.toHaveProperty('renewalKey')
+})
+
 test.runIf(isLong)('takes over the lock of a dead process', async () => {
   await mkdir(file('.'), { recursive: true })
   await writeFile(file('session.lock'), `999999999 ${hostname()} dead`)

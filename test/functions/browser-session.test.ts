@@ -50,7 +50,8 @@ test.each([
   ['this machine', localPortalHeaders, ['plat_access', 'plat_refresh']],
 ])('signs in, reads, writes, refreshes and signs out by cookies on %s', async (_, portal, names) => {
   const { page, user } = await signedInPage(portal)
-  expect([...page.cookies.keys()]).toEqual(names)
+  const deviceCookie = names[0]!.replace('access', 'device')
+  expect([...page.cookies.keys()]).toEqual([...names, deviceCookie])
   expect((await page.send(auth, me)).json).toMatchObject({ username: user.username })
   expect((await page.send(sites, newSite())).status).toBe(201)
   const before = new Map(page.cookies)
@@ -58,15 +59,24 @@ test.each([
   for (const name of names) expect(page.cookies.get(name)).not.toBe(before.get(name))
   expect((await page.send(auth, me)).status).toBe(200)
   expect(await page.send(auth, signOut)).toMatchObject({ status: 204, text: '' })
-  expect([...page.cookies]).toEqual([])
+  expect([...page.cookies.keys()]).toEqual([deviceCookie])
   expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
 })
 
-test('continues the session of setup by its refresh token, once', async () => {
+test('continues the session of setup by its refresh token, once; a retry with its key receives the same cookies', async () => {
   const page = newPage()
   const { sessionId } = await verifyAccessToken(setupTokens.accessToken)
   const { refreshToken } = setupTokens
-  expect((await page.post(auth, session, { refreshToken })).status).toBe(200)
+  const begin = jsonRequest(session, { refreshToken }, { 'idempotency-key': 'key of the setup' })
+  const { status, cookies } = await page.send(auth, begin)
+  expect([status, cookies.length]).toEqual([200, 3])
+  expect((await newPage().send(auth, begin)).cookies).toEqual(cookies)
+  const keyed = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'key of the refresh' } }
+  const lost = new BrowserSession(publicPortalHeaders, page.cookies)
+  const renewed = await lost.send(auth, keyed)
+  expect(await page.send(auth, keyed)).toMatchObject({ status: 200, cookies: renewed.cookies })
+  const invalid = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'ü' } }
+  expect(statusAndError(await page.send(auth, invalid))).toEqual([400, 'validation_failed'])
   const { items } = (await page.send(users, { target: '/api/v1/users/me/sessions' })).json
   expect(items.filter(({ isCurrent }: any) => isCurrent)).toMatchObject([{ id: sessionId }])
   expect(sessionIdOf(page)).toBe(sessionId)

@@ -1,7 +1,9 @@
 import { messageOf } from '@platform/contract/errors'
 import { newId } from '@platform/core/id'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { bearer, bootstrapPlatform } from '../support/fixtures.ts'
+import { issueAccessToken } from '@platform/core/signing/access-token'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { advanceClock } from '../support/clock.ts'
+import { advanceToNextMinute, bearer, bootstrapPlatform, enrolledCluster, newCaller } from '../support/fixtures.ts'
 import { jsonRequest, type TestRequest, type TestResponse, send } from '../support/request.ts'
 import { handlerOf } from './operations.ts'
 
@@ -18,10 +20,11 @@ vi.hoisted(() =>
 )
 
 await bootstrapPlatform()
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }))
-afterEach(() => void vi.useRealTimers())
+beforeEach(advanceToNextMinute)
 
 type Headers = Record<string, string>
+
+const script = { type: 'InvokeScript', payload: { script: 'true' } }
 
 const listSites = (headers: Headers): Promise<TestResponse> =>
   send(handlerOf('sites'), { target: '/api/v1/sites', headers })
@@ -59,20 +62,36 @@ test('serves colleagues and other organisations while one user exceeds the limit
   expect((await flood).filter(({ status }) => status === 429)).toHaveLength(burst * 9)
 })
 
-test('limits batches per organisation, separately from other operations', async () => {
-  const submitBatch = (headers: Headers) =>
-    send(handlerOf('jobs'), jsonRequest('/api/v1/jobs/batch', { jobs: [] }, headers))
-  const organisationId = newId('org')
-  const users = [await bearer(['Operator'], organisationId), await bearer(['OrgAdmin'], organisationId)] as const
-  for (let count = 0; count < batches; count++) {
-    const { status, headers } = await submitBatch(users[count % 2] ?? users[0])
-    expect([status, headers['ratelimit-remaining']]).toEqual([400, String(batches - count - 1)])
+test('limits accepted batches per organisation across processes; rejected ones do not count', async () => {
+  const caller = await newCaller()
+  const { cluster } = await enrolledCluster(caller)
+  const headersOf = async (role: string) => ({
+    authorization: `Bearer ${await issueAccessToken({ ...caller, roles: [role] })}`,
+  })
+  const [headers, colleague] = [await headersOf('Operator'), await headersOf('OrgAdmin')]
+  const submit = (clusterId: unknown, by = headers) =>
+    send(handlerOf('jobs'), jsonRequest('/api/v1/jobs/batch', { jobs: [{ ...script, clusterId }] }, by))
+  const rejected = [7, newId('clus'), 'nothing']
+  for (const clusterId of [...rejected, ...rejected]) expect((await submit(clusterId)).status).toBeOneOf([400, 403])
+  const accepted = await repeat(batches, () => submit(cluster.id))
+  expect(accepted.map(({ status }) => status)).toEqual(Array(batches).fill(202))
+  expectLimited(await submit(cluster.id, colleague), batches)
+  expect((await listSites(colleague)).status).toBe(200)
+  advanceClock(60_000)
+  expect((await submit(cluster.id)).status).toBe(202)
+})
+
+const signIn = jsonRequest('/api/v1/auth/login', { username: 'ada', password: 'wrong password' })
+
+test('returns the state of the limit of failed sign-ins', async () => {
+  const states: [status: number, remaining: unknown][] = []
+  for (let count = 0; count < 6; count++) {
+    const { status, headers } = await send(handlerOf('auth'), { ...signIn, address: '198.51.100.77' })
+    states.push([status, headers['ratelimit-remaining']])
+    expect(headers['ratelimit-limit']).toBe('5')
   }
-  for (const headers of users) expectLimited(await submitBatch(headers), batches)
-  expect((await listSites(users[0])).status).toBe(200)
-  expect((await submitBatch(await bearer(['Operator']))).status).toBe(400)
-  vi.setSystemTime(Date.now() + 60_000 / batches)
-  expect((await submitBatch(users[0])).status).toBe(400)
+  const rejected = ['4', '3', '2', '1', '0'].map((left) => [401, left])
+  expect(states).toEqual([...rejected, [429, '0']])
 })
 
 const headers = { 'sec-fetch-site': 'same-origin' }

@@ -183,6 +183,29 @@ test.runIf(isLong)('retrying after a lost response does not create a second reso
   expect((await (await api.admin).get('/api/v1/clusters?search=lost')).body.totalCount).toBe(1)
 })
 
+test('a renewal whose response is lost does not end the session', async ({ open }) => {
+  const page = await open('/dashboard', { allow: [...unauthorized, /^failed /, /^console error: .*ERR_FAILED /] })
+  const keys: string[] = []
+  await page.route('**/session/refresh', async (route) => {
+    const { cookie = '', origin = '', 'idempotency-key': key = '' } = await route.request().allHeaders()
+    keys.push(key)
+    if (keys.length > 1) return route.continue()
+    // `route.fetch` would store the cookies of the response.
+    const headers = { cookie, origin, 'idempotency-key': key, 'sec-fetch-site': 'same-origin' }
+    expect((await fetch(route.request().url(), { method: 'POST', headers })).status).toBe(200)
+    return route.abort()
+  })
+  await expireAccessToken(page.context())
+  await page.reload()
+  await page.reload()
+  await heading(page, 'Dashboard').waitFor()
+  expect(keys).toEqual([keys[0], keys[0]])
+  await expireAccessToken(page.context())
+  await page.reload()
+  await heading(page, 'Dashboard').waitFor()
+  expect(keys[2]).not.toBe(keys[0])
+})
+
 test.runIf(isLong)('a rate-limited renewal does not end the session', async ({ open }) => {
   const page = await open('/clusters/register', { allow: [...unauthorized, /^response 429 /] })
   const json = { error: 'rate_limited', message: 'Too many requests.', traceId: 'trace-of-the-renewal' }

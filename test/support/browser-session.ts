@@ -13,11 +13,12 @@ export const localPortalHeaders = {
 }
 
 export class BrowserSession {
-  readonly cookies = new Map<string, string>()
+  readonly cookies: Map<string, string>
   readonly readHeaders: Record<string, string>
   readonly writeHeaders: Record<string, string>
 
-  constructor(portal: Record<string, string>) {
+  constructor(portal: Record<string, string>, cookies: ReadonlyMap<string, string> = new Map()) {
+    this.cookies = new Map(cookies)
     const { origin: _, ...readHeaders } = portal
     this.readHeaders = readHeaders
     this.writeHeaders = portal

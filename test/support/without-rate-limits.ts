@@ -1,6 +1,7 @@
 /** Raises all rate limits. Import it before the platform: `await vi.hoisted(() => import(…))`. */
 
 const limits = [
+  'SIGN_INS_PER_MINUTE',
   'SIGN_IN_STEP_PER_MINUTE',
   'SETUP_PER_MINUTE',
   'REFRESH_PER_MINUTE',

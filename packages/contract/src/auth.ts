@@ -26,6 +26,14 @@ export const Credentials = z
   })
   .meta({ id: 'Credentials' })
 
+/** Makes a refresh safe to repeat if its response is lost. */
+export const RefreshHeaders = z.object({
+  'idempotency-key': z.string().min(1).max(200).optional().meta({
+    description:
+      'Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session.',
+  }),
+})
+
 export const RefreshRequest = z
   .strictObject({ refreshToken: z.string().min(1).max(500) })
   .meta({ id: 'RefreshRequest' })
@@ -99,8 +107,8 @@ export const refresh = createRoute({
   tags: ['Authentication'],
   summary: 'Exchange a refresh token for a new token set',
   description:
-    'A refresh token is valid once. Using it twice ends the session. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.',
-  request: { body: jsonBody(RefreshRequest) },
+    'A refresh token is valid once. Using it twice ends the session, except for a retry with the same `idempotency-key`. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.',
+  request: { headers: RefreshHeaders, body: jsonBody(RefreshRequest) },
   responses: { 200: { description: 'A new token set', content: json(TokenSet) } },
   errors: ['invalid_refresh_token'],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],

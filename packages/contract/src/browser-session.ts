@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Credentials, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
+import { Credentials, RefreshHeaders, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
 // Browser sessions keep tokens in cookies that scripts cannot read. They work only for pages of the platform's origin;
@@ -39,8 +39,8 @@ export const beginSession = createRoute({
   path: '/api/v1/auth/session',
   summary: 'Sign in as a browser',
   description:
-    'Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.',
-  request: { body: jsonBody(BrowserSignIn) },
+    'Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry. A sign-in with a password also sets a cookie that keeps failed sign-ins of others from limiting this browser.',
+  request: { headers: RefreshHeaders, body: jsonBody(BrowserSignIn) },
   responses: { 200: { description: 'Signed in; two cookies hold the tokens', content: json(BrowserSession) } },
   errors: [
     'invalid_credentials',
@@ -59,7 +59,8 @@ export const refreshSession = createRoute({
   path: '/api/v1/auth/session/refresh',
   summary: 'Renew the session of a browser',
   description:
-    'Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.',
+    'Uses the refresh cookie, which is valid once: send one renewal at a time, with an `idempotency-key` that is kept until the response arrives. A 401 response removes the cookies.',
+  request: { headers: RefreshHeaders },
   responses: { 200: { description: 'Renewed; two cookies hold the new tokens', content: json(BrowserSession) } },
   errors: ['invalid_refresh_token'],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],

@@ -65,4 +65,6 @@ export const system = (organisationId: string, address?: string): System => ({
 
 export interface Origin {
   address: string
+  /** The device cookie of a browser that signs in; empty if it sent none. */
+  device?: string
 }

@@ -1,4 +1,4 @@
-/** The only source of time, so that tests can set it. */
+/** The only source of time, so that tests can set it. The system clock may be changed at any moment. */
 
 let offsetMs = 0
 
@@ -8,6 +8,11 @@ export const nowSeconds = (): number => Math.floor(now() / 1000)
 
 /** Ignores the test offset, for libraries that read the system clock themselves. */
 export const systemSeconds = (): number => Math.floor(Date.now() / 1000)
+
+let elapsedOffsetMs = 0
+
+/** For durations within a process. Never decreases, even if the system clock is set back. */
+export const elapsedMs = (): number => performance.now() + elapsedOffsetMs
 
 /** Only the API uses ISO 8601 strings; the code uses milliseconds. */
 export const iso = (ms: number): string => new Date(ms).toISOString()
@@ -19,4 +24,5 @@ export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= n
 
 export const shiftClock = (ms: number): void => {
   offsetMs += ms
+  elapsedOffsetMs += Math.max(0, ms)
 }

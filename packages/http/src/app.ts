@@ -1,5 +1,6 @@
 import { platformError } from '@platform/core/error'
 import { recordMetric, withMetrics } from '@platform/core/lib/metrics'
+import { type RateLimitState, withRateLimitStates } from '@platform/core/lib/rate-limit-state'
 import { traceIdOf } from '@platform/core/lib/trace'
 import { log, withTrace } from '@platform/core/log'
 import { HonoBase as Hono } from 'hono/hono-base'
@@ -63,7 +64,10 @@ function withRequestLog(
   const request = async () => {
     const startedAtMs = performance.now()
     const headers = { ...commonHeaders, 'x-trace-id': traceId }
-    const response = await handle(headers)
+    const response = await withRateLimitStates(
+      (state) => Object.assign(headers, rateLimitHeaders(state)),
+      () => handle(headers),
+    )
     const durationMs = Math.round(performance.now() - startedAtMs)
     const { status } = response
     log('info', 'request', { method, status, durationMs })
@@ -73,6 +77,12 @@ function withRequestLog(
   }
   return withTrace({ traceId }, () => withMetrics(request))
 }
+
+const rateLimitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState) => ({
+  'ratelimit-limit': String(limit),
+  'ratelimit-remaining': String(remaining),
+  'ratelimit-reset': String(resetSeconds),
+})
 
 function recordRequestMetrics(status: number, durationMs: number): void {
   recordMetric('Requests')

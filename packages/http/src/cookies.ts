@@ -1,5 +1,7 @@
-import { refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
+import { refreshTokenSeconds } from '@platform/contract/auth'
 import type { BrowserSession } from '@platform/contract/browser-session'
+import { deviceSeconds } from '@platform/core/accounts/device'
+import type { SignedIn } from '@platform/core/accounts/session'
 import { PlatformError, platformError } from '@platform/core/error'
 import { attemptSeconds } from '@platform/core/identity-providers/oidc/attempt'
 import type * as z from 'zod'
@@ -16,7 +18,7 @@ export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string 
 // The cookies with a browser's tokens. The prefix `__Host-` prevents sibling domains from setting them. Over plain HTTP
 // on loopback it is omitted, because some browsers reject such cookies there.
 
-type CookieName = 'plat_access' | 'plat_refresh'
+type CookieName = 'plat_access' | 'plat_refresh' | 'plat_device'
 type SessionResult = Result<200, z.input<typeof BrowserSession>>
 
 /** The access token in the browser's cookie, or '' if there is none. */
@@ -24,6 +26,9 @@ export const accessCookie = (headers: RequestHeaders): string => readCookie(head
 
 /** The refresh token in the browser's cookie, or '' if there is none. */
 export const refreshCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_refresh')
+
+/** The cookie of a browser in which a user has signed in before, or '' if there is none. */
+export const deviceCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_device')
 
 function readCookie(headers: RequestHeaders, name: CookieName): string {
   const hostCookie = cookieOf(headers, `__Host-${name}`)
@@ -34,21 +39,22 @@ function readCookie(headers: RequestHeaders, name: CookieName): string {
   return (hasOrigin ? '' : hostCookie) || cookieOf(headers, name)
 }
 
-/** Sets each token as a cookie for its lifetime. The body contains only the time until the next refresh. */
+/** Sets each token as a cookie for its lifetime, and the cookie of the device after a password sign-in. The body contains only the time until the next refresh. */
 export const sessionCookies = (
   headers: RequestHeaders,
-  { accessToken, refreshToken, expiresIn, notice }: TokenSet,
+  { accessToken, refreshToken, expiresIn, notice, device }: SignedIn,
 ): SessionResult =>
   result(200, { expiresIn, ...(notice !== undefined && { notice }) }, {}, [
     setCookie(headers, 'plat_access', accessToken, expiresIn),
     setCookie(headers, 'plat_refresh', refreshToken, refreshTokenSeconds),
+    ...(device === undefined ? [] : [setCookie(headers, 'plat_device', device, deviceSeconds)]),
   ])
 
 export const clearedCookies = (headers: RequestHeaders): Result<204, undefined> =>
   result(204, undefined, {}, clearingCookies(headers))
 
 /** Refreshes the tokens. An invalid refresh token deletes the cookies; other errors keep them. */
-export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<TokenSet>): Promise<SessionResult> {
+export async function renewedCookies(headers: RequestHeaders, renew: () => Promise<SignedIn>): Promise<SessionResult> {
   try {
     return sessionCookies(headers, await renew())
   } catch (error) {

@@ -4,7 +4,7 @@ import { validationFailed } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
 import { findStoredResponse, storeResponse, type StoredResponse } from '@platform/core/outbox/idempotency'
 import type { Result } from './result.ts'
-import { bytesOf, type GatewayEvent } from './request.ts'
+import { bytesOf, type GatewayEvent, type RequestHeaders } from './request.ts'
 
 type AnyCaller = Caller | RelayCaller | undefined
 type Handle<Who> = (caller: Who) => Result | Promise<Result>
@@ -48,13 +48,16 @@ const replay = ({ status, body }: StoredResponse): Result => ({
 
 type KeyedRequest = Omit<IdempotentRequest, 'organisationId'>
 
+/** Throws `validation_failed` if the key is invalid. */
+export function idempotencyKeyOf({ 'idempotency-key': key }: RequestHeaders): string | undefined {
+  if (key === undefined || /^[\u0021-\u007e]{1,200}$/.test(key)) return key
+  const message = 'must be 1 to 200 visible ASCII characters'
+  throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
+}
+
 function keyedRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): KeyedRequest | undefined {
-  const key = event.headers['idempotency-key']
+  const key = idempotencyKeyOf(event.headers)
   if (key === undefined) return undefined
-  if (!/^[\u0021-\u007e]{1,200}$/.test(key)) {
-    const message = 'must be 1 to 200 visible ASCII characters'
-    throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
-  }
   const body = sha256(bytesOf(event))
   const { method } = event.requestContext.http
   const fingerprint = sha256(JSON.stringify([method, event.rawPath, event.rawQueryString, body]))

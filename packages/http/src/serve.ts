@@ -94,7 +94,7 @@ async function performAs(
   requirePermission(endpoint.access, caller)
   if (event.isBodyPending) return continueResponse(endpoint)
   const json = lazyJson(endpoint, event)
-  limit(context, endpoint, { caller, address, json })
+  await limit(endpoint, { caller, address, json })
   const parts = validateParts(context, endpoint, json)
   const handle = (current: typeof caller) =>
     route.handle({ ...parts, caller: current, origin: { address }, headers: headersOf(event) })

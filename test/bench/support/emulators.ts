@@ -16,7 +16,7 @@ const program = new URL('../../support/emulators-process.ts', import.meta.url)
 
 export const withoutRateLimits = {
   ...Object.fromEntries(
-    ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
+    ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_INS', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
       `PLAT_LIMIT_${name}_PER_MINUTE`,
       '1000000',
     ]),

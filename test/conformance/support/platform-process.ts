@@ -8,7 +8,7 @@ import { completeSetup } from './setup.ts'
 
 const settings = {
   ...Object.fromEntries(
-    ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
+    ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_INS', 'SIGN_IN_STEP', 'REFRESH', 'ENROLL', 'BATCH', 'API'].map((name) => [
       `PLAT_LIMIT_${name}_PER_MINUTE`,
       '60000',
     ]),

@@ -19,6 +19,7 @@ import {
   advanceToNextMinute,
   createColleague,
   errorCodeOf,
+  errorOf,
   expectError,
   newOrigin,
   password,
@@ -33,7 +34,9 @@ import { pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 // Every attempt hashes a password.
-vi.hoisted(() => Object.assign(process.env, { PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '8' }))
+vi.hoisted(() =>
+  Object.assign(process.env, { PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '8', PLAT_LIMIT_SIGN_INS_PER_MINUTE: '10' }),
+)
 
 let platform: SignedInUser
 beforeAll(async () => {
@@ -41,6 +44,8 @@ beforeAll(async () => {
 })
 
 const newUser = (): Promise<SignedInUser> => createColleague(platform.caller, 'Viewer')
+const startInBrowser = ({ credentials }: Pick<SignedInUser, 'credentials'>, device = '') =>
+  SignIn.startBrowserSession(credentials, { browser: '', origin: { ...newOrigin(), device } })
 const dayMs = 24 * 3_600_000
 const newPassword = 'another long sentence'
 const change = ({ caller }: SignedInUser, currentPassword = password) =>
@@ -95,12 +100,63 @@ describe('signing in', () => {
     await expectError(signIn(user.credentials, newOrigin()), 'rate_limited')
   })
 
-  test('does not count successful sign-ins', async () => {
+  test('limits the sign-ins of a user per minute separately from failures', async () => {
+    advanceToNextMinute()
     const user = await newUser()
     const origin = newOrigin()
-    for (let count = 0; count <= config.PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE; count++) {
-      await signIn(user.credentials, origin)
+    for (let count = 1; count < config.PLAT_LIMIT_SIGN_INS_PER_MINUTE; count++) await signIn(user.credentials, origin)
+    const { extra } = await errorOf(signIn(user.credentials, newOrigin()))
+    expect(extra.retryAfterSeconds).toBeGreaterThan(0)
+    advanceClock(60_000)
+    await signIn(user.credentials, origin)
+  })
+
+  test('at most 100 guesses of strangers are checked in any hour; devices and sessions of the user are not limited', async () => {
+    const user = await newUser()
+    const device = (await startInBrowser(user)).device ?? ''
+    advanceToNextMinute()
+    const codes: string[] = []
+    for (let network = 0; network < 200; network++) {
+      advanceClock(17_900)
+      codes.push(await guess(user, { address: `10.1.${network}.1` }))
     }
+    expect(codes.filter((code) => code === 'invalid_credentials')).toHaveLength(100)
+    const { code, extra } = await errorOf(signIn(user.credentials, { address: '192.0.2.1' }))
+    expect([code, extra.retryAfterSeconds]).toEqual(['rate_limited', expect.any(Number)])
+    await startInBrowser(user, device)
+    await expectOpen(user)
+    await change(user)
+    advanceClock(extra.retryAfterSeconds! * 1000)
+    expect(await guess(user, { address: '192.0.2.1' })).toBe('invalid_credentials')
+  })
+
+  test.each([
+    ['IPv4 /24', '203.0.113.1', '203.0.113.200', '203.0.114.1'],
+    ['IPv6 /56', '2001:db8:1:1::1', '2001:db8:1:ff::1', '2001:db8:1:100::1'],
+    ['IPv4-mapped /24', '::ffff:198.18.0.1', '198.18.0.9', '::ffff:198.18.1.1'],
+  ])('failures limit a user in their own network only: %s', async (_, address, neighbour, stranger) => {
+    const user = await newUser()
+    advanceToNextMinute()
+    for (let count = 0; count < limit; count++) await guess(user, { address })
+    await expectError(signIn(user.credentials, { address: neighbour }), 'rate_limited')
+    await signIn(user.credentials, { address: stranger })
+  })
+
+  test('failures in a device limit the device; its cookie does not help another user', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const device = (await startInBrowser(user)).device ?? ''
+    advanceToNextMinute()
+    const guessWith = (who: SignedInUser) => errorCodeOf(startInBrowser({ credentials: wrongFor(who) }, device))
+    for (let count = 0; count < limit; count++) expect(await guessWith(user)).toBe('invalid_credentials')
+    expect(await guessWith(user)).toBe('rate_limited')
+    await signIn(user.credentials, newOrigin())
+    for (let count = 0; count < limit; count++) await guess(other)
+    expect(await errorCodeOf(startInBrowser(other, device))).toBe('rate_limited')
+    advanceClock(60_000)
+    expect((await startInBrowser(other, device)).device).toBe(device)
+    expect((await startInBrowser(other, 'x'.repeat(43))).device).not.toBe('x'.repeat(43))
+    advanceClock(366 * dayMs)
+    expect((await startInBrowser(user, device)).device).not.toBe(device)
   })
 
   test('counts failures per IPv6 network', async () => {
@@ -130,7 +186,7 @@ describe('signing in', () => {
     await expectError(signIn({ username: typed, password: 'any password' }, newOrigin()), 'invalid_credentials')
     const { Items, LastEvaluatedKey } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE }))
     expect(LastEvaluatedKey).toBe(undefined)
-    expect(JSON.stringify(Items)).toContain('FAILED-SIGN-INS#user:')
+    expect(JSON.stringify(Items)).toContain('CALL-COUNT#failed-sign-ins:')
     expect(JSON.stringify(Items).toLowerCase()).not.toContain(typed)
   })
 
@@ -161,6 +217,67 @@ describe('refreshing', () => {
     expect(records).toMatchObject([
       { detail: 'A refresh token was used twice', events: ['session.reuse_detected'], address: '203.0.113.66' },
     ])
+  })
+
+  const retryCases: [string, options: { key?: string; afterMs?: number }, isRepeated: boolean][] = [
+    ['the same key', { key: 'key-1' }, true],
+    ['the same key after the clock was set back', { key: 'key-1', afterMs: -1_800_000 }, true],
+    ['the same key after a minute', { key: 'key-1', afterMs: 60_001 }, false],
+    ['another key', { key: 'key-2' }, false],
+    ['no key', {}, false],
+  ]
+  test.each(retryCases)('a retry with %s', async (_, { key: idempotencyKey, afterMs = 0 }, isRepeated) => {
+    const user = await newUser()
+    const first = await refresh(user, newOrigin(), { idempotencyKey: 'key-1' })
+    expect(JSON.stringify(await get(keysOf(user.refreshToken).token))).not.toContain(first.refreshToken)
+    advanceClock(afterMs)
+    const retry = refresh(user, newOrigin(), { idempotencyKey })
+    if (isRepeated) expect(await retry).toEqual(first)
+    else await expectError(retry, 'invalid_refresh_token')
+    await (isRepeated ? expectOpen : expectEnded)(first)
+    if (isRepeated) await expectEnded(user)
+  })
+
+  test.each([
+    ['concurrent retries with one key', 'key-1', true],
+    ['concurrent use with two keys', 'key-2', false],
+  ])('%s', async (_, idempotencyKey, isOne) => {
+    const user = await newUser()
+    let concurrent: unknown
+    runBefore(/^TransactWrite/, async () => {
+      concurrent = await refresh(user, newOrigin(), { idempotencyKey: 'key-1' })
+    })
+    const retry = refresh(user, newOrigin(), { idempotencyKey })
+    if (isOne) expect(await retry).toEqual(concurrent)
+    else await expectError(retry, 'invalid_refresh_token')
+  })
+
+  test('does not repeat a response after the sessions of the user have ended', async () => {
+    const user = await newUser()
+    await refresh(user, newOrigin(), { idempotencyKey: 'key-1' })
+    await endAll(user)
+    await expectError(refresh(user, newOrigin(), { idempotencyKey: 'key-1' }), 'invalid_refresh_token')
+  })
+
+  test('limits the refreshes of a session; made-up tokens of it do not count', async () => {
+    const user = await newUser()
+    advanceToNextMinute()
+    for (let count = 0; count < 40; count++) await expectEnded({ refreshToken: `${user.refreshToken.slice(0, -2)}xx` })
+    let { refreshToken } = user
+    for (let count = 0; count < config.PLAT_LIMIT_REFRESH_PER_MINUTE; count++) {
+      refreshToken = (await refresh({ refreshToken })).refreshToken
+    }
+    await expectError(refresh({ refreshToken }), 'rate_limited')
+    advanceClock(60_000)
+    await expectOpen({ refreshToken })
+  })
+
+  test.each([-1_800_000, -dayMs, 1_800_000, dayMs])('a session works after the clock moves by %d ms', async (ms) => {
+    const user = await newUser()
+    advanceClock(ms)
+    const code = await errorCodeOf(verifyAccessToken(user.accessToken))
+    expect(code).toBe('token_expired')
+    await verifyAccessToken((await refresh(user)).accessToken)
   })
 
   test('ends the session after concurrent use of a token', async () => {
@@ -299,7 +416,7 @@ describe('changing the password', () => {
     await expectOpen(second)
   })
 
-  test('counts a wrong current password as a failed sign-in', async () => {
+  test('limits wrong current passwords of a session', async () => {
     const user = await newUser()
     const other = await signInUser(user.username)
     advanceToNextMinute()
@@ -307,8 +424,8 @@ describe('changing the password', () => {
       await expectError(change(user, 'wrong password'), 'invalid_credentials')
     }
     await expectError(change(user), 'rate_limited')
-    await expectError(signInUser(user.username), 'rate_limited')
     await expectOpen(other)
+    await changePassword(other.caller, { currentPassword: password, newPassword }, newOrigin())
   })
 
   test('succeeds once of two concurrent changes', async () => {

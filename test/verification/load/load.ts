@@ -15,7 +15,7 @@ import { userActions } from './user.ts'
 /** Rate limits would hide the faults of the store. */
 const withoutRateLimits = Object.fromEntries(
   ['API_PER_MINUTE', 'API_BURST', 'REFRESH_PER_MINUTE', 'ENROLL_PER_MINUTE', 'BATCH_PER_MINUTE']
-    .concat(['SIGN_IN_USER_PER_MINUTE', 'SIGN_IN_ADDRESS_PER_MINUTE'])
+    .concat(['SIGN_IN_USER_PER_MINUTE', 'SIGN_IN_ADDRESS_PER_MINUTE', 'SIGN_IN_USER_PER_HOUR'])
     .map((name) => [`PLAT_LIMIT_${name}`, '1000000']),
 )
 

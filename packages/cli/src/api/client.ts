@@ -37,7 +37,8 @@ export const authorised = ({ server, bearer }: Credentials, policy: RetryPolicy)
 
 // With an idempotency key the platform executes a repeated POST only once.
 function repeatable(request: Request): Request {
-  if (request.method === 'POST') request.headers.set('idempotency-key', randomUUID())
+  const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
+  if (isKeyless) request.headers.set('idempotency-key', randomUUID())
   return request
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unwrap, ApiRejection } from '../api/unwrap.ts'
 import type { RetryPolicy } from '../api/retry.ts'
@@ -70,15 +71,19 @@ async function renewOnce(expired: Session): Promise<Session> {
   const isSame = session?.server === expired.server && session.username === expired.username
   if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
-  const next = { ...session, ...(await refresh(session)) }
+  const { renewalKey = randomUUID(), ...rest } = session
+  // Stored first: if the response is lost, the next renewal sends the same key and receives it.
+  writeSession({ ...rest, renewalKey })
+  const next = { ...rest, ...(await refresh(session, renewalKey)) }
   writeSession(next)
   return next
 }
 
-async function refresh({ server, refreshToken }: Session) {
+async function refresh({ server, refreshToken }: Session, renewalKey: string) {
   const client = anonymous(server, { seconds: 0, responseTimeoutSeconds: 15 })
   try {
-    return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { body: { refreshToken } })))
+    const params = { header: { 'idempotency-key': renewalKey } }
+    return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { params, body: { refreshToken } })))
   } catch (error) {
     if (!(error instanceof ApiRejection) || error.code !== 'invalid_refresh_token') throw error
     removeSession()

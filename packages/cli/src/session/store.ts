@@ -12,6 +12,8 @@ export interface Session {
   /** Expiry of the access token, in milliseconds since the Unix epoch. */
   expiresAtMs: number
   refreshToken: string
+  /** The idempotency key of a renewal without a response yet. */
+  renewalKey?: string
 }
 
 export const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homeFolder(), '.config'), 'plat')

@@ -1,7 +1,7 @@
 import { type PasswordChange } from '@platform/contract/user'
 import { type Caller, type Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { checkPassword, type Credential, renewCredential } from './credential.ts'
+import { beginAttempt, comparePassword, type Credential, renewCredential } from './credential.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
@@ -26,7 +26,8 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
     const { username } = user
     const { newPassword: password } = request
     await checkNewPassword({ field: 'newPassword', password, username, platformName: platform?.['platformName'] })
-    checked ??= await checkPassword({ username, password: request.currentPassword }, origin)
+    const proof = { ...origin, sessionId: caller.sessionId }
+    checked ??= await comparePassword(await beginAttempt(username, proof), request.currentPassword)
     newHash ??= await hashPassword(password, keys.username(username).pk)
     return tryChange(caller, user, { passwordHash: checked.passwordHash, newHash, request })
   })

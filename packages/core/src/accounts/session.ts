@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { type Credentials, refreshTokenSeconds, type TokenSet } from '@platform/contract/auth'
+import { type Credentials, refreshTokenSeconds, TokenSet } from '@platform/contract/auth'
 import { type Session, sessionLimit } from '@platform/contract/session'
 import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
@@ -7,6 +7,7 @@ import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, isWithin, now } from '../clock.ts'
 import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
 import { config } from '../config.ts'
+import { counterOf, limitExceeded, perMinute, stateOf } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
@@ -14,7 +15,10 @@ import { create, get, getConsistent, type Item, orThrow, patch, type WriteItem }
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
+import { reportRateLimit } from '../lib/rate-limit-state.ts'
+import { seal, unseal } from '../outbox/idempotency.ts'
 import { accessTokenSeconds, issueAccessToken } from '../signing/access-token.ts'
+import { rememberDevice } from './device.ts'
 import {
   checkIntervalMs,
   type Confirm,
@@ -48,17 +52,26 @@ const SessionRecord = z.object({
   revokedAtMs: z.number().optional(),
   /** Set by a sign-out, which revokes only the refresh token: access tokens can read until they expire. */
   isSignedOut: z.literal(true).optional(),
+  /** The minute of the last refresh, and the number of refreshes in it. */
+  refreshMinute: z.number().default(0),
+  refreshes: z.number().default(0),
 })
-export type SessionRecord = z.infer<typeof SessionRecord>
+export type SessionRecord = z.output<typeof SessionRecord>
 
 export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
+
+/** A retry within this time receives the first response, which may have been lost. */
+const repeatMs = 60_000
 
 const RefreshToken = z.object({
   hash: z.string(),
   expiresAtMs: z.number(),
   usedAtMs: z.number().optional(),
   grant: z.instanceof(Uint8Array).optional(),
+  /** The response to the request that used the token, encrypted with its `Idempotency-Key`. */
+  response: z.instanceof(Uint8Array).optional(),
 })
+type RefreshToken = z.infer<typeof RefreshToken>
 
 interface TokenFamily {
   sessionId: string
@@ -109,7 +122,7 @@ export function open(
   const createdAtMs = now()
   const token = newRefreshToken(sessionId, createdAtMs, grant)
   const times = { createdAtMs, lastUsedAtMs: createdAtMs, ttl: ttlOf(createdAtMs + refreshTokenMs) }
-  const record: SessionRecord = { id: sessionId, userId, organisationId, address, epoch, ...times }
+  const record: z.input<typeof SessionRecord> = { id: sessionId, userId, organisationId, address, epoch, ...times }
   const session = { ...record, gsi1pk: keys.userSessions(userId) }
   return {
     id: sessionId,
@@ -118,21 +131,29 @@ export function open(
   }
 }
 
-export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<TokenSet> =>
+/** `device` is the cookie that a browser keeps for later sign-ins. */
+const SignedIn = TokenSet.extend({ device: z.string().optional() })
+export type SignedIn = z.infer<typeof SignedIn>
+
+export const signIn = async ({ username, password }: Credentials, origin: Origin): Promise<SignedIn> =>
   signInLocally(await beginAttempt(username, origin), password, origin)
 
-export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
+export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<SignedIn> {
   const { epoch, user: item } = await comparePassword(attempt, password)
   if (item === undefined) throw platformError('invalid_credentials')
   const user = parseUser(item)
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
+  const device = attempt.device && rememberDevice(attempt.device.known, user.id)
   await commit(signingInCaller(user, origin), {
-    writes: session.writes.map((write) => orThrow(write, 'conflict')),
+    writes: [...session.writes.map((write) => orThrow(write, 'conflict')), ...(device?.writes ?? [])],
     ...sessionOpenedEffects(user, session.id),
   })
-  return tokens
+  return withDevice(tokens, device)
 }
+
+export const withDevice = (tokens: TokenSet, device: { token: string } | undefined): SignedIn =>
+  device === undefined ? tokens : { ...tokens, device: device.token }
 
 export const sessionOpenedEffects = ({ id, username }: User, sessionId: string) => ({
   audit: { action: 'session.open', resource: sessionId },
@@ -154,20 +175,26 @@ export const signingInCaller = (
 interface RefreshOptions {
   /** Without it, the session of a provider's user ends 24 hours after the sign-in. */
   confirm?: Confirm
+  /** A retry with the same key and token receives the same response. */
+  idempotencyKey?: string | undefined
+  /** Creates the cookie of a device. */
+  isNewDevice?: boolean
 }
 
 /** A reused token ends the session, because the thief and the user cannot be distinguished (RFC 9700). */
 export async function refresh(
   { refreshToken }: { refreshToken: string },
   origin?: Origin,
-  { confirm }: RefreshOptions = {},
-): Promise<TokenSet> {
+  { confirm, idempotencyKey, isNewDevice = false }: RefreshOptions = {},
+): Promise<SignedIn> {
   const match = await findByToken(refreshToken)
   if (match === undefined) throw platformError('invalid_refresh_token')
   const { session, token, tokenKey } = match
   const sessionId = session.id
   const family = { sessionId, ...session }
-  if (token.usedAtMs !== undefined) return endReusedSession(family, origin)
+  const sealKey = idempotencyKey && `${idempotencyKey} ${refreshToken}`
+  const repeated = storedResponse(token, sealKey)
+  if (token.usedAtMs !== undefined && repeated === undefined) return endReusedSession(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
   // Read after the session, because the user's record holds the epoch that ends several sessions at once.
@@ -176,25 +203,52 @@ export async function refresh(
   const provider = isLocal(user) ? undefined : await get(keys.identityProvider(user.authProvider))
   if (!isLocal(user) && !isEnabledProvider(provider))
     return endSession(family, 'The identity provider is disabled or gone', origin)
+  if (repeated !== undefined) return repeated
+  const counts = countRefresh(session)
   const atMs = now()
   const grant = unsealGrant(token.grant, refreshToken)
   const isCheckDue = provider !== undefined && !isWithin(session.checkedAtMs ?? session.createdAtMs, checkIntervalMs)
   const newToken = newRefreshToken(sessionId, atMs, grant && isCheckDue ? { ...grant, isInUse: true } : grant)
   // Signed before the old token is consumed, so that the old token stays valid if the signing keys are unavailable.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, newToken.text)
+  const device = isNewDevice ? rememberDevice(undefined, user.id) : undefined
+  const response = withDevice(tokens, device)
   const checked = isCheckDue && { checkedAtMs: atMs }
-  const sessionChange = { set: { lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checked } }
+  const sessionChange = { set: { ...counts, lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checked } }
+  const use = { usedAtMs: atMs, ...(sealKey && { response: seal(sealKey, Buffer.from(JSON.stringify(response))) }) }
   const failure = await transact([
-    patch(tokenKey, { set: { usedAtMs: atMs } }, { usedAtMs: { absent: true } }),
+    patch(tokenKey, { set: use }, { usedAtMs: { absent: true } }),
     patch(keys.session(sessionId), sessionChange, { revokedAtMs: { absent: true } }),
     newToken.write,
+    ...(device?.writes ?? []),
   ])
-  if (failure?.index === 0) return endReusedSession(family, origin)
+  if (failure?.index === 0 && failure.item !== undefined)
+    return storedResponse(RefreshToken.parse(failure.item), sealKey) ?? endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
   // After the commit, because the provider may accept its refresh token only once: no concurrent refresh also sends it.
   if (isCheckDue)
     await checkAtProvider({ session, user, newToken, origin }, await confirm?.(user, provider, grant, origin))
-  return tokens
+  return response
+}
+
+function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | undefined): SignedIn | undefined {
+  // A time in the future counts as now, because the clock may have been set back.
+  if (!sealKey || response === undefined || usedAtMs === undefined || now() >= usedAtMs + repeatMs) return undefined
+  try {
+    return SignedIn.parse(JSON.parse(Buffer.from(unseal(sealKey, response)).toString()))
+  } catch {
+    // Another key.
+    return undefined
+  }
+}
+
+/** Throws `rate_limited` beyond the limit. Counted in the session's record, which a refresh changes anyway. */
+function countRefresh({ id, refreshMinute, refreshes }: SessionRecord) {
+  const counter = counterOf(perMinute(`refresh:${id}`, config.PLAT_LIMIT_REFRESH_PER_MINUTE))
+  const earlier = refreshMinute === counter.period ? refreshes : 0
+  if (earlier >= counter.limit) throw limitExceeded(counter, [earlier])
+  reportRateLimit(stateOf(counter, [earlier + 1]))
+  return { refreshMinute: counter.period, refreshes: earlier + 1 }
 }
 
 interface Check {

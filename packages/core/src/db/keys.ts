@@ -137,11 +137,14 @@ export const userOffsets = (organisationId: string): Key => ({ pk: `ORG#${organi
 /** The user, and the password hash of a local account. Usernames are unique on the platform. */
 export const username = (name: string): Key => ({ pk: `USERNAME#${foldUsername(name)}`, sk: 'CREDENTIAL' })
 
-/** Counted per minute for the hash of a username and for an address; expires. */
-export const failedSignIns = (subject: string, minute: number): Key => ({
-  pk: `FAILED-SIGN-INS#${fold(subject)}`,
-  sk: `M#${minute}`,
+/** The calls of a subject in one period, for a limit across all processes; expires. */
+export const callCount = (subject: string, periodSeconds: number, period: number): Key => ({
+  pk: `CALL-COUNT#${subject}`,
+  sk: `${periodSeconds}S#${period}`,
 })
+
+/** A browser with its users, found by the hash of its cookie; expires. */
+export const device = (hash: string): Key => ({ pk: `DEVICE#${hash}`, sk: 'DEVICE' })
 
 /** Written for failed sign-ins of unknown users, at the same cost as the outbox record for a known user; expires. */
 export const dummyCredential = (id: string): Key => ({ pk: `DUMMY-CREDENTIAL#${id}`, sk: 'DUMMY-CREDENTIAL' })

@@ -13,9 +13,10 @@ import { reportFailure } from './provider-failure.ts'
 import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
-import { signingInCaller, open, sessionOpenedEffects } from '../accounts/session.ts'
+import { type Attempt, countSignIn, createCredential } from '../accounts/credential.ts'
+import { rememberDevice } from '../accounts/device.ts'
 import { type ProviderGrant } from '../accounts/provider-check.ts'
-import { createCredential } from '../accounts/credential.ts'
+import { signingInCaller, open, sessionOpenedEffects, type SignedIn, withDevice } from '../accounts/session.ts'
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
 /**
@@ -47,7 +48,8 @@ export const signInExternal = async (
   provider: ProviderRecord,
   identity: ExternalIdentity,
   origin: Origin,
-): Promise<TokenSet> => {
+  browser?: Attempt['device'],
+): Promise<SignedIn> => {
   await reportMissingGroups(provider, identity, origin)
   return retryOnConflict(async () => {
     const { user, writes, effects } = await resolveUser(provider, identity)
@@ -55,14 +57,15 @@ export const signInExternal = async (
     const hasKeptRoles = identity.missingGroups !== undefined
     const tokens = { ...(await session.tokens()), ...(hasKeptRoles && { notice: keptRoles.notice }) }
     const { audit, events } = openedEffects(user, session.id, hasKeptRoles)
+    const device = browser && rememberDevice(browser.known, user.id)
     const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const failure = await commit(signingInCaller(user, origin), {
-      writes: [...writes, ...(before ? [before] : []), ...session.writes],
+      writes: [...writes, ...(before ? [before] : []), ...session.writes, ...(device?.writes ?? [])],
       audit,
       // Two records could be projected in any order; a single one keeps the order of the events.
       events: [...(effects?.events ?? []), ...events],
     })
-    return failure === undefined ? tokens : undefined
+    return failure === undefined ? withDevice(tokens, device) : undefined
   })
 }
 
@@ -113,6 +116,7 @@ export async function openExternalSession(
 ): Promise<TokenSet> {
   const user = await find(organisationId, userId)
   if (user === undefined) throw platformError('sign_in_code_invalid')
+  await countSignIn(user.username)
   const session = open(user, origin, user.epoch, grant)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {

@@ -1,13 +1,14 @@
-import { Credentials, type TokenSet } from '@platform/contract/auth'
+import { Credentials } from '@platform/contract/auth'
 import type { BrowserSignIn } from '@platform/contract/browser-session'
 import { type Attempt, beginAttempt } from '../accounts/credential.ts'
 import * as Session from '../accounts/session.ts'
+import type { SignedIn } from '../accounts/session.ts'
 import type { Origin } from '../caller.ts'
 import { PlatformError } from '../error.ts'
 import type { ProviderRecord } from './record.ts'
 
 /** Directories never receive the password of a name with a local password. */
-export async function signIn({ username, password }: Credentials, origin: Origin): Promise<TokenSet> {
+export async function signIn({ username, password }: Credentials, origin: Origin): Promise<SignedIn> {
   const attempt = await beginAttempt(username, origin)
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
   const directories = await enabledDirectories()
@@ -20,7 +21,7 @@ export async function signIn({ username, password }: Credentials, origin: Origin
 const enabledDirectories = async (): Promise<ProviderRecord[]> =>
   (await import('./provider.ts')).enabledProviders('LDAP')
 
-async function signInByPassword(attempt: Attempt, password: string, origin: Origin): Promise<TokenSet> {
+async function signInByPassword(attempt: Attempt, password: string, origin: Origin): Promise<SignedIn> {
   try {
     return await Session.signInLocally(attempt, password, origin)
   } catch (error) {
@@ -35,8 +36,13 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
 }
 
 /** Also asks the identity provider of the user from time to time whether the user still exists. */
-export const refresh = (request: { refreshToken: string }, origin: Origin): Promise<TokenSet> =>
+export const refresh = (
+  request: { refreshToken: string },
+  origin: Origin,
+  options: { idempotencyKey?: string | undefined; isNewDevice?: boolean } = {},
+): Promise<SignedIn> =>
   Session.refresh(request, origin, {
+    ...options,
     // Loaded on demand, for a fast cold start.
     confirm: async (...question) => (await import('./confirm.ts')).confirm(...question),
   })
@@ -47,9 +53,9 @@ export const refresh = (request: { refreshToken: string }, origin: Origin): Prom
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,
-  { browser, origin }: { browser: string; origin: Origin },
-): Promise<TokenSet> {
-  if (refreshToken !== undefined) return refresh({ refreshToken }, origin)
+  { browser, origin, idempotencyKey }: { browser: string; origin: Origin; idempotencyKey?: string | undefined },
+): Promise<SignedIn> {
+  if (refreshToken !== undefined) return refresh({ refreshToken }, origin, { idempotencyKey, isNewDevice: true })
   if (code === undefined) return signIn(Credentials.parse(credentials), origin)
   // Loaded on demand, for a fast cold start.
   const { exchange } = await import('./oidc/code.ts')

@@ -3,7 +3,7 @@ import { type JobOutput } from '@platform/contract/job-output'
 import { type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
 import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import { elapsedMs, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
 import { create, patch } from '../db/table.ts'
@@ -115,10 +115,10 @@ interface Extent {
 }
 
 async function untilOutput(caller: Caller, jobId: string, extent: Extent) {
-  const deadlineMs = now() + extent.waitSeconds * 1000
+  const deadlineMs = elapsedMs() + extent.waitSeconds * 1000
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const output = await outputNow(caller, jobId, extent)
-    const leftMs = deadlineMs - now()
+    const leftMs = deadlineMs - elapsedMs()
     if (output.ranges.length > 0 || output.finished || leftMs <= 0) return output
     await delay(Math.min(pauseMs, leftMs))
   }

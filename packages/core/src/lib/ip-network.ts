@@ -1,5 +1,15 @@
 import ipaddr from 'ipaddr.js'
 
+/** The /24 network of an IPv4 address or the /56 network of an IPv6 address, which one customer usually controls. */
+export function signInNetworkOf(address: string): string {
+  const [plain = ''] = address.split('%')
+  if (!ipaddr.isValid(plain)) return address
+  const parsed = ipaddr.process(plain)
+  const prefix = parsed.kind() === 'ipv4' ? 24 : 56
+  const bytes = parsed.toByteArray().map((byte, index) => (index < prefix / 8 ? byte : 0))
+  return `${ipaddr.fromByteArray(bytes).toString()}/${prefix}`
+}
+
 /**
  * Returns the address as a key for rate limits. IPv6 addresses are reduced to their first 64 bits, because a client
  * usually controls that range.

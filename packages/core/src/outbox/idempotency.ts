@@ -80,6 +80,7 @@ const [saltBytes, nonceBytes, tagBytes] = [16, 12, 16]
 const keyFor = (key: string, salt: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, 'kept answer', 32))
 
+/** Encrypts with a key derived from `key`. */
 export function seal(key: string, bytes: Uint8Array): Uint8Array {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)]
   const encryption = createCipheriv(cipher, keyFor(key, salt), nonce)
@@ -87,6 +88,7 @@ export function seal(key: string, bytes: Uint8Array): Uint8Array {
   return Buffer.concat([salt, nonce, encryption.getAuthTag(), ...body])
 }
 
+/** Throws if the key is wrong. */
 export function unseal(key: string, sealed: Uint8Array): Uint8Array {
   let from = 0
   const take = (bytes: number): Uint8Array => sealed.subarray(from, (from += bytes))

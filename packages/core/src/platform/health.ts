@@ -1,5 +1,5 @@
 import { type HealthCheck, type Readiness } from '@platform/contract/health'
-import { iso, now } from '../clock.ts'
+import { elapsedMs, iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent } from '../db/table.ts'
 import { currentChecks, type InstalledModules, isStale, readModules } from '../modules/module.ts'
@@ -30,9 +30,9 @@ const affectsAggregate = (check: HealthCheck): boolean =>
   isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
 
 async function storeChecks(): Promise<HealthCheck[]> {
-  const startedAtMs = now()
+  const startedAtMs = elapsedMs()
   const items = await getConsistent([keys.platform(), keys.writeCheck()]).catch(() => undefined)
-  const database = databaseCheck(items && PlatformState.parse(items[0] ?? {}), now() - startedAtMs)
+  const database = databaseCheck(items && PlatformState.parse(items[0] ?? {}), Math.round(elapsedMs() - startedAtMs))
   return database.status === 'Healthy' ? [database, writeCheckView(items?.[1])] : [database]
 }
 

@@ -3,7 +3,7 @@ import { type KeySet } from '@platform/contract/relay'
 import { type CryptoKey, decodeProtectedHeader, errors, importJWK, jwtVerify, SignJWT } from 'jose'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
-import { now, nowSeconds } from '../clock.ts'
+import { elapsedMs, now, nowSeconds } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
 import { readAccessKeys, keyCacheMs } from './published-keys.ts'
@@ -76,6 +76,7 @@ export const issueModuleToken = (
 
 interface VerifiedToken {
   caller: Caller
+  issuedAtMs: number
   expiresAtMs: number
 }
 
@@ -84,7 +85,7 @@ const tokenCache = new BoundedCache<VerifiedToken>(5000)
 
 export async function verifyAccessToken(token: string): Promise<Caller> {
   const cached = tokenCache.get(token)
-  if (cached !== undefined && cached.expiresAtMs > now()) {
+  if (cached !== undefined && cached.expiresAtMs > now() && cached.issuedAtMs <= latestIssueMs()) {
     await publicKeyFor(token)
     return cached.caller
   }
@@ -93,6 +94,12 @@ export async function verifyAccessToken(token: string): Promise<Caller> {
   if (tokenCache.get(token)?.expiresAtMs !== verified.expiresAtMs) tokenCache.set(token, verified)
   return tokenCache.get(token)?.caller ?? verified.caller
 }
+
+const latestIssueMs = (): number => now() + clockToleranceSeconds * 1000
+
+// The clock has been set back since the token was signed. The caller can refresh it.
+const isFromFuture = (error: unknown): boolean =>
+  error instanceof errors.JWTClaimValidationFailed && error.claim === 'iat' && error.reason === 'check_failed'
 
 async function verify(token: string): Promise<VerifiedToken> {
   try {
@@ -111,9 +118,11 @@ async function verify(token: string): Promise<VerifiedToken> {
     const expiresAtMs = Math.min(exp, iat + accessTokenSeconds) * 1000
     if (expiresAtMs <= now()) throw platformError('token_expired')
     const permissions = new Set(permissionsOf(roles))
-    return { caller: { kind: 'user', userId: sub, organisationId: org, sessionId: sid, permissions }, expiresAtMs }
+    const caller: Caller = { kind: 'user', userId: sub, organisationId: org, sessionId: sid, permissions }
+    return { caller, issuedAtMs: iat * 1000, expiresAtMs }
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw platformError('token_expired', {}, { cause: error })
+    if (error instanceof errors.JWTExpired || isFromFuture(error))
+      throw platformError('token_expired', {}, { cause: error })
     if (error instanceof errors.JOSEError || error instanceof z.ZodError || error instanceof TypeError) {
       throw platformError('unauthenticated', {}, { cause: error })
     }
@@ -122,12 +131,12 @@ async function verify(token: string): Promise<VerifiedToken> {
 }
 
 let publicKeys = new Map<string, CryptoKey>()
-let readAtMs = Number.NEGATIVE_INFINITY
+let readAtElapsedMs = Number.NEGATIVE_INFINITY
 const maxCacheMs = 300_000
 
 async function publicKeyFor(token: string): Promise<CryptoKey> {
   const { kid = '' } = decodeProtectedHeader(token)
-  const ageMs = now() - readAtMs
+  const ageMs = elapsedMs() - readAtElapsedMs
   // Forged key ids must not cause store calls, and known keys must work while the store is unavailable.
   if (ageMs >= maxCacheMs) await readPublicKeys().catch(rethrowUnlessKnown(kid))
   else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await readPublicKeys()
@@ -144,7 +153,7 @@ async function readPublicKeys(): Promise<void> {
   const set = await readAccessKeys()
   const imported = set.keys.map(async (jwk) => [jwk.kid, await importJWK(jwk, 'EdDSA')] as const)
   publicKeys = new Map(await Promise.all(imported))
-  readAtMs = now()
+  readAtElapsedMs = elapsedMs()
 }
 
 export const publicKeySet = (): Promise<KeySet> => readAccessKeys()

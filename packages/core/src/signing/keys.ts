@@ -1,7 +1,7 @@
 import { type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { createSecretOnce, readSecret, writeSecret } from '../aws/secrets.ts'
-import { now } from '../clock.ts'
+import { elapsedMs, now } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { ensureAuditKey } from './audit-key.ts'
@@ -89,12 +89,12 @@ function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
 }
 
 export async function accessTokenSigner(): Promise<Signer> {
-  if (cached !== undefined && now() < cached.untilMs) return cached.signer
+  if (cached !== undefined && elapsedMs() < cached.untilMs) return cached.signer
   const list = await requireKeys()
   const key = untilMature(list).at(-1)
   if (key === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   const newSigner = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
-  cached = { signer: newSigner, untilMs: now() + (key === list[0] ? cacheMs : signsAfterMs) }
+  cached = { signer: newSigner, untilMs: elapsedMs() + (key === list[0] ? cacheMs : signsAfterMs) }
   return newSigner
 }
 

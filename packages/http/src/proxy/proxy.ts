@@ -57,7 +57,7 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   addLogFields(identityOf(caller))
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
   if (event.isBodyPending) return continueResponse({ access: 'user' })
-  limit(context, { method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
+  await limit({ method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   // A module can do anything with other methods.
   if (method !== 'GET' && method !== 'HEAD') await caller.rights?.confirm()
   const { moduleId } = owner

@@ -36,5 +36,5 @@ async function digestOf(request: Request): Promise<string> {
 }
 
 // `randomUUID` does not exist without TLS, but the request must still reach the platform, which explains the error.
-const newKey = (): string =>
+export const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join('-')

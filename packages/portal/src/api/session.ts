@@ -1,7 +1,7 @@
 // The tokens of the browser session are in cookies that scripts cannot read. A refresh token works only once, so one
 // tab renews the session for all requests of all tabs.
 
-import { withIdempotencyKey } from './idempotency-key.ts'
+import { newKey, withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
 
@@ -80,7 +80,19 @@ export const withTabLock = async <Result>(work: () => Promise<Result>): Promise<
 async function renew(): Promise<Response> {
   // Another tab may have renewed the session while this one waited for the lock.
   const probe = await readToEnd(fetch('/api/v1/auth/me'))
-  return probe.ok ? probe : readToEnd(fetch(`${sessionPath}/refresh`, { method: 'POST' }))
+  return probe.ok ? probe : refresh()
+}
+
+const keyName = 'session renewal'
+
+// If the response is lost or this tab is closed, the next renewal sends the same key and receives the response.
+async function refresh(): Promise<Response> {
+  const key = localStorage.getItem(keyName) ?? newKey()
+  localStorage.setItem(keyName, key)
+  const request = fetch(`${sessionPath}/refresh`, { method: 'POST', headers: { 'idempotency-key': key } })
+  const response = await readToEnd(request)
+  if (response.ok || response.status === 401) localStorage.removeItem(keyName)
+  return response
 }
 
 // An unread response would occupy one of the browser's six connections.

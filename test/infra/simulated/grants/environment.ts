@@ -3,7 +3,17 @@ import { startServer } from '../../../support/http-server.ts'
 import { startSimulatedPlatform } from '../../../support/simulator.ts'
 import { startIdentityProviders } from './identity-providers.ts'
 
-const limits = ['SIGN_IN_USER', 'SIGN_IN_ADDRESS', 'SIGN_IN_STEP', 'SETUP', 'REFRESH', 'ENROLL', 'BATCH', 'API']
+const limits = [
+  'SIGN_IN_USER',
+  'SIGN_IN_ADDRESS',
+  'SIGN_INS',
+  'SIGN_IN_STEP',
+  'SETUP',
+  'REFRESH',
+  'ENROLL',
+  'BATCH',
+  'API',
+]
 
 const settings = {
   ...Object.fromEntries(limits.map((name) => [`PLAT_LIMIT_${name}_PER_MINUTE`, '60000'])),

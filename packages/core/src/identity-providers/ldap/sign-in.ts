@@ -1,9 +1,8 @@
-import { type TokenSet } from '@platform/contract/auth'
 import { type Origin } from '../../caller.ts'
 import { bulkhead, untilAborted } from '../../lib/async.ts'
 import { acceptAttempt, type Attempt, rejectAttempt } from '../../accounts/credential.ts'
 import { passwordMatches } from '../../accounts/password.ts'
-import * as keys from '../../db/keys.ts'
+import { type SignedIn } from '../../accounts/session.ts'
 import { signInExternal } from '../external-user.ts'
 import { PlatformError, platformError } from '../../error.ts'
 import { reportFailure } from '../provider-failure.ts'
@@ -28,14 +27,14 @@ export async function signInByDirectory(
   attempt: Attempt,
   password: string,
   origin: Origin,
-): Promise<TokenSet> {
+): Promise<SignedIn> {
   const { username } = attempt
   // Takes the time of a wrong local password, which is followed by the same calls (`lookUp`).
-  await passwordMatches(password, undefined, keys.username(username).pk)
+  await passwordMatches(password, undefined, attempt.counters.at(-1)?.subject ?? '')
   const match = await findMatch(directories, { username, password }, origin)
   if (match === undefined) return rejectAttempt(attempt)
   await acceptAttempt(attempt)
-  return signInExternal(match.provider, match.identity, origin)
+  return signInExternal(match.provider, match.identity, origin, attempt.device)
 }
 
 /** Searches the name without a sign-in. The password is not sent. */

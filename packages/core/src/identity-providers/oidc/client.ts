@@ -1,5 +1,5 @@
 import * as openid from 'openid-client'
-import { systemSeconds, now, nowSeconds } from '../../clock.ts'
+import { elapsedMs, nowSeconds, systemSeconds } from '../../clock.ts'
 import { issuerOf } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
 import { checkProviderUrl, guardedFetch, allowsPlainHttp } from './fetch.ts'
@@ -27,10 +27,10 @@ const issuers = new BoundedCache<{ issuer: Promise<CachedIssuer>; untilMs: numbe
 export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const name = `${provider.id} ${provider.revision}`
   const cached = issuers.get(name)
-  if (cached !== undefined && cached.untilMs > now()) return cached.issuer
-  const cacheEntry = { issuer: discover(provider), untilMs: now() + metadataTtlMs }
+  if (cached !== undefined && cached.untilMs > elapsedMs()) return cached.issuer
+  const cacheEntry = { issuer: discover(provider), untilMs: elapsedMs() + metadataTtlMs }
   cacheEntry.issuer.catch(() => {
-    cacheEntry.untilMs = now() + failureTtlMs
+    cacheEntry.untilMs = elapsedMs() + failureTtlMs
   })
   issuers.set(name, cacheEntry)
   return cacheEntry.issuer
@@ -64,7 +64,7 @@ export function clientOf(provider: ProviderRecord, { metadata, keys, keysReadAtM
   client[openid.customFetch] = guardedFetch
   openid.enableNonRepudiationChecks(client)
   for (const allowPlainHttp of plainHttpOptions(new URL(metadata.issuer))) allowPlainHttp(client)
-  const isFresh = keysReadAtMs + keyReloadMs > now()
+  const isFresh = keysReadAtMs + keyReloadMs > elapsedMs()
   if (keys) openid.setJwksCache(client, { jwks: keys, uat: systemSeconds() - (isFresh ? 0 : staleKeySeconds) })
   return client
 }
@@ -93,6 +93,6 @@ export async function withClient<Result>(
     return await work(client)
   } finally {
     const after = openid.getJwksCache(client)
-    if (after?.uat !== before) Object.assign(issuer, { keys: after?.jwks ?? issuer.keys, keysReadAtMs: now() })
+    if (after?.uat !== before) Object.assign(issuer, { keys: after?.jwks ?? issuer.keys, keysReadAtMs: elapsedMs() })
   }
 }

@@ -8,6 +8,8 @@ import { type SubmittedJob } from './submission.ts'
 import { type Caller } from '../../caller.ts'
 import { commit, readWithRights } from '../../outbox/commit.ts'
 import { iso, now } from '../../clock.ts'
+import { config } from '../../config.ts'
+import { countCallWrite, counterOf, limitExceeded, perMinute } from '../../db/call-limit.ts'
 import * as keys from '../../db/keys.ts'
 import { check, create, getMany, orThrow, backOff, type WriteItem } from '../../db/table.ts'
 import { type ConditionFailure } from '../../db/transact.ts'
@@ -30,23 +32,26 @@ export interface BatchRequest {
 
 /**
  * Accepts all jobs or none. Throws `node_not_in_cluster`, and `cluster_forbidden` if a cluster is not in the
- * organisation.
+ * organisation. Only accepted batches count towards the limit per minute.
  */
 export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
   const clusterIds = clustersOf(request.jobs)
   if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
   const response = responseFor(newBatchId(), request.jobs.length)
+  const counter = counterOf(perMinute(`batches:${organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   const writes = batchWrites(caller, request, response)
   let guard = await checkRequest(caller, clusterIds, request.jobs)
   for (let attempt = 1; ; attempt++) {
     const failure = await store(caller, request, response, [
       // The transaction checks the first cluster, so that a batch of 500 clusters needs one read request less.
       orThrow(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
+      countCallWrite(counter),
       openBatchWrite(organisationId, guard, response.batchId),
       ...writes,
     ])
     if (failure === undefined) break
+    if (failure.index === 1) throw limitExceeded(counter)
     if (attempt === maxAttempts) throw storeContention()
     await backOff(attempt)
     guard = parseRemovalGuard(failure.item)

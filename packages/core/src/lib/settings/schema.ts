@@ -107,7 +107,9 @@ export const Config = z.object({
   /** Sessions end after this time, even if they are used. */
   PLAT_SESSION_MAX_DAYS: integer(30, 1, 365),
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: integer(5, 1, 1_000_000),
+  PLAT_LIMIT_SIGN_IN_USER_PER_HOUR: integer(100, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
+  PLAT_LIMIT_SIGN_INS_PER_MINUTE: integer(30, 1, 1_000_000),
   /** Applies separately to each step of an identity provider sign-in, per address. */
   PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: integer(60, 1, 1_000_000),
   PLAT_LIMIT_SETUP_PER_MINUTE: integer(10, 1, 1_000_000),

@@ -1,0 +1,43 @@
+import * as z from 'zod'
+import { nowSeconds } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { type Item, upsert, type WriteItem } from '../db/table.ts'
+import { newSecret, sha256 } from '../id.ts'
+
+/**
+ * A device is a browser in which users have signed in with a password. Failed sign-ins of strangers do not limit it. Its
+ * cookie grants nothing else, so it stays valid when sessions end.
+ */
+
+export const deviceSeconds = 365 * 24 * 3600
+/** One person may have several accounts. */
+const maxUsers = 20
+
+const Device = z.object({ users: z.set(z.string()), ttl: z.number() })
+
+export interface Device {
+  token: string
+  users: ReadonlySet<string>
+  expiresAt: number
+}
+
+/** Undefined if the cookie has another form than the platform's. */
+export const deviceKeyOf = (token: string | undefined): keys.Key | undefined =>
+  token !== undefined && /^[\w-]{43}$/.test(token) ? keys.device(sha256(token)) : undefined
+
+/** Undefined if the device is unknown or expired. */
+export function parseDevice(token: string, item: Item | undefined): Device | undefined {
+  if (item === undefined) return undefined
+  const { users, ttl } = Device.parse(item)
+  return ttl > nowSeconds() ? { token, users, expiresAt: ttl } : undefined
+}
+
+/** Adds the user to its device, or to a new one. Returns no writes if the cookie is valid for at least half a year. */
+export function rememberDevice(known: Device | undefined, userId: string): { token: string; writes: WriteItem[] } {
+  const ttl = nowSeconds() + deviceSeconds
+  const isCurrent = known?.users.has(userId) && known.expiresAt > nowSeconds() + deviceSeconds / 2
+  const token = known !== undefined && known.users.size < maxUsers ? known.token : newSecret()
+  if (known !== undefined && isCurrent) return { token: known.token, writes: [] }
+  const change = { add: { users: new Set([userId]) }, set: { ttl } }
+  return { token, writes: [upsert(keys.device(sha256(token)), change)] }
+}
