@@ -124,7 +124,7 @@ test('keeps the session if the response to a renewal is lost, also in an earlier
   await changeSession({ expiresAtMs: 0 })
   proxy.inject('POST /api/v1/auth/refresh', 'drop response')
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
-  const renewalKey = 'key of a killed command'
+  const renewalKey = 'key-of-a-killed-command'
   const body = JSON.stringify({ refreshToken: (await readSession()).refreshToken })
   const headers = { 'content-type': 'application/json', 'idempotency-key': renewalKey }
   expect((await fetch(`${proxy.url}/api/v1/auth/refresh`, { method: 'POST', headers, body })).status).toBe(200)

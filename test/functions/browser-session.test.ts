@@ -67,11 +67,11 @@ test('continues the session of setup by its refresh token, once; a retry with it
   const page = newPage()
   const { sessionId } = await verifyAccessToken(setupTokens.accessToken)
   const { refreshToken } = setupTokens
-  const begin = jsonRequest(session, { refreshToken }, { 'idempotency-key': 'key of the setup' })
+  const begin = jsonRequest(session, { refreshToken }, { 'idempotency-key': 'key-of-the-setup' })
   const { status, cookies } = await page.send(auth, begin)
   expect([status, cookies.length]).toEqual([200, 3])
   expect((await newPage().send(auth, begin)).cookies).toEqual(cookies)
-  const keyed = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'key of the refresh' } }
+  const keyed = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'key-of-the-refresh' } }
   const lost = new BrowserSession(publicPortalHeaders, page.cookies)
   const renewed = await lost.send(auth, keyed)
   expect(await page.send(auth, keyed)).toMatchObject({ status: 200, cookies: renewed.cookies })

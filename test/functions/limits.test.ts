@@ -1,7 +1,7 @@
 import { messageOf } from '@platform/contract/errors'
 import { newId } from '@platform/core/id'
 import { issueAccessToken } from '@platform/core/signing/access-token'
-import { beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { advanceClock } from '../support/clock.ts'
 import { advanceToNextMinute, bearer, bootstrapPlatform, enrolledCluster, newCaller } from '../support/fixtures.ts'
 import { jsonRequest, type TestRequest, type TestResponse, send } from '../support/request.ts'
@@ -20,7 +20,11 @@ vi.hoisted(() =>
 )
 
 await bootstrapPlatform()
-beforeEach(advanceToNextMinute)
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
+  advanceToNextMinute()
+})
+afterEach(() => void vi.useRealTimers())
 
 type Headers = Record<string, string>
 

@@ -1,15 +1,13 @@
 import type { RateLimitState } from '@platform/core/lib/rate-limit-state'
 import { limiter } from '@platform/http/rate-limit'
-import { newId } from '@platform/core/id'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { handler as auth } from '../../functions/auth.ts'
-import { handler as relay } from '../../functions/relay.ts'
 import { jsonRequest, send } from '../support/request.ts'
 
 vi.hoisted(() =>
   Object.assign(process.env, {
     PLAT_LOG_LEVEL: 'error',
-    PLAT_LIMIT_ENROLL_PER_MINUTE: '3',
+    PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: '3',
     PLAT_LIMIT_API_BURST: '40',
   }),
 )
@@ -86,20 +84,20 @@ describe('a limiter', () => {
   })
 })
 
-const enroll = (address: string, headers: Record<string, string> = {}) =>
-  send(relay, { ...jsonRequest('/api/v1/relay/enroll', {}, headers), address })
+const sameOrigin = { 'sec-fetch-site': 'same-origin' }
+const signOut = (address: string, headers: Record<string, string> = {}) =>
+  send(auth, { method: 'DELETE', target: '/api/v1/auth/session', headers: { ...sameOrigin, ...headers }, address })
 
 test('limits an IPv6 network as one address, and ignores forwarding headers', async () => {
   const statuses: number[] = []
   for (let last = 1; last <= 4; last++) {
     const forwarded = { 'X-Forwarded-For': `203.0.113.${last}`, Forwarded: `for=203.0.113.${last}` }
-    statuses.push((await enroll(`2001:db8:0:1::${last}`, forwarded)).status)
+    statuses.push((await signOut(`2001:db8:0:1::${last}`, forwarded)).status)
   }
-  expect(statuses).toEqual([400, 400, 400, 429])
-  expect((await enroll('2001:db8:0:2::1')).status).toBe(400)
+  expect(statuses).toEqual([204, 204, 204, 429])
+  expect((await signOut('2001:db8:0:2::1')).status).toBe(204)
 })
 
-const sameOrigin = { 'sec-fetch-site': 'same-origin' }
 const refreshRequest = { method: 'POST', target: '/api/v1/auth/session/refresh' }
 const refresh = (refreshToken: unknown, address = '192.0.2.1') =>
   send(auth, { ...jsonRequest('/api/v1/auth/refresh', { refreshToken }), address })
@@ -117,9 +115,9 @@ test.each([
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const statuses: number[] = []
-  for (let index = 0; index < 41; index++) statuses.push((await call(`${newId('sess')}.${index}.x`, address)).status)
+  for (let index = 0; index < 41; index++) statuses.push((await call(`made-up-${index}.${index}.x`, address)).status)
   expect(statuses).toEqual([...Array(40).fill(401), 429])
-  expect((await call(`${newId('sess')}.x.y`, '203.0.113.7')).status).toBe(401)
+  expect((await call('made-up.x.y', '203.0.113.7')).status).toBe(401)
 })
 
 test.each([[7], [{ toString: 1, valueOf: 1 }]])('rejects the refresh token %j', async (token) => {
