@@ -109,7 +109,7 @@ test('resolves a user before its session and rejects the session of a removed us
   expect(await countStoreCalls(resolve)).toBe(2)
   expect(await resolve()).toEqual(reference)
   expect(await actionsOf(reference.userId)).toEqual(['user.create'])
-  expect(await countStoreCalls(() => openExternalSession(reference, newOrigin(), []))).toBe(2)
+  expect(await countStoreCalls(() => openExternalSession(reference, newOrigin(), []))).toBe(3)
   const tokens = await openExternalSession(reference, newOrigin(), [])
   expect(await callerOfTokens(tokens)).toMatchObject(reference)
   await refresh(tokens)
