@@ -407,7 +407,7 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     expect(await signInError(acme.platform.username)).toBe('invalid_credentials')
     const { authProvider, id } = await signInAs(acme.platform.username, password)
     expect([authProvider, id]).toEqual(['local', acme.platform.id])
-    expect(await countStoreCalls(() => signIn(acme.platform.credentials, newOrigin()))).toBe(3)
+    expect(await countStoreCalls(() => signIn(acme.platform.credentials, newOrigin()))).toBe(4)
     expect(await countStoreCalls(() => signInError(acme.platform.username, 'wrong'))).toBe(5)
   })
 
