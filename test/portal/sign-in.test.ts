@@ -184,7 +184,8 @@ test.runIf(isLong)('retrying after a lost response does not create a second reso
 })
 
 test('a renewal whose response is lost does not end the session', async ({ open }) => {
-  const page = await open('/dashboard', { allow: [...unauthorized, /^failed /, /^console error: .*ERR_FAILED /] })
+  const lost = [/^failed /, /^console error: (.*ERR_FAILED |ApiError: The platform cannot be reached)/]
+  const page = await open('/dashboard', { allow: [...unauthorized, ...lost] })
   const keys: string[] = []
   await page.route('**/session/refresh', async (route) => {
     const { cookie = '', origin = '', 'idempotency-key': key = '' } = await route.request().allHeaders()
@@ -197,6 +198,7 @@ test('a renewal whose response is lost does not end the session', async ({ open 
   })
   await expireAccessToken(page.context())
   await page.reload()
+  await page.getByText('The platform cannot be reached').first().waitFor()
   await page.reload()
   await heading(page, 'Dashboard').waitFor()
   expect(keys).toEqual([keys[0], keys[0]])

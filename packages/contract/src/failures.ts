@@ -30,15 +30,19 @@ function callerErrors({ access, sameOriginOnly }: EndpointDefinition): ErrorCode
 }
 
 function serviceErrors(endpoint: EndpointDefinition): ErrorCode[] {
-  const needsStore = capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
+  const capabilities = capabilitiesOf(endpoint)
+  const needsStore = capabilities.some((capability) => capability.startsWith('table:'))
   const storeErrors = ['starting', 'overloaded', 'database_unavailable', 'storage_full'] as const
-  return ['rate_limited', 'internal_error', ...(needsStore ? storeErrors : [])]
+  const writeErrors = capabilities.includes('table:write') ? (['conflict'] as const) : []
+  return [...writeErrors, 'rate_limited', 'internal_error', ...(needsStore ? storeErrors : [])]
 }
 
 /** All error codes that an endpoint can return. */
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
-  ...requestErrors(endpoint),
-  ...callerErrors(endpoint),
-  ...(endpoint.errors ?? []),
-  ...serviceErrors(endpoint),
+  ...new Set([
+    ...requestErrors(endpoint),
+    ...callerErrors(endpoint),
+    ...(endpoint.errors ?? []),
+    ...serviceErrors(endpoint),
+  ]),
 ]

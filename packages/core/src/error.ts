@@ -28,11 +28,9 @@ export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?:
   new PlatformError(code, messageOf(code), extra, options)
 
 export const storeContention = (): PlatformError =>
-  new PlatformError(
-    'database_unavailable',
-    'Too many concurrent changes of the same resource. Nothing was changed; try again.',
-    { retryAfterSeconds: 1 },
-  )
+  new PlatformError('conflict', 'Too many concurrent changes of the same resource. Nothing was changed; try again.', {
+    retryAfterSeconds: 1,
+  })
 
 export const validationFailed = (details: ErrorDetail[]): PlatformError =>
   platformError('validation_failed', { details: details.slice(0, 50) })

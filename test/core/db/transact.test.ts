@@ -1,4 +1,8 @@
-import { TransactionCanceledException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
+import {
+  TransactionCanceledException,
+  TransactionConflictException,
+  TransactionInProgressException,
+} from '@aws-sdk/client-dynamodb'
 import { emptyOffsets, seekOffset, withoutRecord, withRecord } from '@platform/core/db/offset-index'
 import { client, create, get, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -27,12 +31,14 @@ describe('collisions with transactions', () => {
   afterEach(() => (failure = undefined))
 
   const conflict = () => new TransactionConflictException({ message: 'ongoing', $metadata: {} })
-  const cancelled = (attempts: number) => () =>
-    new TransactionCanceledException({
-      message: 'cancelled',
-      $metadata: { attempts },
-      CancellationReasons: [{ Code: 'TransactionConflict' }],
-    })
+  const cancelled =
+    (attempts: number, Code = 'TransactionConflict') =>
+    () =>
+      new TransactionCanceledException({
+        message: 'cancelled',
+        $metadata: { attempts },
+        CancellationReasons: [{ Code }],
+      })
 
   test('are retried for a single update', async () => {
     failNext('UpdateItemCommand', 3, conflict)
@@ -40,9 +46,21 @@ describe('collisions with transactions', () => {
     expect(failure?.count).toBe(0)
   })
 
-  test('fail an update with database_unavailable if they persist', async () => {
+  test('fail an update with conflict if they persist', async () => {
     failNext('UpdateItemCommand', 100, conflict)
-    await expect(update(key('busy'), { add: { count: 1 } })).rejects.toMatchObject({ code: 'database_unavailable' })
+    await expect(update(key('busy'), { add: { count: 1 } })).rejects.toMatchObject({ code: 'conflict' })
+  })
+
+  const inProgress = () => new TransactionInProgressException({ message: 'in progress', $metadata: {} })
+
+  test.each([
+    ['conflict', cancelled(1)],
+    ['database_unavailable', cancelled(2)],
+    ['database_unavailable', inProgress],
+    ['database_unavailable', cancelled(1, 'ThrottlingError')],
+  ])('that persist fail a transaction with %s', async (code, error) => {
+    failNext('TransactWriteItemsCommand', 100, error)
+    await expect(transact([create(key('never'), {})])).rejects.toMatchObject({ code })
   })
 
   test('after a lost response do not repeat the transaction', async () => {

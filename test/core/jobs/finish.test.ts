@@ -215,7 +215,7 @@ test('a completion fails after four conflicting changes and leaves the job uncha
         if (command.startsWith('TransactWrite')) await update(key, { set: { outputBytes: ++attempts } })
       },
     })
-    await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'database_unavailable')
+    await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'conflict')
   }
   expect(attempts).toBe(4)
   expect((await record()).status).toBe('Running')

@@ -33,7 +33,6 @@ const transient = new Set([
   'ServiceUnavailable',
   'TimeoutError',
   'ResourceNotFoundException',
-  'TransactionInProgressException',
 ])
 
 // Network errors have a code such as ECONNRESET; codes of programming errors start with ERR_.
@@ -180,7 +179,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
     } catch (error) {
       // The SDK does not retry collisions with a transaction.
       if (!(error instanceof TransactionConflictException)) throw error
-      if (attempt === 6) throw storeContention()
+      if (attempt === 10) throw storeContention()
       await backOff(attempt)
     }
   }
@@ -221,7 +220,7 @@ export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({
 export async function batchPut(items: readonly Item[]): Promise<void> {
   let pending = items.map((Item) => ({ PutRequest: { Item } }))
   for (let attempt = 0; pending.length > 0; attempt++) {
-    if (attempt > 6) throw storeContention()
+    if (attempt > 6) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
     pending = (await Promise.all(chunk(pending, 25).map(writeChunk))).flat()
   }

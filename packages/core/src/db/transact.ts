@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { TransactionCanceledException } from '@aws-sdk/client-dynamodb'
+import { TransactionCanceledException, TransactionInProgressException } from '@aws-sdk/client-dynamodb'
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { storeContention, platformError } from '../error.ts'
+import { type PlatformError, storeContention, platformError } from '../error.ts'
 import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
 /** `item` is the existing item, if any. */
@@ -10,6 +10,9 @@ export interface ConditionFailure {
   index: number
   item: Item | undefined
 }
+
+/** Together the pauses take up to three seconds. */
+const maxAttempts = 10
 
 /**
  * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Retries collisions
@@ -23,15 +26,19 @@ export async function transact(
   let token = randomUUID()
   for (let attempt = 1; ; attempt++) {
     const outcome = await callStore(send(writes, token))
-    if (outcome !== 'collided' && outcome !== 'collided when repeated') return failureOrThrow(writes, outcome)
+    if (typeof outcome !== 'string') return failureOrThrow(writes, outcome)
     if (isTentative && outcome === 'collided') return { index: 0, item: undefined }
-    if (attempt === 6) throw storeContention()
+    if (attempt === maxAttempts) throw failureAfter(outcome)
     // A repeated request keeps its token, because its first attempt may have succeeded without a response; with a new
     // token, its conditions would then fail.
-    if (outcome === 'collided') token = randomUUID()
+    if (outcome !== 'collided when repeated') token = randomUUID()
     await backOff(attempt)
   }
 }
+
+/** The first attempt of a repeated request may have succeeded, so it is not reported as a conflict. */
+const failureAfter = (outcome: Collision): PlatformError =>
+  outcome === 'collided' ? storeContention() : platformError('database_unavailable', { retryAfterSeconds: 2 })
 
 function failureOrThrow(
   writes: readonly WriteItem[],
@@ -42,26 +49,32 @@ function failureOrThrow(
   return failure
 }
 
+type Collision = 'collided' | 'collided when repeated' | 'throttled'
+
 async function send(
   writes: readonly WriteItem[],
   ClientRequestToken: string,
-): Promise<ConditionFailure | undefined | 'collided' | 'collided when repeated'> {
+): Promise<ConditionFailure | undefined | Collision> {
   try {
     const TransactItems = writes.map(({ write }) => write)
     await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))
     return undefined
   } catch (error) {
+    // An earlier attempt of the same request is still running.
+    if (error instanceof TransactionInProgressException) return 'collided when repeated'
     if (!(error instanceof TransactionCanceledException)) throw error
     const reasons = error.CancellationReasons ?? []
     const index = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
     const item = reasons[index]?.Item
     if (index >= 0) return { index, item: item && unmarshall(item) }
-    if (!reasons.some((reason) => collisions.has(reason.Code ?? ''))) throw error
-    return (error.$metadata.attempts ?? 1) > 1 ? 'collided when repeated' : 'collided'
+    const has = (codes: readonly string[]) => reasons.some(({ Code = '' }) => codes.includes(Code))
+    if (!has(['TransactionConflict', ...throttled])) throw error
+    if ((error.$metadata.attempts ?? 1) > 1) return 'collided when repeated'
+    return has(throttled) ? 'throttled' : 'collided'
   }
 }
 
-const collisions = new Set(['TransactionConflict', 'ThrottlingError', 'ProvisionedThroughputExceeded'])
+const throttled = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 
 /** Removes the last items first, because they depend on the first one. After an interruption, call it again. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {

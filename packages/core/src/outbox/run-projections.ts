@@ -103,7 +103,8 @@ async function projectSafely(
   }
 }
 
-const isTransient = (error: unknown): boolean => error instanceof PlatformError && statusOf(error.code) === 503
+const isTransient = (error: unknown): boolean =>
+  error instanceof PlatformError && (error.code === 'conflict' || statusOf(error.code) === 503)
 
 /** Runs the projections that can process the record. If some cannot, a copy goes to the quarantine. */
 async function projectOne(

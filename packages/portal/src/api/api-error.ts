@@ -52,7 +52,7 @@ export class ApiError extends Error {
 
   /** Whether a retry may succeed shortly. */
   get isTransient(): boolean {
-    return this.status === 0 || this.status === 429 || this.status === 502 || this.status === 503 || this.status === 504
+    return this.code === 'conflict' || [0, 429, 502, 503, 504].includes(this.status)
   }
 }
 

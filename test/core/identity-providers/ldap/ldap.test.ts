@@ -408,7 +408,7 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     const { authProvider, id } = await signInAs(acme.platform.username, password)
     expect([authProvider, id]).toEqual(['local', acme.platform.id])
     expect(await countStoreCalls(() => signIn(acme.platform.credentials, newOrigin()))).toBe(4)
-    expect(await countStoreCalls(() => signInError(acme.platform.username, 'wrong'))).toBe(5)
+    expect(await countStoreCalls(() => signInError(acme.platform.username, 'wrong'))).toBe(6)
   })
 
   test('tries the next directory if the first does not know the name or is unreachable', async () => {

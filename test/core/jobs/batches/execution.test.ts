@@ -251,7 +251,7 @@ async function completeJob({ claims }: State, index: number, exitCode: number): 
   if (entry === undefined) return
   const { enrolled, jobId, leaseId } = entry
   const code = await errorCodeOf(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode)))
-  if (code === 'database_unavailable' || code === 'conflict') claims.push(entry)
+  if (code === 'conflict') claims.push(entry)
 }
 
 /** A random action. All random choices precede its first call, so that a seed always chooses the same. */
