@@ -1,7 +1,9 @@
 import {
   createOrganisation,
   getOrganisationSettings,
+  getOrganisationUsage,
   listOrganisations,
+  updateOrganisation,
   updateOrganisationSettings,
 } from '@platform/contract/organisation'
 import * as Settings from '@platform/core/accounts/organisation-settings'
@@ -13,6 +15,10 @@ import { serve } from '@platform/http/serve'
 export const handler = serve(
   route(listOrganisations, async ({ query }) => result(200, await Organisation.list(query))),
   route(createOrganisation, async ({ caller, body }) => result(201, await Organisation.create(caller, body))),
+  route(updateOrganisation, async ({ caller, params, body }) =>
+    result(200, await Organisation.update(caller, params.id, body)),
+  ),
+  route(getOrganisationUsage, async ({ caller }) => result(200, await Organisation.readUsage(caller))),
   route(getOrganisationSettings, async ({ caller }) => result(200, await Settings.read(caller))),
   route(updateOrganisationSettings, async ({ caller, body }) => result(200, await Settings.update(caller, body))),
 )

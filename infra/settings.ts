@@ -29,6 +29,10 @@ export const settingNames = [
   'PLAT_LIMIT_BATCH_PER_MINUTE',
   'PLAT_LIMIT_API_PER_MINUTE',
   'PLAT_LIMIT_API_BURST',
+  'PLAT_QUOTA_CLUSTERS',
+  'PLAT_QUOTA_USERS',
+  'PLAT_QUOTA_WEBHOOKS',
+  'PLAT_QUOTA_ACTIVE_JOBS',
 ] as const
 
 /** Settings that name key files; functions receive the keys. */

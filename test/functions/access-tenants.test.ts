@@ -67,9 +67,9 @@ const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users
 /** Resources of single users, which are hidden from colleagues as well. */
 const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
 
-/** Modules and identity providers belong to the platform. */
+/** Modules, identity providers and the list of organisations belong to the platform. */
 const isOfPlatform = ({ name }: Operation): boolean =>
-  / \/api\/(v1\/)?(modules|organisation\/modules|platform\/identity)/.test(name)
+  / \/api\/(v1\/)?(modules|organisation\/modules|platform\/(identity|organisations))/.test(name)
 
 const places = operations
   .filter(({ endpoint: { access } }) => access !== 'public' && access !== 'relay')

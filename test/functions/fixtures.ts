@@ -211,6 +211,11 @@ const fixtures: Record<string, Fixture> = {
   'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365 } }),
   'GET /api/v1/platform/organisations': empty,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
+  'PATCH /api/v1/platform/organisations/{id}': ({ organisationId }) => ({
+    params: { id: organisationId },
+    body: { quotas: { clusters: 50_000 } },
+  }),
+  'GET /api/v1/organisation/usage': empty,
 
   'GET /api/v1/webhooks': empty,
   'POST /api/v1/webhooks': () => ({ body: hook }),

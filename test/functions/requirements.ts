@@ -60,6 +60,8 @@ export const requirements: Record<string, string> = {
   'PATCH /api/v1/organisation/settings': 'users:admin',
   'GET /api/v1/platform/organisations': 'platform:admin',
   'POST /api/v1/platform/organisations': 'platform:admin',
+  'PATCH /api/v1/platform/organisations/{id}': 'platform:admin',
+  'GET /api/v1/organisation/usage': 'user',
   'GET /api/v1/webhooks': 'users:admin',
   'POST /api/v1/webhooks': 'users:admin',
   'PATCH /api/v1/webhooks/{id}': 'users:admin',

@@ -90,7 +90,7 @@ export const login = createRoute({
   summary: 'Sign in',
   description:
     'Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.',
-  errors: [...signIn.errors, 'username_taken', 'groups_incomplete'],
+  errors: [...signIn.errors, 'username_taken', 'groups_incomplete', 'limit_reached'],
   capabilities: [...signIn.capabilities, 'secret:identity'],
 })
 

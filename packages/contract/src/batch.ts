@@ -74,6 +74,7 @@ export const submitBatch = createRoute({
   request: { body: jsonBody(BatchSubmission) },
   responses: { 202: { description: 'Accepted and stored', content: json(AcceptedBatch) } },
   errors: [
+    'limit_reached',
     'batch_limit_exceeded',
     'cluster_forbidden',
     'unknown_job_type',
@@ -129,6 +130,13 @@ export const retryBatch = createRoute({
     'Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.',
   request: { params },
   responses: { 202: { description: 'The new batch', content: json(AcceptedBatch) } },
-  errors: ['batch_not_found', 'nothing_to_retry', 'cluster_forbidden', 'node_not_in_cluster', 'conflict'],
+  errors: [
+    'batch_not_found',
+    'nothing_to_retry',
+    'cluster_forbidden',
+    'node_not_in_cluster',
+    'limit_reached',
+    'conflict',
+  ],
   capabilities: ['table:read', 'table:write', 'queue:batches'],
 })

@@ -49,6 +49,7 @@ export const beginSession = createRoute({
     'conflict',
     'username_taken',
     'groups_incomplete',
+    'limit_reached',
   ],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'secret:identity', 'queue:events'],
 })

@@ -137,7 +137,7 @@ export const registerCluster = createRoute({
   summary: 'Register a cluster',
   request: { body: jsonBody(ClusterRegistration) },
   responses: { 201: { description: 'Registered; run relayCommand next', content: json(RegisteredCluster) } },
-  errors: ['cluster_name_taken', 'unknown_site', 'conflict'],
+  errors: ['cluster_name_taken', 'unknown_site', 'limit_reached', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 

@@ -103,6 +103,8 @@ export const functions = {
   platform: [
     organisation.listOrganisations,
     organisation.createOrganisation,
+    organisation.updateOrganisation,
+    organisation.getOrganisationUsage,
     organisation.getOrganisationSettings,
     organisation.updateOrganisationSettings,
   ],

@@ -195,7 +195,7 @@ export const submitJob = createRoute({
   summary: 'Submit a job to a cluster',
   request: { body: jsonBody(JobSubmission) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{id}', content: json(AcceptedJob) } },
-  errors: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster'],
+  errors: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster', 'limit_reached'],
   capabilities: ['table:read', 'table:write', 'queue:jobs'],
 })
 

@@ -1,6 +1,25 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { webhookLimit } from './webhook.ts'
+
+const quota = (maximum: number, counted: string, example: number | null) =>
+  z
+    .int32()
+    .min(0)
+    .max(maximum)
+    .nullable()
+    .meta({ description: `Maximum number of ${counted}; null for the default of the platform`, example })
+
+/** Quotas of an organisation. Those that are null have the default of the platform (`PLAT_QUOTA_…`). */
+export const OrganisationQuotas = z
+  .object({
+    clusters: quota(100_000, 'clusters', 500),
+    users: quota(100_000, 'users', null),
+    webhooks: quota(webhookLimit, 'webhooks', null),
+    activeJobs: quota(10_000_000, 'queued and running jobs', null),
+  })
+  .meta({ id: 'OrganisationQuotas' })
 
 /** A tenant of the platform. */
 export const Organisation = z
@@ -9,6 +28,7 @@ export const Organisation = z
     name: z.string().max(100).meta({ example: 'Acme' }),
     isPlatform: z.boolean().meta({ description: 'Whether setup created this organisation', example: false }),
     createdAt: timestamp,
+    quotas: OrganisationQuotas,
   })
   .meta({ id: 'Organisation' })
 
@@ -16,7 +36,30 @@ export const OrganisationCreation = z
   .strictObject({ name: line(1, 100).meta({ description: 'Unique on the platform', example: 'Acme' }) })
   .meta({ id: 'OrganisationCreation' })
 
+/** A change of an organisation. Quotas that are not given stay as they are. */
+export const OrganisationUpdate = z
+  .strictObject({ quotas: OrganisationQuotas.partial().strict().optional() })
+  .meta({ id: 'OrganisationUpdate' })
+
+const usage = z.object({
+  used: z.int().min(0).meta({ example: 12 }),
+  limit: z.int().min(0).meta({ description: 'May be lower than `used` if the quota was lowered', example: 500 }),
+})
+
+/** How much of each quota an organisation uses. */
+export const OrganisationUsage = z
+  .object({
+    clusters: usage,
+    users: usage,
+    webhooks: usage,
+    activeJobs: usage.meta({ description: 'Queued and running jobs. The end of a job counts within seconds' }),
+  })
+  .meta({ id: 'OrganisationUsage' })
+
 export type Organisation = z.infer<typeof Organisation>
+export type OrganisationQuotas = z.infer<typeof OrganisationQuotas>
+export type OrganisationUpdate = z.infer<typeof OrganisationUpdate>
+export type OrganisationUsage = z.infer<typeof OrganisationUsage>
 export type OrganisationCreation = z.infer<typeof OrganisationCreation>
 
 export const listOrganisations = createRoute({
@@ -41,6 +84,31 @@ export const createOrganisation = createRoute({
   responses: { 201: { description: 'The organisation', content: json(Organisation) } },
   errors: ['organisation_name_taken', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const updateOrganisation = createRoute({
+  method: 'patch',
+  path: '/api/v1/platform/organisations/{id}',
+  access: 'platform:admin',
+  tags: ['Organisations'],
+  summary: 'Change the quotas of an organisation',
+  description:
+    'A lowered quota removes nothing: it refuses new resources until fewer exist. Both the audit trail of the organisation and that of the caller record the change.',
+  request: { params: z.object({ id: id('org') }), body: jsonBody(OrganisationUpdate) },
+  responses: { 200: { description: 'The organisation', content: json(Organisation) } },
+  errors: ['organisation_not_found', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const getOrganisationUsage = createRoute({
+  method: 'get',
+  path: '/api/v1/organisation/usage',
+  access: 'user',
+  tags: ['Organisations'],
+  summary: 'How much of its quotas the caller’s organisation uses',
+  description: 'Requests beyond a quota return 409 `limit_reached` with `limit` and `used`.',
+  responses: { 200: { description: 'The usage', content: json(OrganisationUsage) } },
+  capabilities: ['table:read'],
 })
 
 const maximumTokenLifetimeDays = 3650

@@ -108,7 +108,14 @@ export const createUser = createRoute({
     'Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create an OrgAdmin of another organisation that has no administrator with a local account. If the organisation has users, they are notified, and both audit trails record `organisation.recover`.',
   request: { body: jsonBody(UserCreation) },
   responses: { 201: { description: 'The user', content: json(UserProfile) } },
-  errors: ['username_taken', 'organisation_not_found', 'organisation_has_users', 'role_not_grantable', 'conflict'],
+  errors: [
+    'username_taken',
+    'organisation_not_found',
+    'organisation_has_users',
+    'role_not_grantable',
+    'limit_reached',
+    'conflict',
+  ],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 

@@ -27,6 +27,23 @@ export function addOrganisationCommands(program: Command): void {
     .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', days)
     .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', days)
     .action(settings)
+  addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', [
+    'plat organisation usage',
+  ]).action(usage)
+  addCommand(organisation, 'quota <id>', 'change the quotas of an organisation, or give it the defaults again', [
+    'plat organisation quota org_01… --clusters 500 --active-jobs 2000',
+    'plat organisation quota org_01… --clusters default',
+  ])
+    .option('--clusters <number>', 'maximum number of clusters, or default', quota)
+    .option('--users <number>', 'maximum number of users, or default', quota)
+    .option('--webhooks <number>', 'maximum number of webhooks, or default', quota)
+    .option('--active-jobs <number>', 'maximum number of queued and running jobs, or default', quota)
+    .action(async (id: string, { clusters, users, webhooks, activeJobs, ...options }: Shown & Quotas) => {
+      const given = Object.entries({ clusters, users, webhooks, activeJobs }).filter(([, value]) => value !== undefined)
+      const body = { quotas: Object.fromEntries(given) }
+      const path = '/api/v1/platform/organisations/{id}'
+      await showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body })))
+    })
   addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
@@ -36,6 +53,21 @@ export function addOrganisationCommands(program: Command): void {
 }
 
 const days = (text: string): number | null => (text === 'none' ? null : wholeNumber(1, 3650)(text))
+
+const quota = (text: string): number | null => (text === 'default' ? null : wholeNumber(0, 10_000_000)(text))
+
+type Quotas = Partial<Schemas['OrganisationQuotas']>
+
+async function usage(options: Shown): Promise<void> {
+  const quotas = await unwrap(connect().GET('/api/v1/organisation/usage'))
+  const items = Object.entries(quotas).map(([resource, { used, limit }]) => ({ resource, used, limit }))
+  if (options.json) return showOne(options, quotas)
+  await showList(options, { items }, [
+    { title: 'RESOURCE', of: ({ resource }) => resource },
+    { title: 'USED', of: ({ used }) => String(used) },
+    { title: 'LIMIT', of: ({ limit }) => String(limit) },
+  ])
+}
 
 type Settings = Shown & Partial<Schemas['OrganisationSettings']>
 

@@ -5,6 +5,7 @@ import * as keys from '../db/keys.ts'
 import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { parseOrganisation } from './organisation.ts'
+import { checkQuota } from './quota.ts'
 import { type ListHead, parseHead } from '../db/offset-list.ts'
 import { requireCurrentRights, type CurrentRights, reauthorize } from './current-rights.ts'
 import { parseUser, usersOf } from './user.ts'
@@ -48,6 +49,7 @@ export async function targetOrganisationFor(
   }
   checkGrantable(roles, current, target)
   if (credential !== undefined) throw platformError('username_taken')
+  checkQuota(organisation, 'users', target.head.total)
   return target
 }
 

@@ -1,13 +1,32 @@
-import { type Organisation, type OrganisationCreation } from '@platform/contract/organisation'
+import {
+  type Organisation,
+  type OrganisationCreation,
+  type OrganisationUpdate,
+  type OrganisationUsage,
+} from '@platform/contract/organisation'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
-import { commit } from '../outbox/commit.ts'
+import { commit, outboxWrite } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
+import { platformError } from '../error.ts'
+import { enqueueProjections } from '../aws/queues.ts'
+import { activeJobsKeys, limitWrites, sumOfActiveJobs } from '../jobs/active-count.ts'
+import { reauthorize } from './current-rights.ts'
+import { quotaOf, quotasOf, type Resource } from './quota.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
 import * as table from '../db/table.ts'
-import { newId } from '../id.ts'
-import { insertWrite, nextSortTimeMs, type OffsetList, readHead, readPage, retryOnConflict } from '../db/offset-list.ts'
+import { isId, newId } from '../id.ts'
+import {
+  insertWrite,
+  nextSortTimeMs,
+  type OffsetList,
+  parseHead,
+  readHead,
+  readPage,
+  retryOnConflict,
+} from '../db/offset-list.ts'
 
 const OrganisationRecord = z.object({
   id: z.string(),
@@ -25,10 +44,10 @@ export const organisations: OffsetList = {
 export const parseOrganisation = (item: table.Item): z.infer<typeof OrganisationRecord> =>
   OrganisationRecord.parse(item)
 
-const view = ({ createdAtMs, ...record }: z.infer<typeof OrganisationRecord>): Organisation => ({
-  ...record,
-  createdAt: iso(createdAtMs),
-})
+const view = (item: table.Item): Organisation => {
+  const { createdAtMs, ...record } = parseOrganisation(item)
+  return { ...record, createdAt: iso(createdAtMs), quotas: quotasOf(item) }
+}
 
 /** The oldest organisation operates the platform. Returns undefined until setup is complete. */
 export async function platformOrganisationId(): Promise<string | undefined> {
@@ -40,7 +59,7 @@ export async function platformOrganisationId(): Promise<string | undefined> {
 export const list = (query: PageQuery) =>
   paged(['organisations'], query, async (page) => {
     const { items, ...rest } = await readPage(organisations, page)
-    return { items: items.map((item) => view(parseOrganisation(item))), ...rest }
+    return { items: items.map(view), ...rest }
   })
 
 export const create = (caller: Caller, request: OrganisationCreation): Promise<Organisation> =>
@@ -51,7 +70,7 @@ async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promis
   const createdAtMs = nextSortTimeMs(head)
   const record = { id: newId('org', createdAtMs), name, isPlatform: false, createdAtMs }
   const nameWrite = table.create(keys.organisationName(name), { organisationId: record.id })
-  const response = view(record)
+  const response = view({ ...record })
   const failure = await commit(caller, {
     writes: [
       table.orThrow(nameWrite, 'organisation_name_taken'),
@@ -62,4 +81,64 @@ async function tryCreate(caller: Caller, { name }: OrganisationCreation): Promis
     audit: { action: 'organisation.create', resource: record.id, detail: name },
   })
   return failure === undefined ? response : undefined
+}
+
+export const update = (caller: Caller, organisationId: string, change: OrganisationUpdate): Promise<Organisation> =>
+  retryOnConflict(() => tryUpdate(caller, organisationId, change))
+
+async function tryUpdate(
+  caller: Caller,
+  organisationId: string,
+  change: OrganisationUpdate,
+): Promise<Organisation | undefined> {
+  if (!isId('org', organisationId)) throw platformError('organisation_not_found')
+  const itemKeys = [keys.organisation(organisationId), ...activeJobsKeys(organisationId)]
+  const [, item, ...activeJobs] = await reauthorize(caller, ['platform:admin'], itemKeys)
+  if (item === undefined) throw platformError('organisation_not_found')
+  const before = quotasOf(item)
+  const quotas = { ...before, ...change.quotas }
+  const changed = (Object.keys(quotas) as Resource[]).filter((resource) => quotas[resource] !== before[resource])
+  if (changed.length === 0) return view(item)
+  const detail = changed.map((resource) => `quota of ${resource} ${quotas[resource] ?? 'default'}`).join(', ')
+  const audit = { action: 'organisation.update', resource: organisationId, detail }
+  const isOwn = organisationId === caller.organisationId
+  const version = item['quotasVersion']
+  const failure = await commit(
+    { ...caller, organisationId },
+    {
+      writes: [
+        table.patch(
+          keys.organisation(organisationId),
+          { set: { quotas }, add: { quotasVersion: 1 } },
+          { quotasVersion: unchanged(version) },
+        ),
+        ...(changed.includes('activeJobs') ? limitWrites(organisationId, activeJobs, quotas.activeJobs ?? null) : []),
+        ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
+      ],
+      audit,
+    },
+  )
+  if (failure !== undefined) return undefined
+  if (!isOwn) await enqueueProjections(caller.organisationId)
+  return view({ ...item, quotas })
+}
+
+export async function readUsage({ organisationId }: Caller): Promise<OrganisationUsage> {
+  const [organisation, clusters, users, webhooks, ...activeJobs] = await table.getConsistent([
+    keys.organisation(organisationId),
+    keys.clusterOffsets(organisationId),
+    keys.userOffsets(organisationId),
+    keys.webhookCount(organisationId),
+    ...activeJobsKeys(organisationId),
+  ])
+  const usage = (resource: Resource, used: number) => ({
+    used: Math.max(0, used),
+    limit: quotaOf(organisation, resource),
+  })
+  return {
+    clusters: usage('clusters', parseHead(clusters).total),
+    users: usage('users', parseHead(users).total),
+    webhooks: usage('webhooks', Number(webhooks?.['count'] ?? 0)),
+    activeJobs: usage('activeJobs', sumOfActiveJobs(activeJobs)),
+  }
 }

@@ -1,3 +1,4 @@
+import { activeJobsProjection } from '../jobs/active-count.ts'
 import { auditProjection } from '../audit/projection.ts'
 import { batchProjection } from '../jobs/batches/projection.ts'
 import { type Projection, runProjections, withLease } from '../outbox/run-projections.ts'
@@ -11,6 +12,7 @@ import { timelineProjection } from '../clusters/timeline-projection.ts'
 import { webhookProjection } from '../webhooks/projection.ts'
 
 export const projections: readonly Projection[] = [
+  activeJobsProjection,
   auditProjection,
   batchProjection,
   historyProjection,

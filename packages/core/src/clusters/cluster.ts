@@ -38,6 +38,7 @@ import {
   retryOnConflict,
 } from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
+import { checkQuota } from '../accounts/quota.ts'
 import { nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './list.ts'
@@ -64,9 +65,10 @@ async function tryRegister(
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
   // Requires current rights, because the enrollment token outlives the caller's access token.
-  const itemKeys = [clusters.head, keys.platform()]
-  const [, headItem, platform] = await reauthorize(caller, ['clusters:write'], itemKeys)
+  const itemKeys = [clusters.head, keys.platform(), keys.organisation(organisationId)]
+  const [, headItem, platform, organisation] = await reauthorize(caller, ['clusters:write'], itemKeys)
   const head = parseHead(headItem)
+  checkQuota(organisation, 'clusters', head.total)
   const timeMs = nextSortTimeMs(head)
   const id = newId('clus', timeMs)
   const enrollment = createEnrollmentToken(caller, id, platform)

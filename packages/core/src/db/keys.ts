@@ -302,6 +302,12 @@ export const removedClusters = (organisationId: string): Key => ({
   sk: 'REMOVED-CLUSTERS',
 })
 
+/** A share of the number of queued and running jobs. */
+export const activeJobs = (organisationId: string, shard: number): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: `ACTIVE-JOBS#${shard}`,
+})
+
 export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
 
 /** Clusters per status at the end of a time bucket in which a status changed. */

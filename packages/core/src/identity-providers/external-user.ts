@@ -7,12 +7,13 @@ import { commit, outboxWrite } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, orThrow, patch, remove, replace, type WriteItem } from '../db/table.ts'
 import { normalDn } from './ldap/distinguished-name.ts'
-import { platformError } from '../error.ts'
+import { PlatformError, platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { reportFailure } from './provider-failure.ts'
 import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
+import { quotaOf } from '../accounts/quota.ts'
 import { type Attempt, countSignIn, createCredential } from '../accounts/credential.ts'
 import { rememberDevice } from '../accounts/device.ts'
 import { type ProviderGrant } from '../accounts/provider-check.ts'
@@ -132,8 +133,8 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const { organisationId } = provider
   const names = candidateNames(provider, identity)
   const linkKey = keys.externalIdentity(provider.id, sha256(identity.subject))
-  const itemKeys = [linkKey, usersOf(organisationId).head, ...names.map(keys.username)]
-  const [item, head, ...usernameItems] = await getConsistent(itemKeys)
+  const itemKeys = [linkKey, usersOf(organisationId).head, keys.organisation(organisationId)]
+  const [item, head, organisation, ...usernameItems] = await getConsistent([...itemKeys, ...names.map(keys.username)])
   const link = item && Link.parse(item)
   const existing = link && (await find(organisationId, link.userId))
   const isFree = (index: number) => usernameItems[index] === undefined
@@ -142,6 +143,9 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   if (identity.missingGroups !== undefined) throw platformError('groups_incomplete')
   const username = names.find((_, index) => isFree(index))
   if (username === undefined) throw platformError('username_taken')
+  // A stranger does not learn the number of users.
+  if (parseHead(head).total >= quotaOf(organisation, 'users'))
+    throw new PlatformError('limit_reached', 'The organisation cannot have more users. Ask its administrator.')
   return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
 }
 

@@ -13,14 +13,15 @@ import { iso, now } from '../clock.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, getConsistent, orThrow, patch } from '../db/table.ts'
-import { platformError } from '../error.ts'
+import { create, get, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
+import { platformError, storeContention } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { compress } from '../lib/compression.ts'
 import { parseBody } from '../lib/validate.ts'
 import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
 import { operationView } from '../operations/view.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
+import { admissionWrites, retryAdmission } from './active-count.ts'
 import { expand } from './batches/expand.ts'
 import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
@@ -47,18 +48,26 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     createdAt: iso(job.createdAtMs),
   }
   const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
-  await commit(caller, {
-    writes: [
-      orThrow(patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } }), 'cluster_not_found'),
-      create(keys.job(organisationId, job.id), item),
-      payloadWrite(job, payload.text),
-    ],
-    response,
-    audit: { action: 'job.submit', resource: job.id, detail: `${clusterId}, ${describeScripts([payload.script])}` },
-    ...effectsOfQueued(job),
-    // The dispatch also enqueues the projections, which saves a message.
-    isEnqueued: true,
-  })
+  const counter = patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } })
+  const writes = [
+    orThrow(counter, 'cluster_not_found'),
+    create(keys.job(organisationId, job.id), item),
+    payloadWrite(job, payload.text),
+  ]
+  const store = (admission: readonly WriteItem[]) =>
+    commit(caller, {
+      writes: [...writes, ...admission],
+      response,
+      audit: { action: 'job.submit', resource: job.id, detail: `${clusterId}, ${describeScripts([payload.script])}` },
+      ...effectsOfQueued(job),
+      // The dispatch also enqueues the projections, which saves a message.
+      isEnqueued: true,
+    })
+  let failure = await store(admissionWrites(organisationId, job.id, 1))
+  for (let attempt = 1; failure !== undefined; attempt++) {
+    if (attempt === maxAttempts) throw storeContention()
+    failure = await store(await retryAdmission(organisationId, 1))
+  }
   await enqueueJob({ organisationId, jobId: job.id })
   return response
 }

@@ -16,6 +16,7 @@ import { checkUrl } from '../outbound/outbound.ts'
 import { webhookAllowlist } from './delivery-attempt.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
+import { quotaOf, quotaReached } from '../accounts/quota.ts'
 import {
   originOf,
   parseWebhook,
@@ -39,8 +40,10 @@ export async function create(
   { url, events, enabled = true }: WebhookCreation,
 ): Promise<CreatedWebhook> {
   checkAddress(url)
-  await reauthorize(caller, ['users:admin'])
   const { organisationId, userId } = caller
+  const [, organisation] = await reauthorize(caller, ['users:admin'], [keys.organisation(organisationId)])
+  const limit = quotaOf(organisation, 'webhooks')
+  if (limit === 0) throw quotaReached('webhooks', { limit, used: 0 })
   const record = {
     id: newId('hook'),
     url,
@@ -58,17 +61,16 @@ export async function create(
     ...webhookView({ ...record, organisationId, outages: 0, leaseUntilMs: 0 }),
     secret: await secretOf(record),
   }
-  // Each write adds one, so the count cannot skip the limit.
-  const countWrite = table.upsert(
-    keys.webhookCount(organisationId),
-    { add: { count: 1 } },
-    { count: { isNot: webhookLimit } },
-  )
-  await commit(caller, {
-    writes: [table.orThrow(countWrite, 'limit_reached'), table.create(keys.webhook(organisationId, record.id), record)],
+  const isBelow = { count: { absentOrAtMost: limit - 1 } }
+  const failure = await commit(caller, {
+    writes: [
+      table.upsert(keys.webhookCount(organisationId), { add: { count: 1 } }, isBelow),
+      table.create(keys.webhook(organisationId, record.id), record),
+    ],
     response,
     audit: { action: 'webhook.create', resource: record.id, detail: originOf(url) },
   })
+  if (failure !== undefined) throw quotaReached('webhooks', { limit, used: Number(failure.item?.['count'] ?? limit) })
   return response
 }
 

@@ -1,4 +1,5 @@
 import { type AcceptedBatch } from '@platform/contract/batch'
+import { admissionWrites, retryAdmission } from '../active-count.ts'
 import { describeScripts } from '../describe-scripts.ts'
 import { parsePayload } from '../record.ts'
 import { clustersOf, storeChunks } from './chunks.ts'
@@ -42,6 +43,7 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
   const counter = counterOf(perMinute(`batches:${organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   const writes = batchWrites(caller, request, response)
   let guard = await checkRequest(caller, clusterIds, request.jobs)
+  let admission = admissionWrites(organisationId, response.batchId, request.jobs.length)
   for (let attempt = 1; ; attempt++) {
     const failure = await store(caller, request, response, [
       // The transaction checks the first cluster, so that a batch of 500 clusters needs one read request less.
@@ -49,13 +51,16 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
       countCallWrite(counter),
       openBatchWrite(organisationId, guard, response.batchId),
       ...writes,
+      ...admission,
     ])
     if (failure === undefined) break
     if (failure.index === 1) throw limitExceeded(counter)
     if (attempt === maxAttempts) throw storeContention()
     await backOff(attempt)
-    guard = parseRemovalGuard(failure.item)
-    await checkClusters(organisationId, clusterIds)
+    if (failure.index === 2) {
+      guard = parseRemovalGuard(failure.item)
+      await checkClusters(organisationId, clusterIds)
+    } else admission = await retryAdmission(organisationId, request.jobs.length)
   }
   await failpoint('batch.accepted')
   await enqueueBatch({ organisationId, batchId: response.batchId })

@@ -118,6 +118,11 @@ export const Config = z.object({
   PLAT_LIMIT_BATCH_PER_MINUTE: integer(10, 1, 1_000_000),
   PLAT_LIMIT_API_PER_MINUTE: integer(600, 1, 1_000_000),
   PLAT_LIMIT_API_BURST: integer(100, 1, 1_000_000),
+  /** Per organisation, unless a platform administrator sets its own quota. */
+  PLAT_QUOTA_CLUSTERS: integer(50_000, 0, 100_000),
+  PLAT_QUOTA_USERS: integer(10_000, 0, 100_000),
+  PLAT_QUOTA_WEBHOOKS: integer(50, 0, 50),
+  PLAT_QUOTA_ACTIVE_JOBS: integer(100_000, 0, 10_000_000),
 })
 
 export type Config = z.infer<typeof Config>

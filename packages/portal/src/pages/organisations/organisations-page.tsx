@@ -16,6 +16,7 @@ import { showToast } from '../../ui/toast.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { CreateUser } from '../users/user-dialogs.tsx'
+import { EditQuotas } from './quotas.tsx'
 
 type Organisation = Schemas['Organisation']
 
@@ -28,6 +29,7 @@ export const OrganisationsPage = () => (
 function OrganisationList() {
   const [isCreating, setIsCreating] = useState(false)
   const [newTenant, setNewTenant] = useState<Organisation>()
+  const [edited, setEdited] = useState<Organisation>()
   const create = (
     <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Create organisation
@@ -41,7 +43,7 @@ function OrganisationList() {
         fetchPage={(page, signal) =>
           unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
         }
-        columns={columns(setNewTenant)}
+        columns={columns(setNewTenant, setEdited)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
         empty={
@@ -51,12 +53,16 @@ function OrganisationList() {
         }
       />
       {isCreating && <CreateOrganisation onClose={() => setIsCreating(false)} onCreated={setNewTenant} />}
+      {edited && <EditQuotas organisation={edited} onClose={() => setEdited(undefined)} />}
       {newTenant && <CreateUser organisation={newTenant} onClose={() => setNewTenant(undefined)} />}
     </Page>
   )
 }
 
-const columns = (onAddAdministrator: (organisation: Organisation) => void): VirtualColumn<Organisation>[] => [
+const columns = (
+  onAddAdministrator: (organisation: Organisation) => void,
+  onEditQuotas: (organisation: Organisation) => void,
+): VirtualColumn<Organisation>[] => [
   {
     title: 'Name',
     width: 'minmax(8rem, 3fr)',
@@ -71,18 +77,24 @@ const columns = (onAddAdministrator: (organisation: Organisation) => void): Virt
   { title: 'Created', width: '8rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
     title: '',
-    width: '13rem',
+    width: '19rem',
     isEnd: true,
     narrow: 'end',
-    cell: (organisation) =>
-      !organisation.isPlatform && (
-        <Button
-          onClick={() => onAddAdministrator(organisation)}
-          aria-label={`Add first administrator of ${organisation.name}`}
-        >
-          Add first administrator
-        </Button>
-      ),
+    cell: (organisation) => (
+      <>
+        <Button onClick={() => onEditQuotas(organisation)} aria-label={`Quotas of ${organisation.name}`}>
+          Quotas
+        </Button>{' '}
+        {!organisation.isPlatform && (
+          <Button
+            onClick={() => onAddAdministrator(organisation)}
+            aria-label={`Add first administrator of ${organisation.name}`}
+          >
+            Add first administrator
+          </Button>
+        )}
+      </>
+    ),
   },
 ]
 

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { KeyRound, UserPlus, Users } from 'lucide-react'
+import { Gauge, KeyRound, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
@@ -13,6 +13,7 @@ import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
+import { Usage } from '../organisations/quotas.tsx'
 import { TokenLifetimes } from './token-lifetimes.tsx'
 import { UserActions } from './user-actions.tsx'
 import { CreateUser, EditUser } from './user-dialogs.tsx'
@@ -28,6 +29,7 @@ export const UsersPage = () => (
 function UserList() {
   const [isCreating, setIsCreating] = useState(false)
   const [isSettingLifetimes, setIsSettingLifetimes] = useState(false)
+  const [isShowingUsage, setIsShowingUsage] = useState(false)
   const isPlatformAdmin = useHasPermission('platform:admin')
   const { user } = useSearch({ from: '/signed-in/settings/users' })
   const navigate = useNavigate()
@@ -48,6 +50,9 @@ function UserList() {
       }
       actions={
         <>
+          <Button icon={Gauge} onClick={() => setIsShowingUsage(true)}>
+            Usage
+          </Button>
           <Button icon={KeyRound} onClick={() => setIsSettingLifetimes(true)}>
             API token lifetimes
           </Button>
@@ -59,6 +64,7 @@ function UserList() {
     >
       <UserTable onEdit={edit} />
       {isSettingLifetimes && <TokenLifetimes onClose={() => setIsSettingLifetimes(false)} />}
+      {isShowingUsage && <Usage onClose={() => setIsShowingUsage(false)} />}
       {isCreating && <CreateUser onClose={() => setIsCreating(false)} />}
       {user !== undefined && <EditUser id={user} onClose={() => edit()} />}
     </Page>

@@ -1,0 +1,114 @@
+import * as z from 'zod'
+import { quotaReached } from '../accounts/quota.ts'
+import { config } from '../config.ts'
+import { unchanged } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { getConsistent, type Item, upsert, type WriteItem } from '../db/table.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
+import { type Projection } from '../outbox/run-projections.ts'
+
+/**
+ * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
+ * that concurrent submissions rarely collide. No item exceeds its share, so the sum never exceeds the quota. Projections
+ * count the ends of jobs, and an item may be negative, because any item may count an end.
+ */
+
+const shards = 4
+
+export const activeJobsKeys = (organisationId: string): keys.Key[] =>
+  Array.from({ length: shards }, (_, shard) => keys.activeJobs(organisationId, shard))
+
+const ActiveCount = z
+  .object({
+    count: z.number().default(0),
+    /** The organisation's own quota; absent for the default of the platform. */
+    limit: z.number().optional(),
+  })
+  .prefault({})
+
+const parseCounts = (items: readonly (Item | undefined)[]) => items.map((item) => ActiveCount.parse(item))
+
+const sum = (counts: readonly { count: number }[]): number => counts.reduce((total, { count }) => total + count, 0)
+
+export const sumOfActiveJobs = (items: readonly (Item | undefined)[]): number => sum(parseCounts(items))
+
+const shareOf = (total: number, shard: number): number =>
+  Math.floor(total / shards) + (shard < ((total % shards) + shards) % shards ? 1 : 0)
+
+const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % shards
+
+/** The organisations' own quotas as last read. A stale one fails the write, and the retry reads the current one. */
+const ownLimits = new BoundedCache<number>(10_000)
+
+function admissionWrite(organisationId: string, shard: number, jobs: number): WriteItem {
+  const limit = ownLimits.get(organisationId)
+  const room = shareOf(limit ?? config.PLAT_QUOTA_ACTIVE_JOBS, shard) - jobs
+  return upsert(
+    keys.activeJobs(organisationId, shard),
+    { add: { count: jobs } },
+    { limit: unchanged(limit), count: room >= 0 ? { absentOrAtMost: room } : { atMost: room } },
+  )
+}
+
+/** Counts new jobs in the transaction that accepts them. If it fails, use `retryAdmission`. */
+export const admissionWrites = (organisationId: string, id: string, jobs: number): WriteItem[] => [
+  admissionWrite(organisationId, shardOf(id), jobs),
+]
+
+/** Spreads the jobs over the items with the most room. Throws `limit_reached` if they exceed the quota. */
+export async function retryAdmission(organisationId: string, jobs: number): Promise<WriteItem[]> {
+  const counts = parseCounts(await getConsistent(activeJobsKeys(organisationId)))
+  const ownLimit = counts[0]?.limit
+  if (ownLimit === undefined) ownLimits.delete(organisationId)
+  else ownLimits.set(organisationId, ownLimit)
+  const limit = ownLimit ?? config.PLAT_QUOTA_ACTIVE_JOBS
+  const used = sum(counts)
+  if (used + jobs > limit) throw quotaReached('activeJobs', { limit, used })
+  const byRoom = counts
+    .map(({ count }, shard) => ({ shard, room: shareOf(limit, shard) - count }))
+    .toSorted((one, other) => other.room - one.room)
+  let left = jobs
+  return byRoom.flatMap(({ shard, room }) => {
+    const part = Math.min(left, room)
+    if (part <= 0) return []
+    left -= part
+    return [admissionWrite(organisationId, shard, part)]
+  })
+}
+
+/** Also spreads the count evenly, so that no item has room if the count exceeds a lowered quota. */
+export function limitWrites(
+  organisationId: string,
+  items: readonly (Item | undefined)[],
+  limit: number | null,
+): WriteItem[] {
+  const counts = parseCounts(items)
+  return counts.map(({ count, limit: before }, shard) =>
+    upsert(
+      keys.activeJobs(organisationId, shard),
+      {
+        set: { count: shareOf(sum(counts), shard), ...(limit !== null && { limit }) },
+        remove: limit === null ? ['limit'] : [],
+      },
+      { count: items[shard] === undefined ? { absent: true } : { is: count }, limit: unchanged(before) },
+    ),
+  )
+}
+
+/** One write for each run of the projections. */
+export const activeJobsProjection: Projection = {
+  name: 'active jobs',
+  writes: async (organisationId, records) => {
+    const ended = records
+      .flatMap(({ transitions }) => transitions)
+      // Operations have no cluster. A job whose creation failed was counted when its batch was accepted.
+      .filter(
+        ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
+      )
+    const shard = shardOf(records[0]?.id ?? '')
+    return ended.length === 0 ? [] : [upsert(keys.activeJobs(organisationId, shard), { add: { count: -ended.length } })]
+  },
+}
+
+const isEnded = (status: string | undefined): boolean =>
+  status !== undefined && status !== 'Queued' && status !== 'Running'
