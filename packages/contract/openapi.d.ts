@@ -9495,6 +9495,19 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
@@ -9535,6 +9548,19 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
             404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
