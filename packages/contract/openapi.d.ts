@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Exchange a refresh token for a new token set
-         * @description A refresh token is valid once. Using it twice ends the session. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.
+         * @description A refresh token is valid once. Using it twice ends the session, except for a retry with the same `idempotency-key`. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.
          *
          *     Requires no token.
          */
@@ -227,7 +227,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in as a browser
-         * @description Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry.
+         * @description Like /auth/login, /auth/oidc/token and /auth/refresh, but sets the tokens as cookies that later requests from the platform’s pages carry. A sign-in with a password also sets a cookie that keeps failed sign-ins of others from limiting this browser.
          *
          *     Requires no token.
          */
@@ -255,7 +255,7 @@ export interface paths {
         put?: never;
         /**
          * Renew the session of a browser
-         * @description Uses the refresh cookie, which is valid once: send one renewal at a time. A 401 response removes the cookies.
+         * @description Uses the refresh cookie, which is valid once: send one renewal at a time, with an `idempotency-key` that is kept until the response arrives. A 401 response removes the cookies.
          *
          *     Requires no token.
          */
@@ -5207,7 +5207,10 @@ export interface operations {
     refresh: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session. */
+                "idempotency-key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5368,7 +5371,10 @@ export interface operations {
     beginSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session. */
+                "idempotency-key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5493,7 +5499,10 @@ export interface operations {
     refreshSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session. */
+                "idempotency-key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
