@@ -6,7 +6,7 @@ import type { Platform } from '../conformance/support/platform.ts'
 import { healthyRelay } from '../support/portal/fleet.ts'
 import { button, dialog, field, heading, link, mainLink, row } from '../support/portal/locators.ts'
 import { waitForPage } from '../support/portal/open.ts'
-import { type Open, testAsAdministrator as test } from '../support/portal/test.ts'
+import { type Open, testAsAdministrator as test, test as inTenant } from '../support/portal/test.ts'
 
 const password = 'correct horse battery'
 
@@ -236,6 +236,39 @@ test('changing the password ends all other sessions', async ({ open, api }) => {
   await expectSessionEnded(api, user.tokens)
   await page.reload()
   await page.getByRole('heading', { name: 'Change password' }).waitFor()
+})
+
+test('changing the password revokes API tokens created since the chosen time', async ({ open, api }) => {
+  const { page, user } = await openAccount(api, open, 'password')
+  const { token } = expectStatus(await user.client.post('/api/v1/users/me/tokens', { name: 'nightly' }), 201)
+  const statusAfterChange = async (current: string, next: string, revoked?: string) => {
+    await field(page, 'Current password').fill(current)
+    await field(page, 'New password').fill(next)
+    await field(page, 'Confirm new password').fill(next)
+    if (revoked !== undefined) await field(page, 'Revoke API tokens').selectOption(revoked)
+    await button(page, 'Change password').click()
+    await expect.poll(() => field(page, 'New password').inputValue()).toBe('')
+    return (await api.anonymous.withToken(token).get('/api/v1/auth/me')).status
+  }
+  expect(await statusAfterChange(user.password, 'a longer sentence', 'None')).toBe(200)
+  expect(await statusAfterChange('a longer sentence', 'another long sentence')).toBe(401)
+})
+
+inTenant('an administrator limits the lifetime of API tokens and sets its default', async ({ open, api }) => {
+  const page = await open('/settings/users')
+  const form = dialog(page)
+  await button(page, 'API token lifetimes').click()
+  await form.getByLabel('Maximum in days').fill('30')
+  await form.getByLabel('Default in days').fill('7')
+  await button(form, 'Save').click()
+  await form.waitFor({ state: 'hidden' })
+  const admin = await api.admin
+  const create = (body: object) => admin.post('/api/v1/users/me/tokens', { name: 'nightly', ...body })
+  const { createdAt, expiresAt } = expectStatus(await create({}), 201)
+  expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(7)
+  expectStatus(await create({ expiresAt: null }), 400)
+  await button(page, 'API token lifetimes').click()
+  expect(await form.getByLabel('Maximum in days').inputValue()).toBe('30')
 })
 
 test('other sessions are listed and ended', async ({ open, api }) => {
