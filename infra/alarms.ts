@@ -7,8 +7,12 @@ import { hasAlarms } from './stage.ts'
 
 /** docs/operations.md#alarms has the instructions for each alarm. */
 
-const consumerErrors = consumers.map((name) => functionMetric('Errors', name))
-const scheduleErrors = ['bootstrap', ...schedules.map(({ name }) => name)].map((name) => functionMetric('Errors', name))
+/** Dead letters have an alarm of their own. */
+const consumerErrors = consumers
+  .filter((name) => !name.endsWith('-dead-letter'))
+  .map((name) => functionMetric('Errors', name))
+const scheduleErrors = schedules.map(({ name }) => functionMetric('Errors', name))
+const sweepFailures = ['schedule/sweep', 'queue/events'].map((name) => platformMetric('SweepFailures', name))
 /** Both functions verify passwords: `users` verifies the old password on a password change. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
@@ -49,7 +53,8 @@ const metricAlarms: Record<string, AlarmSpec> = {
   'sweep-failures': {
     number: 4,
     description: 'A sweep failed for an item; its log names it.',
-    metrics: [platformMetric('SweepFailures', 'schedule/sweep')],
+    metrics: sweepFailures,
+    formula: sumOf(sweepFailures),
     statistic: 'Sum',
     above: 0,
   },
@@ -116,17 +121,20 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
 }
 
-const timeoutAlarms = schedules.map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
-  `${name.replace('schedule/', '')}-near-limit`,
-  {
-    number: 8,
-    description: `${name} uses more than 80 % of its timeout of ${timeoutSeconds} seconds.`,
-    metrics: [functionMetric('Duration', name)],
-    statistic: 'Maximum',
-    above: 800 * timeoutSeconds,
-    periods: 2,
-  },
-])
+/** The time of the others does not grow with the number of clusters. */
+const timeoutAlarms = schedules
+  .filter(({ name }) => !['schedule/write-check', 'schedule/checkpoints'].includes(name))
+  .map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
+    `${name.replace('schedule/', '')}-near-limit`,
+    {
+      number: 8,
+      description: `${name} uses more than 80 % of its timeout of ${timeoutSeconds} seconds.`,
+      metrics: [functionMetric('Duration', name)],
+      statistic: 'Maximum',
+      above: 800 * timeoutSeconds,
+      periods: 2,
+    },
+  ])
 
 /**
  * Queues whose messages may wait for more than 300 seconds: installs and updates run for minutes, and retries of webhooks and modules

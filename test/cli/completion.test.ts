@@ -82,7 +82,10 @@ test('loads the module tools only for module commands', async () => {
     expect(loaded).toContainEqual(expect.stringMatching(/commands\/module-author\.ts$/))
     expect(
       loaded.filter(
-        (url) => !/\/packages\/(cli\/|oci\/src\/make-folder)|\/node_modules\/(commander|openapi-fetch)\//.test(url),
+        (url) =>
+          !/\/packages\/(cli\/|contract\/src\/unix-text|oci\/src\/make-folder)|\/node_modules\/(commander|openapi-fetch)\//.test(
+            url,
+          ),
       ),
     ).toEqual([])
   }

@@ -7,6 +7,7 @@ import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { moduleTokenSeconds, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
+import type { Permission } from '@platform/contract/permission'
 import { moduleProxy } from '@platform/http/proxy/proxy'
 import { notAskedHeader } from '@platform/modules/protocol'
 import { callModule } from '@platform/worker/modules/call'
@@ -425,7 +426,7 @@ test.for(['hello-2', 'platform-api', 'platform'])(
   },
 )
 
-test.each([
+test.each<[Permission[], Permission[]]>([
   [[], []],
   [['jobs:read'], ['jobs:read']],
   [['jobs:write', 'platform:admin'], ['jobs:write']],

@@ -143,10 +143,10 @@ test('every queue has alarms for its age and its dead letters', () => {
   )
 })
 
-test('every function without HTTP routes has an error alarm', () => {
+test('every schedule and queue consumer has an error alarm; dead letters have one of their own', () => {
   const errors = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === 'Errors')
   const background = deployed.filter(
-    ({ name }) => (name.includes('/') && name !== 'gateway/modules') || name === 'bootstrap',
+    ({ name }) => name.includes('/') && name !== 'gateway/modules' && !name.endsWith('-dead-letter'),
   )
   expect(errors.map(({ dimensions }) => dimensions['FunctionName']).toSorted(byText)).toEqual(
     background.map(({ functionName }) => functionName).toSorted(byText),

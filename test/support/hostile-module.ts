@@ -28,7 +28,7 @@ export async function reserveRoutes(moduleId: string, reservation: RouteReservat
 
 export async function runInstance(
   respond = ok,
-  { moduleId = newModuleId(), hasRoute = true, permissions = permissionsOf(['Operator']) as string[] } = {},
+  { moduleId = newModuleId(), hasRoute = true, permissions = permissionsOf(['Operator']) } = {},
 ) {
   const folder = await temporaryFolder()
   const requests: { method: string; url: string; headers: Record<string, unknown>; body: Buffer }[] = []

@@ -80,6 +80,7 @@ export const Heartbeat = z
     statementKey,
     instanceId: z
       .string()
+      .max(40)
       .regex(/^[0-9A-Za-z-]{8,40}$/)
       .optional()
       .meta({ description: 'Random, new at each start. Alternating values show that two relays use one key' }),

@@ -70,7 +70,7 @@ describe('users', () => {
     ['jörg', 'JO\u0308RG'],
     ['ｈａｎａ2', 'Hana2'],
     ['İpek', 'i\u0307PEK'],
-  ])('with the name %s sign in as %s, and nobody else gets it', async (name, other) => {
+  ])('with the name %s sign in as %s, and no other user gets it', async (name, other) => {
     const request = userRequest(['Viewer'], name)
     await UserAdmin.create(tenant.caller, { ...request, username: UserCreation.parse(request).username })
     expect(await signInAs(other)).toMatchObject({ tokenType: 'Bearer' })

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
-import { platformOrganisationId } from './organisation.ts'
+import { platformOrganisationId } from './platform-organisation.ts'
 import { countUnknownName } from '../audit/counted-entries.ts'
 import { commit } from '../outbox/commit.ts'
 import { nowSeconds } from '../clock.ts'

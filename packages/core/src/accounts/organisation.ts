@@ -10,9 +10,9 @@ import { commit, outboxWrite } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { enqueueProjections } from '../aws/queues.ts'
-import { activeJobsKeys, limitWrites, sumOfActiveJobs } from '../jobs/active-count.ts'
+import { activeJobsKeys, limitWrites, sumOfActiveJobs } from './active-jobs.ts'
 import { reauthorize } from './current-rights.ts'
-import { quotaOf, quotasOf, type Resource } from './quota.ts'
+import { quotaOf, quotasOf, type Resource, resources } from './quota.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
@@ -47,13 +47,6 @@ export const parseOrganisation = (item: table.Item): z.infer<typeof Organisation
 const view = (item: table.Item): Organisation => {
   const { createdAtMs, ...record } = parseOrganisation(item)
   return { ...record, createdAt: iso(createdAtMs), quotas: quotasOf(item) }
-}
-
-/** The oldest organisation operates the platform. Returns undefined until setup is complete. */
-export async function platformOrganisationId(): Promise<string | undefined> {
-  const { items } = await table.query({ pk: organisations.pk, limit: 1 })
-  const oldest = items.map(parseOrganisation)[0]
-  return oldest?.isPlatform === true ? oldest.id : undefined
 }
 
 export const list = (query: PageQuery) =>
@@ -97,7 +90,7 @@ async function tryUpdate(
   if (item === undefined) throw platformError('organisation_not_found')
   const before = quotasOf(item)
   const quotas = { ...before, ...change.quotas }
-  const changed = (Object.keys(quotas) as Resource[]).filter((resource) => quotas[resource] !== before[resource])
+  const changed = resources.filter((resource) => quotas[resource] !== before[resource])
   if (changed.length === 0) return view(item)
   const detail = changed.map((resource) => `quota of ${resource} ${quotas[resource] ?? 'default'}`).join(', ')
   const audit = { action: 'organisation.update', resource: organisationId, detail }

@@ -11,7 +11,8 @@ const quota = z.number().nullable().default(null)
 /** Stored in the organisation's record. Null means the default of the platform. */
 const StoredQuotas = z.object({ clusters: quota, users: quota, webhooks: quota, activeJobs: quota }).prefault({})
 
-export type Resource = keyof OrganisationQuotas
+export const resources = ['clusters', 'users', 'webhooks', 'activeJobs'] as const
+export type Resource = (typeof resources)[number]
 
 const defaults: Readonly<Record<Resource, number>> = {
   clusters: config.PLAT_QUOTA_CLUSTERS,

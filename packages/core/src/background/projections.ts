@@ -1,4 +1,4 @@
-import { activeJobsProjection } from '../jobs/active-count.ts'
+import { activeJobsProjection } from '../accounts/active-jobs.ts'
 import { auditProjection } from '../audit/projection.ts'
 import { batchProjection } from '../jobs/batches/projection.ts'
 import { type Projection, runProjections, withLease } from '../outbox/run-projections.ts'

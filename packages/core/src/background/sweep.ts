@@ -53,11 +53,14 @@ interface SweepState {
   removedClusters: Item[]
   clusters: Item[]
   cooldowns: Item[]
+  /** The first item of each partition. */
+  oldest: Item[]
 }
 
 export async function sweep(): Promise<void> {
   await recordSweep()
   const state = await sweepDue(() => true)
+  for (const { duesk } of state.oldest) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(duesk))) / 1000)
   await purgeClusters(state.removedClusters)
 }
 
@@ -74,7 +77,13 @@ export async function sweepClusters(): Promise<void> {
 }
 
 async function sweepDue(isSwept: (key: keys.Key) => boolean): Promise<SweepState> {
-  const state: SweepState = { enqueuedOrganisations: new Set(), removedClusters: [], clusters: [], cooldowns: [] }
+  const state: SweepState = {
+    enqueuedOrganisations: new Set(),
+    removedClusters: [],
+    clusters: [],
+    cooldowns: [],
+    oldest: [],
+  }
   const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
     sweepShard(keys.duePartition(shard), state, isSwept),
   )
@@ -94,18 +103,14 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
   let after: Item | undefined
   do {
     const page = await query({ index: 'due', pk, to, limit: pageSize, ...(after && { after }) })
-    recordDelay(page.items[0])
+    // The index sorts by due time.
+    if (after === undefined) state.oldest.push(...page.items.slice(0, 1))
     const due = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
     await processAll(due, state)
     itemCount += due.length
     after = page.next
   } while (after !== undefined)
   return itemCount
-}
-
-/** The index sorts by due time, so the first item is the oldest. */
-function recordDelay(oldest: Item | undefined): void {
-  if (oldest !== undefined) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(oldest['duesk']))) / 1000)
 }
 
 /**

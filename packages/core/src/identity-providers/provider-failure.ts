@@ -28,7 +28,7 @@ export async function reportFailure(
   cause?: unknown,
 ): Promise<void> {
   const detail = reason.slice(0, 500)
-  log('warn', titles[problem], { providerId: id, detail, ...(cause !== undefined && { error: String(cause) }) })
+  log('warn', titles[problem], { providerId: id, detail, ...(cause !== undefined && { cause }) })
   const known = parseFailures(failures)
   const atMs = now()
   if (Math.abs(atMs - (known[problem]?.atMs ?? -Infinity)) < reportIntervalMs) return

@@ -86,7 +86,7 @@ export const listFor = async (caller: Caller): Promise<{ items: Module[] }> => (
 
 export async function readFor(caller: Caller, moduleId: string): Promise<ModuleDetail> {
   const [record, health] = await readRecords(moduleId)
-  const { navSlots, backgroundJobs, events = [], permissionsRequired = [] } = record.release.manifest.spec
+  const { navSlots, backgroundJobs, events, permissionsRequired } = record.release.manifest.spec
   return { ...redactFor(caller, moduleView(record, health)), navSlots, backgroundJobs, events, permissionsRequired }
 }
 

@@ -1,5 +1,5 @@
 import { type AcceptedBatch } from '@platform/contract/batch'
-import { admissionWrites, retryAdmission } from '../active-count.ts'
+import { admissionWrites, retryAdmission } from '../../accounts/active-jobs.ts'
 import { describeScripts } from '../describe-scripts.ts'
 import { parsePayload } from '../record.ts'
 import { clustersOf, storeChunks } from './chunks.ts'

@@ -16,7 +16,7 @@ import { showToast } from '../../ui/toast.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { CreateUser } from '../users/user-dialogs.tsx'
-import { EditQuotas } from './quotas.tsx'
+import { EditQuotas } from '../users/quotas.tsx'
 
 type Organisation = Schemas['Organisation']
 

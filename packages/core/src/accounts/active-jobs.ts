@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { quotaReached } from '../accounts/quota.ts'
+import { quotaReached } from './quota.ts'
 import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'

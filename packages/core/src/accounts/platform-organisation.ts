@@ -1,0 +1,9 @@
+import * as keys from '../db/keys.ts'
+import { query } from '../db/table.ts'
+
+/** The oldest organisation operates the platform. Returns undefined until setup is complete. */
+export async function platformOrganisationId(): Promise<string | undefined> {
+  const { items } = await query({ pk: keys.organisation('').pk, limit: 1 })
+  const [oldest] = items
+  return oldest?.['isPlatform'] === true ? String(oldest['id']) : undefined
+}
