@@ -99,7 +99,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'GET /modules': reads(1),
   'GET /modules/{id}': reads(1),
   'POST /modules/{id}/install': { storeCalls: 3, writeUnits: 22, messages: 2 },
-  'DELETE /modules/{id}': { storeCalls: 2, writeUnits: 20, messages: 2 },
+  'DELETE /modules/{id}': { storeCalls: 2, writeUnits: 22, messages: 2 },
   'POST /api/modules/install': { storeCalls: 2, writeUnits: 22, messages: 2 },
   'DELETE /api/modules/{id}': { storeCalls: 2, writeUnits: 22, messages: 2 },
   'GET /organisation/modules': reads(2),

@@ -70,7 +70,7 @@ test('accepts an install: reserves the route, stores the operation and queues it
   const accepted = await install()
   const { jobId } = accepted
   const release = { moduleId: id, version: '1.0.0' }
-  expect(accepted).toEqual({ jobId, ...release, status: 'Installing', imageDigest: digest, verified: true })
+  expect(accepted).toEqual({ jobId, ...release, status: 'Installing', imageDigest: digest, verified: true, events: [] })
   expect(InstallAccepted.parse(accepted)).toEqual(accepted)
   const { organisationId } = caller
   expect(await moduleRecord(id)).toMatchObject({ id, organisationId, state: 'Installing', jobId, release: { digest } })

@@ -218,7 +218,7 @@ test('operations are not found by relays', async () => {
 describe('the sweep', () => {
   const key = ({ organisationId, id }: OperationRecord) => keys.job(organisationId, id)
   const countMessages = async ({ id }: OperationRecord) => {
-    const messages = await receiveMessages(config.PLAT_QUEUE_UPDATES)
+    const messages = await receiveMessages(config.PLAT_QUEUE_INSTALLS)
     return messages.filter((message) => (message as { jobId?: string }).jobId === id).length
   }
 

@@ -39,8 +39,7 @@ export function addOrganisationCommands(program: Command): void {
     .option('--webhooks <number>', 'maximum number of webhooks, or default', quota)
     .option('--active-jobs <number>', 'maximum number of queued and running jobs, or default', quota)
     .action(async (id: string, { clusters, users, webhooks, activeJobs, ...options }: Shown & Quotas) => {
-      const given = Object.entries({ clusters, users, webhooks, activeJobs }).filter(([, value]) => value !== undefined)
-      const body = { quotas: Object.fromEntries(given) }
+      const body = { quotas: givenValues({ clusters, users, webhooks, activeJobs }) }
       const path = '/api/v1/platform/organisations/{id}'
       await showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body })))
     })
@@ -52,11 +51,19 @@ export function addOrganisationCommands(program: Command): void {
   )
 }
 
-const days = (text: string): number | null => (text === 'none' ? null : wholeNumber(1, 3650)(text))
+const days = (text: string) => (text === 'none' ? text : wholeNumber(1, 3650)(text))
 
-const quota = (text: string): number | null => (text === 'default' ? null : wholeNumber(0, 10_000_000)(text))
+const quota = (text: string) => (text === 'default' ? text : wholeNumber(0, 10_000_000)(text))
 
-type Quotas = Partial<Schemas['OrganisationQuotas']>
+/** The given values; words such as `none` become null, which commander does not accept as a value. */
+const givenValues = (values: Record<string, number | string | undefined>): Record<string, number | null> =>
+  Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, typeof value === 'string' ? null : value]],
+    ),
+  )
+
+type Quotas = { [Name in keyof Schemas['OrganisationQuotas']]?: number | string }
 
 async function usage(options: Shown): Promise<void> {
   const quotas = await unwrap(connect().GET('/api/v1/organisation/usage'))
@@ -69,13 +76,10 @@ async function usage(options: Shown): Promise<void> {
   ])
 }
 
-type Settings = Shown & Partial<Schemas['OrganisationSettings']>
+type Settings = Shown & { [Name in keyof Schemas['OrganisationSettings']]?: number | string }
 
 async function settings({ maxTokenLifetimeDays, defaultTokenLifetimeDays, ...options }: Settings): Promise<void> {
-  const body = {
-    ...(maxTokenLifetimeDays !== undefined && { maxTokenLifetimeDays }),
-    ...(defaultTokenLifetimeDays !== undefined && { defaultTokenLifetimeDays }),
-  }
+  const body = givenValues({ maxTokenLifetimeDays, defaultTokenLifetimeDays })
   const path = '/api/v1/organisation/settings'
   const isChange = Object.keys(body).length > 0
   await showOne(options, await unwrap(isChange ? connect().PATCH(path, { body }) : connect().GET(path)))
