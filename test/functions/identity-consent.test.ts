@@ -87,7 +87,7 @@ test('requests consent from the tenant with a state that is stored as a hash onl
   expect(Object.fromEntries(url.searchParams)).toEqual({
     client_id: 'platform',
     redirect_uri: `${administrator.publicUrl}${callback}`,
-    scope: 'openid profile email',
+    scope: 'openid profile email offline_access',
     state: expect.stringMatching(/^[\w-]{43}$/),
   })
   expect(await statusOf(id)).toBe('ConsentPending')

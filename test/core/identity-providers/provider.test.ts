@@ -66,7 +66,7 @@ test.each(Object.entries(everyType))(
 test('applies the defaults of each type', async () => {
   const caller = await admin()
   const claims = { usernameClaim: 'preferred_username', emailClaim: 'email', groupsClaim: 'groups' }
-  const defaults = { ...claims, scopes: ['openid', 'profile', 'email'] }
+  const defaults = { ...claims }
   const portal = administrator.publicUrl
   const acme = await configure(caller, oidc)
   expect(acme).toMatchObject({ ...defaults, displayName: 'id.example.com' })

@@ -71,8 +71,11 @@ async function install(
     : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
   const api = connectToFollow()
   const accepted = await requestInstall(api)
+  // A new version declares its events when it has been installed.
+  if (options.wait) await follow(api, accepted, options)
+  if (process.exitCode) return
   await confirmEvents(api, accepted, acceptEvents)
-  await follow(api, accepted, options)
+  if (!options.wait) await follow(api, accepted, options)
 }
 
 function installImage(imageRef: string, { version, manifest }: InstallOptions) {

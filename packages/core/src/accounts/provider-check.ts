@@ -50,8 +50,10 @@ export type Confirm = (
 export const suspend = (organisationId: string, userId: string, reason: string, origin?: Origin): Promise<true> =>
   retryOnConflict(async () => {
     const user = await find(organisationId, userId)
-    if (user === undefined || user.suspendedAtMs !== undefined) return true
-    const change = { ...endSessions(), set: { suspendedAtMs: now() } }
+    if (user === undefined) return true
+    const isSuspended = user.suspendedAtMs !== undefined
+    // A sign-in that began before may have opened another session.
+    const change = { ...endSessions(), set: { suspendedAtMs: user.suspendedAtMs ?? now() } }
     const { username } = user
     const failure = await commit(system(organisationId, origin?.address), {
       writes: [
@@ -59,7 +61,7 @@ export const suspend = (organisationId: string, userId: string, reason: string, 
         orThrow(renewCredential(user), 'conflict'),
       ],
       audit: { action: 'user.suspend', resource: userId, detail: reason },
-      events: [{ name: 'user.suspended', subject: userId, data: { userId, username, reason } }],
+      events: isSuspended ? [] : [{ name: 'user.suspended', subject: userId, data: { userId, username, reason } }],
     })
     return failure === undefined ? true : undefined
   })

@@ -14,6 +14,7 @@ import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
 const requestMs = 10 * 60_000
+const consentScopes = ['openid', 'profile', 'email', 'offline_access']
 
 /** The returned URL is valid for ten minutes and one response. */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
@@ -36,7 +37,7 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
 }
 
 async function consentUrl(provider: ProviderRecord, returnTo: string, state: string): Promise<string> {
-  const { clientId = '', scopes = [] } = provider.settings
+  const { clientId = '', scopes = consentScopes } = provider.settings
   const common = { client_id: clientId, scope: scopes.join(' '), redirect_uri: returnTo, state }
   if (provider.type === 'CloudDirectory') return withQuery(`${issuerOf(provider)}/adminconsent`, common)
   return withQuery(await authorizationEndpoint(provider), {

@@ -116,7 +116,7 @@ export async function openExternalSession(
   grant?: ProviderGrant,
 ): Promise<TokenSet> {
   const user = await find(organisationId, userId)
-  if (user === undefined) throw platformError('sign_in_code_invalid')
+  if (user === undefined || user.suspendedAtMs !== undefined) throw platformError('sign_in_code_invalid')
   await countSignIn(user.username)
   const session = open(user, origin, user.epoch, grant)
   const tokens = await session.tokens()

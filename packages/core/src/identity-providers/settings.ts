@@ -16,7 +16,8 @@ interface TypeSpec {
 }
 
 const claimDefaults: TypeSpec['defaults'] = {
-  scopes: ['openid', 'profile', 'email'],
+  // `defaultScopes` depend on the provider.
+  scopes: undefined,
   usernameClaim: 'preferred_username',
   emailClaim: 'email',
   groupsClaim: 'groups',

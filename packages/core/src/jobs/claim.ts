@@ -71,12 +71,12 @@ export async function claim(
     throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
-  // The job stays queued for the relay that is enrolled again.
-  if (statementKey !== undefined && (await successorsOf(statementKey)) === undefined)
-    throw platformError('statement_key_unknown')
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
+  // The job stays queued for the relay that is enrolled again.
+  if (statementKey !== undefined && (await successorsOf(statementKey)) === undefined)
+    throw platformError('statement_key_unknown')
   if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
     throw platformError('job_not_claimable')
 

@@ -169,7 +169,7 @@ const maxWorkMs = 15_000
 const renewalIntervalMs = 5000
 const leaseMs = 10_000
 
-const ProjectionLease = z.object({ holder: z.string().optional() })
+const ProjectionLease = z.object({ holder: z.string().optional(), untilMs: z.number().optional() })
 
 /**
  * Runs `work` under the lease and again while the flag is set, or not at all if another worker holds the lease. `work`
@@ -199,9 +199,14 @@ async function acquireLease(organisationId: string, holder: string): Promise<boo
   for (;;) {
     const change = { set: { holder, untilMs: now() + leaseMs }, remove: ['isRequested'] }
     if (await tryUpdate(key, change, { untilMs: { absentOrAtMost: now() } })) return true
-    const { holder: current } = ProjectionLease.parse((await get(key)) ?? {})
+    const { holder: current, untilMs = 0 } = ProjectionLease.parse((await get(key)) ?? {})
     if (current === holder) return true
     if (current === undefined) continue
+    // The clock was set back after a worker that has ended took the lease.
+    if (untilMs > now() + 2 * leaseMs) {
+      await tryUpdate(key, { set: { untilMs: now() + leaseMs } }, { untilMs: { is: untilMs } })
+      continue
+    }
     if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
   }
 }

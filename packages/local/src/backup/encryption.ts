@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -19,10 +20,11 @@ const minLength = 12
 
 /** Excludes the line end of the file. Throws `BackupError` without a usable passphrase. */
 export async function readPassphrase(path: string): Promise<string> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const bytes = await readFile(path).catch((error: unknown) => {
     throw new BackupError(`The passphrase cannot be read from ${path} (PLAT_BACKUP_PASSPHRASE_FILE).`, { cause: error })
   })
-  const passphrase = text.replace(/\r?\n$/, '')
+  if (!isUtf8(bytes)) throw new BackupError(`The passphrase in ${path} must be text in UTF-8.`)
+  const passphrase = bytes.toString().replace(/\r?\n$/, '')
   if (passphrase.length >= minLength) return passphrase
   throw new BackupError(`The passphrase in ${path} must have at least ${minLength} characters.`)
 }

@@ -35,7 +35,7 @@ export interface ProviderTypeSpec {
 const client = { name: 'clientId', label: 'Client id' } as const
 const secret = { name: 'clientSecret', label: 'Client secret', format: 'secret' } as const
 const claims = [
-  { name: 'scopes', label: 'Scopes', defaultValue: 'openid profile email', format: 'list' },
+  { name: 'scopes', label: 'Scopes', format: 'list' },
   { name: 'usernameClaim', label: 'Username claim', defaultValue: 'preferred_username' },
   { name: 'emailClaim', label: 'E-mail claim', defaultValue: 'email' },
   { name: 'groupsClaim', label: 'Groups claim', defaultValue: 'groups' },

@@ -1,8 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { Button } from '../../ui/button.tsx'
 import { DescriptionList } from '../../ui/card.tsx'
-import { Dialog } from '../../ui/dialog.tsx'
+import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -38,12 +37,8 @@ export function Usage({ onClose }: { onClose: () => void }) {
 export function EditQuotas({ organisation, onClose }: { organisation: Schemas['Organisation']; onClose: () => void }) {
   const queries = useQueryClient()
   const save = async (values: FormValues) => {
-    const quotas = Object.fromEntries(
-      resources.map(([name]) => [
-        name,
-        values[name] === undefined || values[name] === '' ? null : Number(values[name]),
-      ]),
-    )
+    const entered = resources.map(([name]) => [name, values[name] ? Number(values[name]) : null] as const)
+    const quotas = Object.fromEntries(entered.filter(([name, value]) => value !== organisation.quotas[name]))
     const params = { path: { id: organisation.id } }
     await unwrap(api.PATCH('/api/v1/platform/organisations/{id}', { params, body: { quotas } }))
     showToast(`Quotas of ${organisation.name} saved`)
@@ -57,7 +52,7 @@ export function EditQuotas({ organisation, onClose }: { organisation: Schemas['O
       title={`Quotas of ${organisation.name}`}
       description="A lowered quota removes nothing. Empty fields have the default of the platform."
     >
-      <Form submitLabel="Save" onSubmit={save} actions={<Button onClick={onClose}>Cancel</Button>}>
+      <Form name={`quotas ${organisation.id}`} submitLabel="Save" onSubmit={save} actions={<CancelButton />}>
         {resources.map(([name, label, max]) => (
           <TextField
             key={name}
