@@ -131,7 +131,7 @@ test('rejects a cursor that is malformed or of another list, tenant or filter, o
   const [caller, otherTenant] = [await newCaller(), await newCaller()]
   for (const name of ['a', 'b', 'c']) await register(caller, name)
   const { nextCursor: cursor = '' } = await Cluster.list(caller, { page: 1, pageSize: 1 })
-  const forged = Buffer.from(Buffer.from(cursor, 'base64url').toString().replace('clus', 'CLUS')).toString('base64url')
+  const forged = Buffer.from(Buffer.from(cursor, 'base64url').toString().toUpperCase()).toString('base64url')
   const paging = { page: 1, pageSize: 1 }
   for (const [who, query] of [
     ...['', 'x', '\u0000', `${cursor}A`, cursor.slice(0, -4), forged].map(

@@ -30,21 +30,23 @@ export async function paged<Result extends Positioned>(
   { page, pageSize, cursor }: PageQuery,
   read: (page: Page) => Promise<Result>,
 ): Promise<Omit<Result, 'next'> & { page: number; pageSize: number; nextCursor?: string }> {
-  const mark = sha256(JSON.stringify(scope)).slice(0, 16)
-  const before = cursor === undefined ? {} : { before: positionOf(cursor, mark) }
+  const before = cursor === undefined ? {} : { before: positionOf(cursor, scope) }
   if (cursor !== undefined && page !== 1) throw rejected('/page', 'must be absent with cursor')
   const { next, ...result } = await read({ page, pageSize, ...before })
-  return { ...result, page, pageSize, ...(next !== undefined && { nextCursor: cursorOf(next, mark) }) }
+  return { ...result, page, pageSize, ...(next !== undefined && { nextCursor: cursorOf(next, scope) }) }
 }
 
 /** The prefix changes if positions get another meaning. */
-const cursorOf = (position: string, mark: string): string => Buffer.from(`1.${mark}.${position}`).toString('base64url')
+function cursorOf(position: string, scope: readonly unknown[]): string {
+  const mark = sha256(JSON.stringify([scope, position])).slice(0, 16)
+  return Buffer.from(`1.${mark}.${position}`).toString('base64url')
+}
 
-const cursorText = /^1\.([0-9a-f]{16})\.([a-z0-9_]{1,50})$/
+const cursorText = /^1\.[0-9a-f]{16}\.([a-z0-9_]{1,50})$/
 
-function positionOf(cursor: string, mark: string): string {
-  const [, ofMark, position] = cursorText.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
-  if (ofMark === mark && position !== undefined && cursorOf(position, mark) === cursor) return position
+function positionOf(cursor: string, scope: readonly unknown[]): string {
+  const [, position] = cursorText.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
+  if (position !== undefined && cursorOf(position, scope) === cursor) return position
   throw rejected('/cursor', 'is not a cursor of this list with these filters. Start again without cursor')
 }
 
