@@ -140,6 +140,13 @@ test('redirects to the provider with state, nonce and challenge of 256 bits, and
   ])
 })
 
+test('requests a refresh token by default, if the provider supports it', async () => {
+  const { id } = await newProvider(peer.issuer, { settings: { issuer: peer.issuer, clientId: 'platform' } })
+  const { headers } = await new Browser(portal, handler).send({ target: `/api/v1/auth/oidc/${id}/authorize` })
+  const scope = new URL(headers['location'] ?? '').searchParams.get('scope')
+  expect(scope).toBe('openid profile email offline_access')
+})
+
 test('no URL in the browser contains a token or secret', async () => {
   peer.present('mary-1', { preferred_username: 'mary' })
   const browser = new Browser(portal, handler)

@@ -76,7 +76,7 @@ const configuration = (
   pkce: { required: () => true },
   features: { devInteractions: { enabled: false } },
   interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-  scopes: ['openid', 'profile', 'email', 'groups'],
+  scopes: ['openid', 'profile', 'email', 'groups', 'offline_access'],
   claims: { openid: ['sub'], profile: ['preferred_username', 'name'], email: ['email'], groups: ['groups'] },
   /** Returns claims other than the subject only from the userinfo endpoint. */
   conformIdTokenClaims: isLean,

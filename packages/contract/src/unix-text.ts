@@ -1,6 +1,6 @@
 export interface UnixText {
   text: string
-  /** What was changed; empty if nothing was. */
+  /** The changes; empty if the text is unchanged. */
   found: ('CRLF line ends' | 'a byte order mark')[]
 }
 

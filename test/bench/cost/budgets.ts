@@ -137,8 +137,8 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a change (PATCH cluster)': { storeCalls: 12, writeUnits: 28, messages: 1 },
   'a cluster, registered and enrolled': { storeCalls: 23, writeUnits: 84, messages: 3, secretReads: 1 },
   'an hour of an idle relay': { storeCalls: 240, writeUnits: 180 },
-  'a change with one webhook': { storeCalls: 32, writeUnits: 52, messages: 2 },
-  'a single job': { storeCalls: 46, writeUnits: 125, messages: 4 },
+  'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
+  'a single job': { storeCalls: 39, writeUnits: 125, messages: 4 },
   'GET job': reads(1),
   'a job of a batch': { storeCalls: 17, writeUnits: 84, messages: 3 },
 }

@@ -115,7 +115,11 @@ export class Recorder {
   }
 
   async #consume(name: string, messages: readonly Message[]): Promise<void> {
-    const Records = messages.map(({ MessageId, Body }) => ({ messageId: MessageId, body: Body }))
+    // Sweeps send delayed checks, which would reach any later flow. The flow of the sweep has its own.
+    const Records = messages
+      .filter(({ Body = '' }) => JSON.parse(Body).sweep === undefined)
+      .map(({ MessageId, Body }) => ({ messageId: MessageId, body: Body }))
+    if (Records.length === 0) return
     const handler: (event: object) => Promise<QueueResult> = await handlerFor(name)
     const result = await this.invoke(name, () => handler({ Records }))
     if (result.batchItemFailures.length > 0) throw new Error(`${name} failed.`)

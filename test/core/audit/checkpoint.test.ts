@@ -109,6 +109,21 @@ test('the first denied call of a caller is recorded at once, and later ones are 
   ])
 })
 
+test('denied calls of many tokens of one organisation do not keep those of others from being recorded', async () => {
+  const [flooding, other] = [await newCaller(), await newCaller()]
+  for (let token = 0; token < 60; token++)
+    await recordDenied({ ...flooding, tokenId: newId('tok') }, 'POST /api/v1/jobs', 'jobs:write')
+  await recordDenied(other, 'POST /api/v1/jobs', 'jobs:write')
+  await flushCounted()
+  const counts = await Promise.all(
+    [flooding, other].map(async ({ organisationId }) => {
+      await drainOutbox(organisationId)
+      return (await auditEntries({ organisationId })).filter(({ action }) => action === 'access.denied').length
+    }),
+  )
+  expect(counts).toEqual([50, 1])
+})
+
 test('sign-ins with unknown names are counted without the names, in the trail of the platform', async () => {
   const organisationId = newId('org')
   for (const address of ['192.0.2.1', '192.0.2.2']) countUnknownName(address, async () => organisationId)

@@ -4,6 +4,7 @@ import * as ApiToken from '@platform/core/accounts/api-token'
 import { changePassword } from '@platform/core/accounts/change-password'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import { verifySession } from '@platform/core/accounts/current-rights'
+import { suspend } from '@platform/core/accounts/provider-check'
 import { refresh, signIn } from '@platform/core/accounts/session'
 import { find, list, usersOf } from '@platform/core/accounts/user'
 import type { Caller } from '@platform/core/caller'
@@ -282,6 +283,19 @@ test('a session that the provider cannot confirm ends after 24 hours, and its AP
   advanceClock(44 * 60_000)
   await expectError(renew(next.refreshToken), 'invalid_refresh_token')
   expect((await verifyApiToken(token)).userId).toBe(owner.userId)
+})
+
+test('a suspension ends sessions that were opened since the last one, and sign-ins that began before', async () => {
+  const identity = externalIdentity()
+  const { id, organisationId } = await userOf(identity)
+  const reference = await resolveExternalUser(idp, identity, newOrigin())
+  await suspend(organisationId, id, 'test')
+  await expectError(openExternalSession(reference, newOrigin(), []), 'sign_in_code_invalid')
+  const tokens = await signInAs(identity)
+  for (const _ of [1, 2]) await suspend(organisationId, id, 'test')
+  await expectError(refresh(tokens), 'invalid_refresh_token')
+  const events = await pendingEvents({ organisationId }, 'user.suspended')
+  expect(events.filter(({ subject }) => subject === id)).toHaveLength(2)
 })
 
 describe('the rights of external users', () => {

@@ -171,6 +171,15 @@ test('one of several concurrent claims succeeds, and may be repeated with its ke
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
+test('a relay that does not know the statement key claims no job, but may repeat a claim', async () => {
+  const { enrolled, jobId, record } = await waitingJob()
+  const claimAs = (statementKey: string) => claim(enrolled.request(), jobId, 'key', { statementKey })
+  await expectError(claimAs('unknown'), 'statement_key_unknown')
+  expect((await record()).status).toBe('Queued')
+  const { leaseId } = await claim(enrolled.request(), jobId, 'key')
+  expect(await claimAs('unknown')).toMatchObject({ leaseId })
+})
+
 test.each([
   ['of another relay', { set: { relayId: newId('relay') } }],
   ['that has ended', { set: { status: 'Completed' } }],

@@ -48,6 +48,14 @@ test('of concurrent replacements of one key, one takes effect', async () => {
   expect(await follow(first)).toBe((await currentKey()).kid)
 })
 
+test('a withdrawal also takes effect beside a concurrent replacement', async () => {
+  const first = await currentKey()
+  await Promise.all([replaceStatementKey(), replaceStatementKey({ withdraw: true }), replaceStatementKey()])
+  const current = await currentKey()
+  shiftClock(6000)
+  expect([await successorsOf(first.kid), await successorsOf(current.kid)]).toEqual([undefined, []])
+})
+
 test.each(['statement-key.signed', 'statement-key.written'])(
   'a replacement that is killed at %s leaves a key that relays can learn, and can be repeated',
   async (failpoint) => {

@@ -1,21 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import { access, mkdir, open, rename } from 'node:fs/promises'
+import { access, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, query } from '../db/table.ts'
+import { forEachLimit } from '../lib/async.ts'
 import { log } from '../log.ts'
 import { signCheckpoint } from './checkpoint.ts'
 import { auditHead } from './projection.ts'
 
 /** A place outside the table, in which a person with access to the table cannot replace checkpoints. */
 
+const concurrency = 20
+
 /** Writes a checkpoint of each organisation whose trail has grown. A repeated or concurrent run changes nothing. */
 export async function writeCheckpoints(): Promise<void> {
   const target = config.PLAT_AUDIT_CHECKPOINT_TARGET
   if (target === '') return
   let failures = 0
-  for await (const id of organisations()) {
+  const writeCheckpoint = async (id: string) => {
     try {
       const head = await auditHead(id)
       if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(id, head))
@@ -24,6 +27,7 @@ export async function writeCheckpoints(): Promise<void> {
       log('error', 'Failed to write an audit checkpoint', { organisationId: id, target, cause: error })
     }
   }
+  for await (const ids of pagesOfOrganisations()) await forEachLimit(concurrency, ids, writeCheckpoint)
   if (failures > 0) throw new Error(`${failures} audit checkpoints were not written to ${target}.`)
 }
 
@@ -31,11 +35,11 @@ export async function writeCheckpoints(): Promise<void> {
 const nameOf = ({ seq, hash }: { seq: number; hash: string }): string =>
   `${String(seq).padStart(12, '0')}-${hash.slice(0, 16)}.jws`
 
-async function* organisations(): AsyncGenerator<string> {
+async function* pagesOfOrganisations(): AsyncGenerator<string[]> {
   let after: Item | undefined
   do {
     const page = await query({ pk: keys.organisation('').pk, ...(after && { after }) })
-    yield* page.items.map((item) => String(item['id']))
+    yield page.items.map((item) => String(item['id']))
     after = page.next
   } while (after !== undefined)
 }
@@ -57,8 +61,13 @@ async function writeFileOnce(path: string, content: () => Promise<string>): Prom
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   // Renamed when it is complete, so that a kill leaves no partial checkpoint.
   const draft = `${path}.${randomUUID()}.draft`
-  await using file = await open(draft, 'w', 0o600)
-  await file.writeFile(`${await content()}\n`)
-  await file.sync()
-  await rename(draft, path)
+  try {
+    await using file = await open(draft, 'w', 0o600)
+    await file.writeFile(`${await content()}\n`)
+    await file.sync()
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw error
+  }
 }

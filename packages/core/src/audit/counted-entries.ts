@@ -9,22 +9,26 @@ import { commit } from '../outbox/commit.ts'
 
 const windowMs = 60_000
 const maxSubjects = 1000
+/** One organisation must not use up the subjects of the others. */
+const maxSubjectsOfGroup = 50
 
 type Write = (count: number) => Promise<unknown>
 
 interface Counted {
+  group: string
   count: number
   write: Write
 }
 
 const counted = new Map<string, Counted>()
 
-/** Returns whether the call is the first of its minute. */
-function track(subject: string, write: Write, firstCount: 0 | 1): boolean {
+/** Returns whether the call is the first of its minute. Beyond the limits, it is not counted. */
+function track(group: string, subject: string, write: Write, firstCount: 0 | 1): boolean {
   const current = counted.get(subject)
   if (current === undefined) {
-    if (counted.size >= maxSubjects) return false
-    counted.set(subject, { count: firstCount, write })
+    const ofGroup = [...counted.values()].filter((each) => each.group === group)
+    if (counted.size >= maxSubjects || ofGroup.length >= maxSubjectsOfGroup) return false
+    counted.set(subject, { group, count: firstCount, write })
     setTimeout(() => void finishWindow(subject), windowMs).unref()
     return true
   }
@@ -58,7 +62,8 @@ export async function recordDenied(caller: Caller, operation: string, permission
     const detail = `${requirement}; ${times(number)}`
     return commit(actor, { writes: [], audit: { action: 'access.denied', resource: operation, detail } })
   }
-  if (track(`${caller.organisationId} ${caller.userId} ${caller.tokenId}`, write, 0)) await tryWrite(write, 1)
+  const { organisationId, userId, tokenId } = caller
+  if (track(organisationId, `${organisationId} ${userId} ${tokenId}`, write, 0)) await tryWrite(write, 1)
 }
 
 /**
@@ -75,5 +80,5 @@ export function countUnknownName(address: string, findOrganisation: () => Promis
       audit: { action: 'session.refuse', resource: 'unknown', detail },
     })
   }
-  track('unknown names', write, 1)
+  track('', 'unknown names', write, 1)
 }

@@ -203,10 +203,7 @@ async function acquireLease(organisationId: string, holder: string): Promise<boo
     if (current === holder) return true
     if (current === undefined) continue
     // The clock was set back after a worker that has ended took the lease.
-    if (untilMs > now() + 2 * leaseMs) {
-      await tryUpdate(key, { set: { untilMs: now() + leaseMs } }, { untilMs: { is: untilMs } })
-      continue
-    }
+    if (untilMs > now() + 2 * leaseMs && (await tryUpdate(key, change, { untilMs: { is: untilMs } }))) return true
     if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
   }
 }

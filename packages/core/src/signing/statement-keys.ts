@@ -35,16 +35,16 @@ interface Cached {
 let cached: Cached | undefined
 let rereadAtMs = Number.NEGATIVE_INFINITY
 
-const read = async (): Promise<StatementKeys | undefined> => {
+async function requireKeys(): Promise<StatementKeys> {
   const text = await readSecret(keySecret('statement-keys'))
-  return text === undefined ? undefined : StatementKeys.parse(JSON.parse(text))
+  if (text === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  return StatementKeys.parse(JSON.parse(text))
 }
 
 async function currentKeys(): Promise<Cached> {
   // A clock that was set back makes the age negative.
   if (cached !== undefined && Math.abs(now() - cached.readAtMs) < cacheMs) return cached
-  const keys = await read()
-  if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  const keys = await requireKeys()
   cached = { keys, signingKey: await importKey(keys.current), readAtMs: now() }
   return cached
 }
@@ -67,8 +67,7 @@ export async function ensureStatementKey(): Promise<void> {
  * old key does not introduce the new one, because it has leaked: every relay must be enrolled again.
  */
 export async function replaceStatementKey({ withdraw = false } = {}): Promise<void> {
-  const old = await read()
-  if (old === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  const old = await requireKeys()
   const current = generateKey()
   const successor = await sign(old.current.kid, await importKey(old.current), 'statement-key+jws', {
     key: publicKeyOf(current),
@@ -77,13 +76,16 @@ export async function replaceStatementKey({ withdraw = false } = {}): Promise<vo
   const replaced = withdraw ? [] : [...old.replaced, { kid: old.current.kid, successor }].slice(-maxReplaced)
   await failpoint('statement-key.signed')
   const value = JSON.stringify({ current, replaced } satisfies StatementKeys)
-  await replaceSecretOnce(keySecret('statement-keys'), old.current.kid, value)
+  const isReplaced = await replaceSecretOnce(keySecret('statement-keys'), old.current.kid, value)
   await failpoint('statement-key.written')
   cached = undefined
+  // A concurrent replacement may have let the leaked key introduce its successor.
+  if (withdraw && !isReplaced) await replaceStatementKey({ withdraw })
 }
 
+/** Not cached, because a relay that is enrolled must not trust a key that was just withdrawn. */
 export async function statementKeys(): Promise<KeySet> {
-  return { keys: [publicKeyOf((await currentKeys()).keys.current)] }
+  return { keys: [publicKeyOf((await requireKeys()).current)] }
 }
 
 /**

@@ -60,6 +60,7 @@ export interface Progress {
 
 const StoredLease = z.object({
   holder: z.string().optional(),
+  untilMs: z.number().default(0),
   failures: z.number().default(0),
   backOffUntilMs: z.number().default(0),
   carefulTo: z.string().default(''),
@@ -72,8 +73,12 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
   const set = { holder, untilMs: now() + leaseMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }
   const item = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
-  const stored = StoredLease.parse(item ?? {})
-  return stored.holder === holder ? { ...stored, moduleId, holder } : undefined
+  const { untilMs, ...stored } = StoredLease.parse(item ?? {})
+  if (stored.holder === holder) return { ...stored, moduleId, holder }
+  if (untilMs <= now() + 2 * leaseMs) return undefined
+  // The clock was set back after a worker that has ended took the lease.
+  const isTaken = (await tryUpdate(key, { set }, { untilMs: { is: untilMs } })) !== undefined
+  return isTaken ? { ...stored, moduleId, holder } : undefined
 }
 
 /** Stores the progress with the release. No effect if another worker has taken over. */

@@ -16,7 +16,12 @@ export function ModuleEvents({ moduleId, declared }: { moduleId: string; declare
   const decide = async (enabled: boolean) => {
     try {
       const params = { path: { id: moduleId } }
-      await unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params, body: { enabled } }))
+      await unwrap(
+        api.PUT('/api/v1/organisation/modules/{id}', {
+          params,
+          body: enabled ? { enabled, events: [...declared] } : { enabled },
+        }),
+      )
       await refreshModules()
     } catch (error) {
       showErrorToast('The events were not changed', error)

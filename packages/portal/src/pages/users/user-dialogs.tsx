@@ -18,7 +18,7 @@ interface CreateUserProps {
 }
 
 export function CreateUser({ onClose, organisation }: CreateUserProps) {
-  const [roles, setRoles] = useDraft<Role[]>('roles', organisation ? ['OrgAdmin'] : [])
+  const [roles, setRoles] = useDraft<Role[]>(`roles ${organisation?.id ?? ''}`, organisation ? ['OrgAdmin'] : [])
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const queries = useQueryClient()
   const create = async ({ username = '', email = '', password = '' }: FormValues) => {
@@ -39,7 +39,12 @@ export function CreateUser({ onClose, organisation }: CreateUserProps) {
       title={organisation ? `First administrator of ${organisation.name}` : 'Create user'}
       description={organisation && 'The user becomes OrgAdmin and can create further users.'}
     >
-      <Form submitLabel="Create user" onSubmit={create} actions={<CancelButton />}>
+      <Form
+        name={`user of ${organisation?.id ?? ''}`}
+        submitLabel="Create user"
+        onSubmit={create}
+        actions={<CancelButton />}
+      >
         <NameField />
         <EmailField />
         <NewPasswordField />
