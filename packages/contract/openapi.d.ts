@@ -8792,7 +8792,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier with the prefix org_ */
+                /** @description Identifier of the org */
                 id: string;
             };
             cookie?: never;

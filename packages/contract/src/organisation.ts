@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { id, line, pageOf, paging, timestamp } from './common.ts'
+import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { webhookLimit } from './webhook.ts'
 
@@ -94,7 +94,7 @@ export const updateOrganisation = createRoute({
   summary: 'Change the quotas of an organisation',
   description:
     'A lowered quota removes nothing: it refuses new resources until fewer exist. Both the audit trail of the organisation and that of the caller record the change.',
-  request: { params: z.object({ id: id('org') }), body: jsonBody(OrganisationUpdate) },
+  request: { params: z.object({ id: pathId('org') }), body: jsonBody(OrganisationUpdate) },
   responses: { 200: { description: 'The organisation', content: json(Organisation) } },
   errors: ['organisation_not_found', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
