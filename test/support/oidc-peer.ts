@@ -98,7 +98,7 @@ const configuration = (
   loadExistingGrant: async ({ oidc }: Context) => {
     const { clientId } = oidc.client
     const grant = new oidc.provider.Grant({ clientId, accountId: oidc.session.accountId })
-    grant.addOIDCScope('openid profile email groups')
+    grant.addOIDCScope('openid profile email groups offline_access')
     await grant.save()
     return grant
   },
