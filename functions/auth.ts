@@ -14,7 +14,7 @@ import {
   deviceCookie,
   refreshCookie,
   renewedCookies,
-  browserOf,
+  browsersOf,
 } from '@platform/http/cookies'
 
 export const handler = serve(
@@ -31,7 +31,7 @@ export const handler = serve(
     sessionCookies(
       headers,
       await BrowserSession.startBrowserSession(body, {
-        browser: browserOf(headers),
+        browsers: browsersOf(headers),
         origin: { ...origin, device: deviceCookie(headers) },
         idempotencyKey: idempotencyKeyOf(headers),
       }),

@@ -18,7 +18,7 @@ import { result, redirect } from '@platform/http/result'
 import { authenticateIfPermitted } from '@platform/http/authorize'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { browserOf, signInCookie } from '@platform/http/cookies'
+import { browsersOf, signInCookies } from '@platform/http/cookies'
 
 export const handler = serve(
   route(listProviders, async ({ caller }) => result(200, await Identity.list(caller))),
@@ -40,14 +40,14 @@ export const handler = serve(
     ),
   ),
   route(listSignInOptions, async () => result(200, { items: await Oidc.listSignInOptions() })),
-  route(authorize, async ({ params, query }) => {
+  route(authorize, async ({ params, query, headers }) => {
     const { location, browser } = await Oidc.startSignIn(params.id, query)
-    return redirect(location, signInCookie(browser))
+    return redirect(location, signInCookies(headers, browser))
   }),
   route(callback, async ({ params, query, headers, origin }) =>
-    redirect(await Oidc.completeSignIn(params.id, query, { browser: browserOf(headers), origin })),
+    redirect(await Oidc.completeSignIn(params.id, query, { browsers: browsersOf(headers), origin })),
   ),
   route(exchangeCode, async ({ body, headers, origin }) =>
-    result(200, await exchange(body.code, browserOf(headers), origin)),
+    result(200, await exchange(body.code, browsersOf(headers), origin)),
   ),
 )

@@ -1265,7 +1265,7 @@ export interface paths {
         };
         /**
          * Start a sign-in with an identity provider
-         * @description For browsers: redirects to the provider and binds the result to this browser with a cookie.
+         * @description For browsers: redirects to the provider and binds the result to this browser with a cookie. A browser can have eight sign-ins in progress.
          *
          *     Requires no token.
          */
@@ -1287,7 +1287,7 @@ export interface paths {
         };
         /**
          * Callback of a sign-in with an identity provider
-         * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, groups_incomplete, internal_error, and `traceId`.
+         * @description Always redirects to the sign-in page of the portal: with `code`, which can be exchanged for tokens once within one minute, and `returnTo`; or with `error`, one of sign_in_expired, provider_unavailable, provider_unreachable, provider_error, access_denied, answer_invalid, groups_incomplete, internal_error, `traceId` and, if the sign-in is known, its `returnTo`.
          *
          *     Requires no token.
          */

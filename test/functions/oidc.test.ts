@@ -119,6 +119,27 @@ test('a code starts one session, in the browser that it was issued to', async ()
   expect(json).toMatchObject({ username: 'rosa', roles: ['Operator'] })
 })
 
+test('completes the sign-ins of several tabs in any order, and a used one only leads to its page', async () => {
+  peer.present('edith-1', { preferred_username: 'edith', groups: ['operators'] })
+  const browser = new Browser(portal, handler)
+  const starts: [page: string, location: string][] = []
+  for (const page of ['/jobs', '/clusters?status=Offline', '/modules']) {
+    const target = authorizeUrl(provider, `?returnTo=${encodeURIComponent(page)}`).slice(portal.length)
+    starts.push([page, (await browser.send({ target })).headers['location'] ?? ''])
+  }
+  for (const [page, location] of starts.toReversed()) {
+    const { code, returnTo } = Object.fromEntries((await browser.follow(location, signInPage)).searchParams)
+    expect(returnTo).toBe(page)
+    expect((await browser.post('/api/v1/auth/oidc/token', { code })).status).toBe(200)
+  }
+  const callback = browser.visited.findLast(({ pathname }) => pathname.endsWith('/callback'))
+  const traceId = expect.any(String)
+  for (const each of [browser, new Browser(portal, handler)]) {
+    const { searchParams } = await each.follow(String(callback), signInPage)
+    expect(Object.fromEntries(searchParams)).toEqual({ error: 'sign_in_expired', traceId, returnTo: '/jobs' })
+  }
+})
+
 test('redirects to the provider with state, nonce and challenge of 256 bits, and no secret', async () => {
   const browser = new Browser(portal, handler)
   const response = await browser.send({ target: `/api/v1/auth/oidc/${provider.id}/authorize` })
@@ -136,7 +157,9 @@ test('redirects to the provider with state, nonce and challenge of 256 bits, and
     code_challenge_method: 'S256',
   })
   expect(response.cookies).toEqual([
-    expect.stringMatching(/^__Host-plat_sign_in=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/),
+    expect.stringMatching(
+      /^__Host-plat_sign_in_[\w-]{21}=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    ),
   ])
 })
 
@@ -270,7 +293,8 @@ test('rejects long and repeated callback parameters without a redirect', async (
   }
 })
 
-test.each(['', '__Host-plat_sign_in', '=;;=', '__Host-plat_sign_in=x; __Host-plat_sign_in=y'])(
+const cookieName = `__Host-plat_sign_in_${'0'.repeat(21)}`
+test.each(['', cookieName, '=;;=', `${cookieName}=x; ${cookieName}=y`])(
   'rejects an unknown code with the cookie %j',
   async (cookie) => {
     const { status, json } = await send(handler, jsonRequest('/api/v1/auth/oidc/token', { code: 'x' }, { cookie }))

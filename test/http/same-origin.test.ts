@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
+import { shiftClock } from '@platform/core/clock'
 import { PlatformError, platformError } from '@platform/core/error'
 import {
   accessCookie,
-  browserOf,
+  browsersOf,
   cookieOf,
   sessionCookies,
   clearedCookies,
   refreshCookie,
   renewedCookies,
-  signInCookie,
+  signInCookies,
 } from '@platform/http/cookies'
 import { rejectCrossOrigin } from '@platform/http/same-origin'
 
@@ -169,12 +170,25 @@ test('clears the cookies for an invalid refresh token only', async () => {
   expect(unavailable.extra).toEqual({})
 })
 
-test('binds a sign-in to the browser by a cookie that sibling domains cannot set', () => {
-  const [cookie = ''] = signInCookie('secret')
-  expect(cookie).toMatch(/^__Host-.*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/)
-  expect(browserOf({ cookie: `other=1; ${cookie.split(';')[0]}; plat_sign_in=x` })).toBe('secret')
-  for (const other of [undefined, '', 'plat_sign_in=x', '__Secure-plat_sign_in=x', '__Host-plat_sign_in']) {
-    expect(browserOf({ cookie: other })).toBe('')
+test('binds each of eight sign-ins by a cookie that sibling domains cannot set', () => {
+  const jar = new Map([['plat_sign_in_0123456789', 'x']])
+  const headers = () => ({ cookie: [...jar].map((pair) => pair.join('=')).join('; ') })
+  const secrets = Array.from({ length: 11 }, (_, index) => `secret-${index}`)
+  for (const secret of secrets) {
+    for (const cookie of signInCookies(headers(), secret)) {
+      expect(cookie).toMatch(/^__Host-[^;]*; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/)
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (cookie.endsWith('Max-Age=0')) jar.delete(name)
+      else jar.set(name, value)
+    }
+    shiftClock(1)
   }
-  expect(signInCookie(undefined)).toEqual([])
+  expect(browsersOf(headers())).toEqual(secrets.slice(-8))
+  const [name = ''] = [...jar.keys()].slice(-1)
+  for (const cookie of [undefined, '=;=', `${name}0=x`, `${name.replace('__Host-', '')}=x`, 'plat_sign_in=x']) {
+    expect(browsersOf({ cookie })).toEqual([])
+  }
+  const many = Array.from({ length: 300 }, () => `${name}=x`).join('; ')
+  expect(signInCookies({ cookie: many }, 'x').join('').length).toBeLessThan(4000)
+  expect(signInCookies(headers(), undefined)).toEqual([])
 })

@@ -108,10 +108,16 @@ test('a sign-out ends the session in every tab; a new sign-in returns to the pag
 })
 
 test.runIf(isLong)(
-  'a signed-in user skips the sign-in page; the open parameter never leads to another origin',
+  'a signed-in user skips the sign-in page, also after an expired attempt; no parameter leads to another origin',
   async ({ open }) => {
-    const page = await open('/sign-in?returnTo=%2Fclusters', { allow: [/^response 404 /] })
+    const page = await open('/sign-in?returnTo=%2Fclusters', { allow: [/^response 404 /, /^response 401 POST /] })
     await page.waitForURL('**/clusters')
+    for (const attempt of ['error=sign_in_expired&traceId=0123456789abcdef', 'code=expired']) {
+      await page.goto(`/sign-in?${attempt}&returnTo=%2Fjobs`)
+      await page.waitForURL('**/jobs')
+      await page.goto(`/sign-in?${attempt}&returnTo=%2F%2Fexample.com`)
+      await page.waitForURL('**/dashboard')
+    }
     for (const path of ['/modules/..//example.com', '/modules/..%2f..//example.com', '//example.com/modules/x']) {
       await page.goto(`/?open=${encodeURIComponent(path)}`)
       await heading(page, /./).waitFor()

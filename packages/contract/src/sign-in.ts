@@ -51,7 +51,8 @@ export const authorize = createRoute({
   access: 'public',
   tags: ['Authentication'],
   summary: 'Start a sign-in with an identity provider',
-  description: 'For browsers: redirects to the provider and binds the result to this browser with a cookie.',
+  description:
+    'For browsers: redirects to the provider and binds the result to this browser with a cookie. A browser can have eight sign-ins in progress.',
   request: {
     params,
     query: z.strictObject({
@@ -78,7 +79,7 @@ export const callback = createRoute({
   access: 'public',
   tags: ['Authentication'],
   summary: 'Callback of a sign-in with an identity provider',
-  description: `Always redirects to the sign-in page of the portal: with \`code\`, which can be exchanged for tokens once within one minute, and \`returnTo\`; or with \`error\`, one of ${signInErrors.join(', ')}, and \`traceId\`.`,
+  description: `Always redirects to the sign-in page of the portal: with \`code\`, which can be exchanged for tokens once within one minute, and \`returnTo\`; or with \`error\`, one of ${signInErrors.join(', ')}, \`traceId\` and, if the sign-in is known, its \`returnTo\`.`,
   request: {
     params,
     query: z.object({

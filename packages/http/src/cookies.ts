@@ -2,7 +2,9 @@ import { refreshTokenSeconds } from '@platform/contract/auth'
 import type { BrowserSession } from '@platform/contract/browser-session'
 import { deviceSeconds } from '@platform/core/accounts/device'
 import type { SignedIn } from '@platform/core/accounts/session'
+import { now } from '@platform/core/clock'
 import { PlatformError, platformError } from '@platform/core/error'
+import { newNonce } from '@platform/core/id'
 import { attemptSeconds } from '@platform/core/identity-providers/oidc/attempt'
 import type * as z from 'zod'
 import type { RequestHeaders } from './request.ts'
@@ -71,14 +73,39 @@ function setCookie(headers: RequestHeaders, name: CookieName, value: string, max
   return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
 }
 
-// The secret that binds a sign-in to the browser that started it. The prefix `__Host-` prevents sibling domains from
-// setting it. `SameSite=Lax` is required, because the provider redirects the browser from another site.
+// Each attempt to sign in with an identity provider has a cookie with the secret that binds it to the browser, so that
+// several tabs can sign in at once. The prefix `__Host-` prevents sibling domains from setting it. `SameSite=Lax` is
+// required, because the provider redirects the browser from another site.
 
-const signInCookieName = '__Host-plat_sign_in'
+/** The end of the name is the time and a random part. */
+const signInCookieName = /^__Host-plat_sign_in_\d{13}[\w-]{8}$/
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
+const maxSignInCookies = 8
+/** The gateway limits the size of headers. */
+const maxRemovedCookies = 20
 
-export const signInCookie = (browser: string | undefined): string[] =>
-  browser === undefined ? [] : [`${signInCookieName}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`]
+/** Sets the cookie of a new attempt, if there is one, and removes the oldest ones beyond eight. */
+export function signInCookies(headers: RequestHeaders, browser: string | undefined): string[] {
+  if (browser === undefined) return []
+  const outdated = signInPairs(headers)
+    .slice(0, 1 - maxSignInCookies)
+    .slice(0, maxRemovedCookies)
+  return [
+    `__Host-plat_sign_in_${now()}${newNonce()}=${browser}; ${signInAttributes}; Max-Age=${attemptSeconds}`,
+    ...outdated.map(([name]) => `${name}=; ${signInAttributes}; Max-Age=0`),
+  ]
+}
 
-/** The sign-in secret in the browser's cookie, or '' if there is none. */
-export const browserOf = (headers: RequestHeaders): string => cookieOf(headers, signInCookieName)
+/** The secrets of the browser's attempts. */
+export const browsersOf = (headers: RequestHeaders): string[] => signInPairs(headers).map(([, browser]) => browser)
+
+/** Oldest first. */
+const signInPairs = ({ cookie = '' }: RequestHeaders): [name: string, browser: string][] =>
+  cookie
+    .split(';')
+    .map((pair): [string, string] => {
+      const [name = '', value = ''] = pair.trim().split('=')
+      return [name, value]
+    })
+    .filter(([name]) => signInCookieName.test(name))
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))

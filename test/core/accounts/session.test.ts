@@ -45,7 +45,7 @@ beforeAll(async () => {
 
 const newUser = (): Promise<SignedInUser> => createColleague(platform.caller, 'Viewer')
 const startInBrowser = ({ credentials }: Pick<SignedInUser, 'credentials'>, device = '') =>
-  SignIn.startBrowserSession(credentials, { browser: '', origin: { ...newOrigin(), device } })
+  SignIn.startBrowserSession(credentials, { browsers: [], origin: { ...newOrigin(), device } })
 const dayMs = 24 * 3_600_000
 const newPassword = 'another long sentence'
 const change = ({ caller }: SignedInUser, currentPassword = password) =>

@@ -46,7 +46,7 @@ export async function completeSignIn(
   callback: Parameters<typeof Oidc.completeSignIn>[1],
   browser: string,
 ): Promise<Record<string, string>> {
-  const url = new URL(await Oidc.completeSignIn(providerId, callback, { browser, origin }))
+  const url = new URL(await Oidc.completeSignIn(providerId, callback, { browsers: [browser], origin }))
   if (`${url.origin}${url.pathname}` !== `${portal}/sign-in`) throw new Error(`Unexpected redirect to ${url.href}.`)
   return Object.fromEntries(url.searchParams)
 }

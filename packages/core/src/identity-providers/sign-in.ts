@@ -47,17 +47,23 @@ export const refresh = (
     confirm: async (...question) => (await import('./confirm.ts')).confirm(...question),
   })
 
+interface BrowserOrigin {
+  browsers: readonly string[]
+  origin: Origin
+  idempotencyKey?: string | undefined
+}
+
 /**
- * `browser` is the secret that binds the code of an identity provider to the browser. Errors and audit entries are the
- * same as for the API.
+ * `browsers` are the secrets that bind codes of identity providers to the browser. Errors and audit entries are the same
+ * as for the API.
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,
-  { browser, origin, idempotencyKey }: { browser: string; origin: Origin; idempotencyKey?: string | undefined },
+  { browsers, origin, idempotencyKey }: BrowserOrigin,
 ): Promise<SignedIn> {
   if (refreshToken !== undefined) return refresh({ refreshToken }, origin, { idempotencyKey, isNewDevice: true })
   if (code === undefined) return signIn(Credentials.parse(credentials), origin)
   // Loaded on demand, for a fast cold start.
   const { exchange } = await import('./oidc/code.ts')
-  return exchange(code, browser, origin)
+  return exchange(code, browsers, origin)
 }

@@ -25,9 +25,9 @@ beforeAll(async () => {
 const origin = { address: '192.0.2.1' }
 const sharedIssuer = newIssuer()
 
-async function started(issuer = newIssuer(), existing?: ProviderRecord) {
+async function started(issuer = newIssuer(), existing?: ProviderRecord, returnTo?: string) {
   const provider = existing ?? (await newProvider(issuer.url))
-  const signIn = await startSignIn(provider)
+  const signIn = await startSignIn(provider, returnTo)
   issuer.token = () => signed(issuer.claims('platform', signIn.nonce, nowSeconds()), issuer.key)
   const callback: Parameters<typeof completeSignIn>[1] = validCallback(issuer, signIn)
   const { state, browser } = signIn
@@ -38,7 +38,7 @@ type Started = Awaited<ReturnType<typeof started>>
 async function completed(issuer = newIssuer(), existing?: ProviderRecord) {
   const signIn = await started(issuer, existing)
   const { code = '' } = await signIn.complete()
-  return { ...signIn, code, exchange: () => exchange(code, signIn.browser, origin) }
+  return { ...signIn, code, exchange: () => exchange(code, [signIn.browser], origin) }
 }
 
 const signInTo = async (provider: ProviderRecord, issuer = sharedIssuer) =>
@@ -70,11 +70,12 @@ test.each<[string, string, Forge]>([
   ['without a code', 'answer_invalid', () => ({ code: undefined })],
   ['with an error of the issuer', 'provider_error', () => ({ error: 'server_error' })],
   ['with a denial', 'access_denied', () => ({ error: 'access_denied' })],
-])('rejects a callback %s as %s and sends no code to the issuer', async (_, error, forge) => {
-  const signIn = await started()
+])('rejects a callback %s as %s, keeps its page and sends no code to the issuer', async (_, error, forge) => {
+  const signIn = await started(undefined, undefined, '/jobs?status=Failed')
   const { providerId = signIn.provider.id, browser = signIn.browser, ...callback } = await forge(signIn)
   const outcome = await completeSignIn(providerId, { ...signIn.callback, ...callback }, browser)
-  expect(outcome).toEqual({ error, traceId: '' })
+  const isKnown = !('state' in callback) && providerId === signIn.provider.id
+  expect(outcome).toEqual({ error, traceId: '', ...(isKnown && { returnTo: '/jobs?status=Failed' }) })
   expect(signIn.issuer.countRequests('/token')).toBe(0)
 })
 
@@ -86,10 +87,10 @@ test('completes a sign-in after callbacks with a wrong cookie and a wrong path',
 })
 
 test('accepts one of several concurrent callbacks', async () => {
-  const { issuer, complete } = await started()
+  const { issuer, complete } = await started(undefined, undefined, '/jobs')
   const outcomes = await Promise.all([1, 2, 3, 4, 5].map(complete))
   expect(outcomes.filter(({ code }) => code !== undefined)).toHaveLength(1)
-  expect(outcomes.filter(({ error }) => error === 'sign_in_expired')).toHaveLength(4)
+  expect(outcomes.filter(({ error, returnTo }) => error === 'sign_in_expired' && returnTo === '/jobs')).toHaveLength(4)
   expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
   expect(issuer.countRequests('/token')).toBe(1)
 })
@@ -118,10 +119,10 @@ test('rejects a wrong code and a code of another browser without consuming it', 
   const signIn = await completed()
   const { code, browser, provider, state } = signIn
   for (const otherBrowser of [(await startSignIn(provider)).browser, '', code]) {
-    await expectError(exchange(code, otherBrowser, origin), 'sign_in_code_invalid')
+    await expectError(exchange(code, [otherBrowser], origin), 'sign_in_code_invalid')
   }
   for (const wrongCode of [state, code.toUpperCase(), `${code}x`, 'x']) {
-    await expectError(exchange(wrongCode, browser, origin), 'sign_in_code_invalid')
+    await expectError(exchange(wrongCode, [browser], origin), 'sign_in_code_invalid')
   }
   await expectError(signIn.exchange(), 'no error')
 })
@@ -187,7 +188,7 @@ test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
     vi.resetModules()
     const failing = await import('@platform/core/identity-providers/oidc/oidc')
     vi.unstubAllEnvs()
-    const location = await failing.completeSignIn(provider.id, callback, { browser, origin })
+    const location = await failing.completeSignIn(provider.id, callback, { browsers: [browser], origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')
     expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
     const [first, second] = [await signInTo(provider), await signInTo(provider)]

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import * as z from 'zod'
 import { now } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { create, get, remove, type WriteItem } from '../../db/table.ts'
+import { create, get, patch, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { type ProviderGrant, sealGrant, unsealGrant } from '../../accounts/provider-check.ts'
 import { newSecret, sha256 } from '../../id.ts'
@@ -40,12 +40,16 @@ const newBinding = (browser: string, seconds: number) => {
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
-async function read(key: keys.Key, browser: string) {
+/**
+ * `browsers` are the secrets in the cookies of a browser, one for each of its attempts. The result has the secret of this
+ * item, unless the item is bound to another browser or has expired.
+ */
+async function read(key: keys.Key, browsers: readonly string[]) {
   const item = await get(key)
   if (item === undefined) return undefined
   const { browserHash, expiresAtMs } = Binding.parse(item)
-  const isBound = timingSafeEqual(Buffer.from(browserHash), Buffer.from(sha256(browser)))
-  return isBound && expiresAtMs > now() ? item : undefined
+  const isBoundTo = (secret: string) => timingSafeEqual(Buffer.from(browserHash), Buffer.from(sha256(secret)))
+  return { item, expiresAtMs, browser: expiresAtMs > now() ? browsers.find(isBoundTo) : undefined }
 }
 
 /** `browser` is the secret that binds the attempt to the browser. */
@@ -55,14 +59,24 @@ export async function storeAttempt(attempt: Attempt): Promise<{ state: string; b
   return { state, browser }
 }
 
-/** Returns undefined if the attempt is invalid, expired or already used. */
-export async function consumeAttempt(state: string, browser: string, providerId: string): Promise<Attempt | undefined> {
+/**
+ * Returns undefined if the attempt is unknown. `browser` is undefined if the attempt is of another browser, expired or
+ * already used: it then leads to its page, but opens no session.
+ */
+export async function consumeAttempt(
+  state: string,
+  browsers: readonly string[],
+  providerId: string,
+): Promise<(Attempt & { browser: string | undefined }) | undefined> {
   const key = keys.signInAttempt(sha256(state))
-  const item = await read(key, browser)
-  const attempt = item && Attempt.parse(item)
+  const found = await read(key, browsers)
+  const attempt = found && Attempt.parse(found.item)
   if (attempt?.providerId !== providerId) return undefined
-  const failure = await transact([remove(key, { pk: { present: true } })])
-  return failure === undefined ? attempt : undefined
+  if (found?.browser === undefined) return { ...attempt, browser: undefined }
+  // A used attempt is kept until its `ttl`, as expired.
+  const isUnused = { expiresAtMs: { is: found.expiresAtMs } }
+  const failure = await transact([patch(key, { set: { expiresAtMs: 0 } }, isUnused)])
+  return { ...attempt, browser: failure === undefined ? found.browser : undefined }
 }
 
 export async function storeCode(
@@ -79,14 +93,14 @@ export async function storeCode(
 /** Returns undefined if the code is invalid or expired. `consumeWrite` ensures that the code works only once. */
 export async function readCode(
   code: string,
-  browser: string,
+  browsers: readonly string[],
 ): Promise<(SignedIn & { grant: ProviderGrant | undefined; consumeWrite: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
-  const item = await read(key, browser)
-  if (item === undefined) return undefined
-  const { grant } = Sealed.parse(item)
+  const found = await read(key, browsers)
+  if (found?.browser === undefined) return undefined
+  const { grant } = Sealed.parse(found.item)
   return {
-    ...SignedIn.parse(item),
+    ...SignedIn.parse(found.item),
     grant: unsealGrant(grant, code),
     consumeWrite: remove(key, { pk: { present: true } }),
   }

@@ -15,8 +15,8 @@ export async function findOidcProvider(providerId: string): Promise<ProviderReco
 }
 
 /** The code is valid once, for a minute and in the same browser. */
-export async function exchange(code: string, browser: string, origin: Origin): Promise<TokenSet> {
-  const signIn = await readCode(code, browser)
+export async function exchange(code: string, browsers: readonly string[], origin: Origin): Promise<TokenSet> {
+  const signIn = await readCode(code, browsers)
   if (signIn === undefined || (await findOidcProvider(signIn.providerId)) === undefined)
     throw platformError('sign_in_code_invalid')
   return openExternalSession(signIn, origin, [orThrow(signIn.consumeWrite, 'sign_in_code_invalid')], signIn.grant)

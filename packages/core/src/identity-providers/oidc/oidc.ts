@@ -17,7 +17,7 @@ import { SignInFailure } from './sign-in-failure.ts'
  * code of the platform. The provider client is loaded on demand.
  */
 
-/** `parameters` must not contain input of the request. */
+/** `parameters` must not contain input of the request, except a valid return path. */
 const signInPage = (portal: string, parameters: Record<string, string>): string =>
   `${portal}/sign-in?${new URLSearchParams(parameters).toString()}`
 
@@ -38,7 +38,7 @@ export async function startSignIn(
 ): Promise<{ location: string; browser?: string }> {
   const [provider, portal] = await Promise.all([findOidcProvider(providerId), publicUrl()])
   if (provider === undefined) throw platformError('identity_provider_not_found')
-  return redirectOnError(portal, provider.id, async () => {
+  return redirectOnError({ portal, providerId, returnTo }, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
     // Discovery comes first, to avoid a write if the provider is unavailable.
     await discoverIssuer(provider)
@@ -56,26 +56,29 @@ export async function startSignIn(
 export async function completeSignIn(
   providerId: string,
   callback: ProviderCallback,
-  { browser, origin }: { browser: string; origin: Origin },
+  { browsers, origin }: { browsers: readonly string[]; origin: Origin },
 ): Promise<string> {
   const portal = await publicUrl()
-  const { location } = await redirectOnError(portal, providerId, async () => {
+  const { location } = await redirectOnError({ portal, providerId }, async () => {
     const [attempt, provider] = await Promise.all([
-      consumeAttempt(callback.state ?? '', browser, providerId),
+      consumeAttempt(callback.state ?? '', browsers, providerId),
       findOidcProvider(providerId),
     ])
-    if (attempt === undefined) throw new SignInFailure('sign_in_expired')
-    if (provider === undefined) throw new SignInFailure('provider_unavailable')
-    await failpoint('oidc.attemptConsumed')
-    const { completeExchange } = await import('./exchange.ts')
-    const { identity, grant } = await completeExchange(provider, callback, {
-      ...attempt,
-      redirectUri: redirectUri(portal, providerId),
+    const returnTo = attempt?.returnTo
+    return redirectOnError({ portal, providerId, returnTo }, async () => {
+      if (attempt?.browser === undefined) throw new SignInFailure('sign_in_expired')
+      if (provider === undefined) throw new SignInFailure('provider_unavailable')
+      await failpoint('oidc.attemptConsumed')
+      const { completeExchange } = await import('./exchange.ts')
+      const { identity, grant } = await completeExchange(provider, callback, {
+        ...attempt,
+        redirectUri: redirectUri(portal, providerId),
+      })
+      const user = await resolveExternalUser(provider, identity, origin)
+      await failpoint('oidc.userKnown')
+      const code = await storeCode({ providerId, ...user }, grant, attempt.browser)
+      return { location: signInPage(portal, { code, ...(returnTo && { returnTo }) }) }
     })
-    const user = await resolveExternalUser(provider, identity, origin)
-    await failpoint('oidc.userKnown')
-    const code = await storeCode({ providerId, ...user }, grant, browser)
-    return { location: signInPage(portal, { code, ...(attempt.returnTo && { returnTo: attempt.returnTo }) }) }
   })
   return location
 }
@@ -85,9 +88,14 @@ function signInErrorOf(error: unknown): SignInError {
   return error instanceof PlatformError && error.code === 'groups_incomplete' ? error.code : 'internal_error'
 }
 
+interface SignInContext {
+  portal: string
+  providerId: string
+  returnTo?: string | undefined
+}
+
 async function redirectOnError(
-  portal: string,
-  providerId: string,
+  { portal, providerId, returnTo }: SignInContext,
   work: () => Promise<{ location: string; browser?: string }>,
 ): Promise<{ location: string; browser?: string }> {
   try {
@@ -95,6 +103,6 @@ async function redirectOnError(
   } catch (error) {
     const code = signInErrorOf(error)
     log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, cause: error })
-    return { location: signInPage(portal, { error: code, traceId: currentTraceId() }) }
+    return { location: signInPage(portal, { error: code, traceId: currentTraceId(), ...(returnTo && { returnTo }) }) }
   }
 }

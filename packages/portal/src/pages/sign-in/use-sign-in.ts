@@ -13,13 +13,16 @@ const exchangedCodes = new Set<string>()
 
 export type SignInState = ReturnType<typeof useSignIn>
 
-/** Signs in with the code of the address, an existing session, or the form. */
+/**
+ * Signs in with the code of the address, an existing session, or the form. An attempt that has expired or was used
+ * continues with an existing session: another tab may have signed in since.
+ */
 export function useSignIn() {
   const search = useSearch({ from: '/sign-in' })
   const navigate = useNavigate()
   const [{ code, error, traceId }] = useState(search)
   const [failure, setFailure] = useState<unknown>(() => error && providerFailure(error, traceId))
-  const [isExchanging, setIsExchanging] = useState(code !== undefined)
+  const [isExchanging, setIsExchanging] = useState(code !== undefined || error === 'sign_in_expired')
   const returnTo = safeReturnPath(search.returnTo)
 
   const continueToPage = () => navigate({ href: returnTo ?? '/dashboard', replace: true })
@@ -40,23 +43,25 @@ export function useSignIn() {
     if (exchangedCodes.has(signInCode)) return
     exchangedCodes.add(signInCode)
     await navigate({ to: '/sign-in', search: defined({ returnTo: search.returnTo }), replace: true })
-    await openSession({ code: signInCode }).catch((failure: unknown) => {
+    await openSession({ code: signInCode }).catch(async (failure: unknown) => {
       setFailure(failure)
-      setIsExchanging(false)
+      if (isApiError(failure, 'sign_in_code_invalid')) await continueIfSignedIn()
+      else setIsExchanging(false)
     })
   }
   const continueIfSignedIn = async () => {
     // Cached state means that the user was just redirected here and has no session.
-    if (queries.getQueryState(meQuery.queryKey) !== undefined) return
-    const me = await queries.fetchQuery(meQuery).catch(() => undefined)
+    const isUnknown = queries.getQueryState(meQuery.queryKey) === undefined
+    const me = isUnknown ? await queries.fetchQuery(meQuery).catch(() => undefined) : undefined
     if (me !== undefined) await continueToPage()
+    else setIsExchanging(false)
   }
   const onMount = useEffectEvent(() => {
     if (code !== undefined) void exchangeCode(code)
-    else if (error === undefined) void continueIfSignedIn()
+    else if (error === undefined || error === 'sign_in_expired') void continueIfSignedIn()
   })
   useEffect(() => onMount(), [])
-  return { signInWithPassword, failure, returnTo, isExchanging }
+  return { signInWithPassword, failure: isExchanging ? undefined : failure, returnTo, isExchanging }
 }
 
 // Error codes of a sign-in with an identity provider.
