@@ -219,7 +219,7 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   })
 
   test.skipIf(isSkipped)('a restart that does not become ready is another crash', async () => {
-    await using runtime = await localRuntime(mode, { readyMs: 1000 })
+    await using runtime = await localRuntime(mode, { readyMs: 5000 })
     const source = `
       import { createServer } from 'node:http'
       const server = createServer(({ url }, outgoing) => (url === '/end' ? process.exit(1) : outgoing.end()))
