@@ -40,8 +40,8 @@ export const handler = serve(
     ),
   ),
   route(listSignInOptions, async () => result(200, { items: await Oidc.listSignInOptions() })),
-  route(authorize, async ({ params, query, headers }) => {
-    const { location, browser } = await Oidc.startSignIn(params.id, query)
+  route(authorize, async ({ params, query, headers, origin }) => {
+    const { location, browser } = await Oidc.startSignIn(params.id, query, origin)
     return redirect(location, signInCookies(headers, browser))
   }),
   route(callback, async ({ params, query, headers, origin }) =>

@@ -3566,7 +3566,7 @@ export interface components {
             /** @description The last reported failure since the settings were changed. Each problem is reported at most once an hour. */
             lastFailure?: {
                 /** @enum {string} */
-                problem: "unreachable" | "groups_incomplete";
+                problem: "unreachable" | "answer_invalid" | "groups_incomplete";
                 detail: string;
                 /**
                  * Format: date-time
@@ -3680,7 +3680,7 @@ export interface components {
          *         {
          *           "name": "discovery",
          *           "ok": true,
-         *           "message": "The issuer describes itself."
+         *           "message": "The metadata of the issuer are valid."
          *         }
          *       ]
          *     }

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest'
 import * as ApiToken from '@platform/core/accounts/api-token'
 import { verifySession } from '@platform/core/accounts/current-rights'
 import * as Session from '@platform/core/accounts/session'
-import { nowSeconds, shiftClock } from '@platform/core/clock'
+import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
@@ -13,6 +13,7 @@ import { handler } from '../../functions/identity.ts'
 import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
 import { Browser } from '../support/browser.ts'
 import { BrowserSession, publicPortalHeaders } from '../support/browser-session.ts'
+import { advanceClock } from '../support/clock.ts'
 import { fastTimers } from '../support/fast-timers.ts'
 import { bearer } from '../support/fixtures.ts'
 import { signed } from '../support/hostile-issuer.ts'
@@ -302,16 +303,34 @@ test.each(['', cookieName, '=;;=', `${cookieName}=x; ${cookieName}=y`])(
   },
 )
 
-test('a provider test detects a wrong secret', async () => {
+test('a provider test detects a wrong secret and clock', async () => {
   const tested = await newProvider(peer.issuer)
   peer.open([clientOf(tested)])
+  advanceClock(Date.now() - now())
   const checks = await testOidc(tested, { clientSecret })
-  const expected = ['discovery', 'endpoints', 'keys', 'client'].map((name) => [name, true])
-  expect(checks.map(({ name, ok }) => [name, ok])).toEqual(expected)
+  const names = ['discovery', 'issuer', 'endpoints', 'algorithms', 'keys', 'client', 'clock']
+  expect(checks.map(({ name, ok }) => [name, ok])).toEqual(names.map((name) => [name, true]))
   for (const secret of [{ clientSecret: 'wrong' }, {}]) {
     const failed = (await testOidc(tested, secret)).filter(({ ok }) => !ok)
     expect(failed).toMatchObject([{ name: 'client', message: 'The issuer rejects the client or its secret.' }])
   }
+  advanceClock(-90_000)
+  const failed = (await testOidc(tested, { clientSecret })).filter(({ ok }) => !ok)
+  expect(failed).toMatchObject([{ name: 'clock', message: expect.stringMatching(/clock is \d+ seconds ahead of/) }])
+})
+
+test('shows administrators why a response is rejected', async () => {
+  const record = await newProvider(peer.issuer, { settings })
+  peer.open([{ ...clientOf(record), algorithm: 'HS256' }])
+  peer.present('hedy-1', { preferred_username: 'hedy' })
+  const { message } = (await testOidc(record, { clientSecret })).find(({ name }) => name === 'algorithms') ?? {}
+  expect(message).toBe('The issuer can sign ID tokens with ES256. Tokens with HS256 are rejected.')
+  const { searchParams } = await new Browser(portal, handler).follow(authorizeUrl(record), signInPage)
+  expect(Object.fromEntries(searchParams)).toEqual({ error: 'answer_invalid', traceId: expect.any(String) })
+  const headers = await bearer(['PlatformAdmin'], record.organisationId)
+  const { json } = await send(handler, { target: '/api/v1/platform/identity/providers', headers })
+  const detail = expect.stringMatching(/^The ID token is signed with "HS256", but /)
+  expect(json.items[0].lastFailure).toMatchObject({ problem: 'answer_invalid', detail })
 })
 
 test('a hanging provider delays only its own tests', async () => {

@@ -41,7 +41,7 @@ const allow = [
 
 async function expectTested(page: Page): Promise<void> {
   await click(page, 'Test provider')
-  await expect.poll(() => page.getByRole('list', { name: 'Checks' }).getByText('Passed').count()).toBe(4)
+  await expect.poll(() => page.getByRole('list', { name: 'Checks' }).getByText('Passed').count()).toBe(7)
 }
 
 test(`adds, tests and changes an OpenID provider${missing}`, async ({ api: _isSetUp, open }) => {

@@ -8,6 +8,7 @@ export interface OidcClient {
   clientSecret: string
   redirectUri: string
   method?: 'client_secret_basic' | 'client_secret_post'
+  algorithm?: 'ES256' | 'HS256'
 }
 
 type Claims = Record<string, unknown>
@@ -63,16 +64,19 @@ const configuration = (
   isLean: boolean,
   users: ReadonlyMap<string, Claims>,
 ) => ({
-  clients: clients.map(({ clientId, clientSecret, redirectUri, method = 'client_secret_basic' }) => ({
-    client_id: clientId,
-    client_secret: clientSecret,
-    redirect_uris: [redirectUri],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    token_endpoint_auth_method: method,
-    id_token_signed_response_alg: 'ES256',
-  })),
+  clients: clients.map(
+    ({ clientId, clientSecret, redirectUri, method = 'client_secret_basic', algorithm = 'ES256' }) => ({
+      client_id: clientId,
+      client_secret: clientSecret,
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+      id_token_signed_response_alg: algorithm,
+    }),
+  ),
   jwks: { keys },
+  enabledJWA: { idTokenSigningAlgValues: ['ES256', 'HS256'] },
   pkce: { required: () => true },
   features: { devInteractions: { enabled: false } },
   interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },

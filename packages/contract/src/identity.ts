@@ -9,7 +9,7 @@ export type ProviderType = (typeof providerTypes)[number]
 export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted', 'ConsentDenied', 'Disabled'] as const
 
 /** Problems of a provider that prevent or impair sign-ins. */
-export const providerProblems = ['unreachable', 'groups_incomplete'] as const
+export const providerProblems = ['unreachable', 'answer_invalid', 'groups_incomplete'] as const
 export type ProviderProblem = (typeof providerProblems)[number]
 
 /** How nested groups of an LDAP directory are resolved. */
@@ -151,7 +151,7 @@ const ProviderTest = z
   })
   .meta({
     id: 'IdentityProviderTest',
-    example: { ok: true, checks: [{ name: 'discovery', ok: true, message: 'The issuer describes itself.' }] },
+    example: { ok: true, checks: [{ name: 'discovery', ok: true, message: 'The metadata of the issuer are valid.' }] },
   })
 
 export type ProviderRequest = z.infer<typeof ProviderRequest>

@@ -13,6 +13,7 @@ const reportIntervalMs = 3_600_000
 
 const titles: Record<ProviderProblem, string> = {
   unreachable: 'The provider is unreachable',
+  answer_invalid: 'The response of the provider is invalid',
   groups_incomplete: 'The list of groups is incomplete',
 }
 

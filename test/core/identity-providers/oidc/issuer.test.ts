@@ -1,12 +1,13 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer, unreachableIssuer } from '../../support/oidc-issuers.ts'
-import { nowSeconds, shiftClock } from '@platform/core/clock'
+import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fastTimers } from '../../../support/fast-timers.ts'
 import { type HostileIssuer, json, signed } from '../../../support/hostile-issuer.ts'
 import { type Respond } from '../../../support/http-server.ts'
+import { pendingEvents } from '../../support/outbox.ts'
 import { clientSecret, completeSignIn, newProvider, portal, preparePortal } from '../../support/oidc.ts'
 import { signInWith, startSignIn, validCallback } from '../../support/oidc.ts'
 
@@ -23,7 +24,11 @@ async function startFailure(issuer: string, fields = {}): Promise<Record<string,
   const { location, browser } = await Oidc.startSignIn(provider.id, {})
   expect(browser).toBeUndefined()
   expect(location.startsWith(`${portal}/sign-in?`)).toBe(true)
-  return Object.fromEntries(new URL(location).searchParams)
+  const parameters = Object.fromEntries(new URL(location).searchParams)
+  const problem = parameters['error'] === 'answer_invalid' ? 'answer_invalid' : 'unreachable'
+  const events = await pendingEvents(provider, 'identity.provider_failed')
+  expect(events.map(({ data }) => data)).toMatchObject([{ problem, detail: expect.stringMatching(/\.$/) }])
+  return parameters
 }
 
 const privateUrl = unreachableIssuer.url
@@ -182,6 +187,61 @@ test.each([
   issuer.token = () => signed({ ...issuer.claims('platform', signIn.nonce, nowSeconds()), iss }, issuer.key)
   const callback = { ...validCallback(issuer, signIn), iss }
   expect(await completeSignIn(provider.id, callback, signIn.browser)).toEqual({ code: expect.any(String) })
+})
+
+const tested = newIssuer()
+const rejectCode = (timeMs = now()) =>
+  tested.overrides.set('/token', () => {
+    const reply = json({ error: 'invalid_grant' }, 400)
+    return { ...reply, headers: { ...reply.headers, date: new Date(timeMs).toUTCString() } }
+  })
+const failedChecks = async (issuer = tested.url) =>
+  (await testOidc(await newProvider(issuer), { clientSecret })).filter(({ ok }) => !ok)
+
+test.each<[unknown, string, string]>([
+  [['HS256'], 'algorithms', 'The issuer signs ID tokens with HS256. Configure a public-key algorithm there'],
+  [['none', 'HS512', '<b>', 7], 'algorithms', 'with none, HS512. '],
+  [[], 'algorithms', 'with no known algorithm. '],
+  [['RS256', 'EdDSA'], 'keys', 'The issuer publishes no key for an accepted algorithm.'],
+  [undefined, 'keys', 'The issuer publishes no key for an accepted algorithm.'],
+])('a provider test rejects the algorithms %j', async (algorithms, name, message) => {
+  rejectCode()
+  tested.metadata = { id_token_signing_alg_values_supported: algorithms }
+  const [failed] = await failedChecks()
+  expect(failed).toMatchObject({ name, message: expect.stringContaining(message) })
+})
+
+test.each([
+  ['/', '', 'issuer'],
+  ['', '/', 'issuer'],
+  ['/app', '/app/', 'discovery'],
+  ['/app/', '/app', 'discovery'],
+])('a provider test names both spellings of an issuer: settings %j, metadata %j', async (configured, named, check) => {
+  rejectCode()
+  tested.metadata = { issuer: tested.url + named }
+  tested.overrides.set(`/app${discovery}`, () => json({ ...tested.defaultMetadata(), ...tested.metadata }))
+  const text = `The metadata name the issuer ${tested.url}${named}, the settings ${tested.url}${configured}.`
+  const failed = await failedChecks(tested.url + configured)
+  expect(failed).toMatchObject([{ name: check, message: expect.stringContaining(text) }])
+})
+
+test.each([
+  [3600, '3600 seconds ahead of'],
+  [90, '90 seconds ahead of'],
+  [-90, '90 seconds behind'],
+  [30, undefined],
+  [-30, undefined],
+])('a provider test compares the clocks: %d seconds', async (seconds, message) => {
+  tested.metadata = {}
+  rejectCode(now() + seconds * 1000)
+  const failed = await failedChecks()
+  const clock = {
+    name: 'clock',
+    message: expect.stringMatching(/^The issuer's clock is \d+ seconds (ahead of|behind) /),
+  }
+  expect(failed).toMatchObject(message === undefined ? [] : [clock])
+  const [, difference] = /(\d+) seconds/.exec(failed[0]?.message ?? '') ?? []
+  if (message) expect(Math.abs(Number(difference) - Math.abs(seconds))).toBeLessThan(30)
 })
 
 test('reports the failed check of a provider test without addresses', async () => {

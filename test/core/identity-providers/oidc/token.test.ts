@@ -4,8 +4,9 @@ import { nowSeconds, shiftClock } from '@platform/core/clock'
 import { identityOf, lacksClaims } from '@platform/core/identity-providers/oidc/claims'
 import type { ProviderRecord } from '@platform/core/identity-providers/record'
 import { SignJWT, UnsecuredJWT } from 'jose'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { type HostileIssuer, signed, signingKey } from '../../../support/hostile-issuer.ts'
+import { pendingEvents } from '../../support/outbox.ts'
 import { clientSecret, newProvider, preparePortal, signInWith } from '../../support/oidc.ts'
 
 beforeAll(preparePortal)
@@ -90,6 +91,52 @@ test.each<[string, Forge]>([
 ])('rejects an ID token %s', async (_, forge) => {
   shiftClock(11_000)
   expect(await signIn({}, forge, sharedIssuer)).toEqual(rejected)
+})
+
+const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+test.each<[string, Claims, Forge?]>([
+  ['The claim iss of the ID token is "URL/"; expected "URL".', { iss: `${sharedIssuer.url}/` }],
+  ['The claim iss of the ID token is "\\u202e', { iss: `\u202e${'\u00e4'.repeat(10_000)}` }],
+  ['The claim aud of the ID token is ["a","b"]; expected "platform".', { aud: ['a', 'b'] }],
+  ['The claim azp of the ID token is "another"; expected "platform".', { azp: 'another' }],
+  ['seconds after the time of the platform.', { iat: nowSeconds() + 1_000_000 }],
+  ['seconds before the time of the platform.', { exp: nowSeconds() - 1000 }],
+  ['The response is invalid: JWT "exp" (expiration time) claim missing.', { exp: undefined }],
+  ['The response is invalid: JWT "nonce" (nonce) claim missing.', { nonce: undefined }],
+  ['The ID token is signed with "HS256", but the platform', {}, (claims) => hmac(claims, clientSecret)],
+  [
+    'with "HS512", but the metadata list ["ES256",',
+    {},
+    (claims) => `${encoded({ alg: 'HS512' })}.${encoded(claims)}.${'x'.repeat(9)}`,
+  ],
+  [
+    'no applicable keys found. The header of the ID token names the algorithm "ES256" and the key "',
+    {},
+    (claims) => signed(claims, foreignKey),
+  ],
+  ['JWT signature verification failed.', {}, (claims, { key }) => signed(claims, { ...foreignKey, kid: key.kid })],
+  ['The response is not from a valid OpenID provider.', {}, () => 'c2VjcmV0LXNlY3JldA.c2VjcmV0.c2VjcmV0'],
+])('reports a rejected token to administrators, once and without the token: %s', async (text, change, forge) => {
+  using output = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  const provider = await newProvider(sharedIssuer.url)
+  let token = ''
+  const forged: Forge = forge ?? ((claims, { key }) => signed(claims, key))
+  const tokenOf = async (claims: Claims) => (token = await forged(claims, sharedIssuer))
+  for (const _ of [1, 2])
+    expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), tokenOf)).toEqual(rejected)
+  const events = await pendingEvents(provider, 'identity.provider_failed')
+  const detail = expect.stringContaining(text.replaceAll('URL', sharedIssuer.url))
+  expect(events.map(({ data }) => data)).toMatchObject([{ problem: 'answer_invalid', detail }])
+  const shown = JSON.stringify(events) + output.mock.calls.join('')
+  for (const part of [clientSecret, token, ...token.split('.').slice(1)]) expect(shown).not.toContain(part)
+  expect(JSON.stringify(events)).not.toMatch(/secret-secret|[^ -~]/)
+})
+
+test('does not report a wrong nonce, because the browser may have sent it', async () => {
+  const provider = await newProvider(sharedIssuer.url)
+  for (const nonce of ['another', '', 7])
+    expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, nonce }))).toEqual(rejected)
+  expect(await pendingEvents(provider, 'identity.provider_failed')).toEqual([])
 })
 
 test('rejects the ID token of another sign-in', async () => {

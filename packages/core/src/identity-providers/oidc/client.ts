@@ -1,7 +1,9 @@
 import * as openid from 'openid-client'
+import * as z from 'zod'
 import { elapsedMs, nowSeconds, systemSeconds } from '../../clock.ts'
 import { issuerOf } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
+import { InvalidResponse } from './errors.ts'
 import { checkProviderUrl, guardedFetch, allowsPlainHttp } from './fetch.ts'
 import { BoundedCache } from '../../lib/bounded-cache.ts'
 
@@ -40,17 +42,36 @@ export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
 export async function discover(provider: ProviderRecord): Promise<CachedIssuer> {
   const issuer = checkProviderUrl(issuerOf(provider))
   const options = { [openid.customFetch]: guardedFetch, execute: plainHttpOptions(issuer) }
-  const discovered = await openid.discovery(issuer, clientIdOf(provider), undefined, openid.None(), options)
+  const discovered = await openid
+    .discovery(issuer, clientIdOf(provider), undefined, openid.None(), options)
+    .catch((error: unknown) => {
+      throw mismatchIn(error, provider) ?? error
+    })
   const metadata = discovered.serverMetadata()
   // The library exempts some hosts from this check, which would let any tenant sign in.
-  if (new URL(metadata.issuer).href !== issuer.href) throw new IssuerMismatch()
+  if (new URL(metadata.issuer).href !== issuer.href) throw issuerMismatch(metadata.issuer, provider)
   // The browser opens this address; the platform checks the others when it calls them.
   if (metadata.authorization_endpoint !== undefined) checkProviderUrl(metadata.authorization_endpoint)
   return { metadata, keysReadAtMs: 0 }
 }
 
-export class IssuerMismatch extends Error {
-  override readonly name = 'IssuerMismatch'
+function mismatchIn(error: unknown, provider: ProviderRecord): InvalidResponse | undefined {
+  const isMismatch = error instanceof openid.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
+  const data = isMismatch ? MismatchData.safeParse(error.cause).data : undefined
+  return data && issuerMismatch(data.body.issuer, provider)
+}
+
+const MismatchData = z.object({ body: z.object({ issuer: z.string() }) })
+
+/** Discloses the issuer of the metadata only if it differs by a slash. */
+export function issuerMismatch(issuer: string, provider: ProviderRecord): InvalidResponse {
+  const configured = issuerOf(provider)
+  const differsBySlash = issuer === `${configured}/` || configured === `${issuer}/`
+  return new InvalidResponse(
+    differsBySlash
+      ? `The metadata name the issuer ${issuer}, the settings ${configured}. Configure it as in the metadata.`
+      : 'The metadata are for another issuer. Check the spelling; for a cloud directory, use the tenant id.',
+  )
 }
 
 const clientIdOf = ({ settings }: ProviderRecord): string => settings.clientId ?? ''

@@ -1,13 +1,20 @@
+import type { ProviderProblem } from '@platform/contract/identity'
 import type { SignInError } from '@platform/contract/sign-in'
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
-import { OutboundError } from '../../outbound/outbound.ts'
+import { OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
 import { SignInFailure } from './sign-in-failure.ts'
+
+/** The message is for administrators and contains no token, secret or body. */
+export class InvalidResponse extends Error {
+  override readonly name: string = 'InvalidResponse'
+}
 
 export async function withProviderErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (cause) {
-    throw new SignInFailure(signInErrorOf(cause), { cause })
+    const code = signInErrorOf(cause)
+    throw new SignInFailure(code, { cause, detail: describeFailure(cause), problem: problemOf(code, cause) })
   }
 }
 
@@ -20,8 +27,94 @@ function signInErrorOf(error: unknown): SignInError {
   return isErrorResponse ? 'provider_error' : 'answer_invalid'
 }
 
-/** Searches the cause chain, because the library wraps unknown errors. */
-export function findOutboundError(error: unknown): OutboundError | undefined {
-  if (error instanceof OutboundError) return error
-  return error instanceof Error && error.cause !== undefined ? findOutboundError(error.cause) : undefined
+/** A browser can change the parameters of the callback, and the nonce of the request. */
+function problemOf(code: SignInError, error: unknown): ProviderProblem | undefined {
+  if (code === 'provider_unreachable') return 'unreachable'
+  const { parameters, claim } = dataOf(errorsIn(error).at(-1))
+  return code === 'answer_invalid' && parameters === undefined && claim !== 'nonce' ? code : undefined
 }
+
+/** Searches the cause chain, because the library wraps unknown errors. */
+const findOutboundError = (error: unknown): OutboundError | undefined =>
+  errorsIn(error).find((each) => each instanceof OutboundError)
+
+const errorsIn = (error: unknown): Error[] => (error instanceof Error ? [error, ...errorsIn(error.cause)] : [])
+
+const outboundMessages: Record<OutboundErrorKind, string> = {
+  url_not_allowed: 'The platform may not call an address of the issuer: https is required.',
+  address_not_allowed: 'The platform may not call an address of the issuer.',
+  name_not_resolved: 'A host name of the issuer does not resolve.',
+  certificate_not_trusted: 'The certificate of the issuer is not trusted.',
+  connection_failed: 'The connection to the issuer failed.',
+  timed_out: 'The issuer did not respond in time.',
+}
+
+const invalidResponse = 'The response is not from a valid OpenID provider.'
+
+/** Names the failed check with its values, without tokens, secrets and bodies. */
+export function describeFailure(error: unknown): string {
+  const outboundError = findOutboundError(error)
+  if (outboundError !== undefined) return outboundMessages[outboundError.problem]
+  const errors = errorsIn(error)
+  const known = errors.find((each) => each instanceof InvalidResponse)
+  if (known !== undefined) return known.message
+  const last = errors.at(-1)
+  if (last instanceof ResponseBodyError || last instanceof AuthorizationResponseError)
+    return `The provider responded with the error ${/^[a-z_]{1,50}$/.test(last.error) ? last.error : '(invalid)'}.`
+  return describeData(dataOf(last), textOf(last))
+}
+
+/** Texts of the library are fixed. Texts of other errors, such as syntax errors, may contain parts of a token. */
+function textOf(error: Error | undefined): string {
+  const code = error !== undefined && 'code' in error ? error.code : undefined
+  const isOfLibrary = typeof code === 'string' && code.startsWith('OAUTH_')
+  return isOfLibrary ? `The response is invalid: ${error?.message}.` : invalidResponse
+}
+
+/** The values that the library adds to an error. They include tokens. */
+interface ErrorData {
+  parameters?: unknown
+  claim?: unknown
+  claims?: unknown
+  now?: unknown
+  expected?: unknown
+  header?: unknown
+  alg?: unknown
+  status?: unknown
+}
+
+const dataOf = (error: Error | undefined): ErrorData => (isObject(error?.cause) ? error.cause : {})
+
+function describeData(data: ErrorData, text: string): string {
+  const { parameters, claim, claims, expected, header, alg, status } = data
+  if (parameters instanceof URLSearchParams)
+    return `The response parameter iss is ${show(parameters.get('iss') ?? undefined)}; expected ${show(expected)}.`
+  if (typeof claim === 'string' && isObject(claims)) return describeClaim(claim, claims[claim], data)
+  if (isObject(header) && expected === undefined)
+    return `${text} The header of the ID token names the algorithm ${show(header['alg'])} and the key ${show(header['kid'])}.`
+  if (isObject(header)) return describeAlgorithm(header['alg'], `the metadata list ${show(expected)}`)
+  if (alg !== undefined) return describeAlgorithm(alg, 'the platform accepts public-key algorithms')
+  return typeof status === 'number' ? `${text} The status is ${status}.` : text
+}
+
+/** `now` is the time of the platform in seconds. */
+export function describeClaim(name: string, value: unknown, { now, expected }: ErrorData): string {
+  // A nonce binds a sign-in to its browser.
+  if (name === 'nonce') return 'The claim nonce of the ID token is not the nonce of the request.'
+  const start = `The claim ${name} of the ID token is ${show(value)}`
+  if (typeof value === 'number' && typeof now === 'number')
+    return `${start}, ${Math.abs(value - now)} seconds ${value > now ? 'after' : 'before'} the time of the platform.`
+  return expected === undefined ? `${start}, which is not accepted.` : `${start}; expected ${show(expected)}.`
+}
+
+const describeAlgorithm = (algorithm: unknown, reason: string): string =>
+  `The ID token is signed with ${show(algorithm)}, but ${reason}. Configure the algorithm at the provider.`
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+
+/** One short line of ASCII. */
+const show = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'absent')
+    .slice(0, 150)
+    .replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .slice(0, 150)

@@ -7,7 +7,8 @@ import { identityOf, lacksClaims } from './claims.ts'
 import { withClient, clientOf, cachedIssuer, type CachedIssuer } from './client.ts'
 import { type ProviderGrant } from '../../accounts/provider-check.ts'
 import { grantIn } from './renew.ts'
-import { withProviderErrors } from './errors.ts'
+import { describeClaim, InvalidResponse, withProviderErrors } from './errors.ts'
+import { SignInFailure } from './sign-in-failure.ts'
 
 export interface ProviderCallback {
   state?: string | undefined
@@ -41,7 +42,7 @@ async function buildAuthorizationUrl(
     code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
     code_challenge_method: 'S256',
   })
-  if (href.length > maxUrlLength) throw new Error('The authorization URL is too long.')
+  if (href.length > maxUrlLength) throw new InvalidResponse('The authorization URL is too long.')
   return href
 }
 
@@ -57,6 +58,8 @@ export async function completeExchange(
   callback: ProviderCallback,
   { nonce, codeVerifier, redirectUri }: Attempt & { redirectUri: string },
 ): Promise<{ identity: ExternalIdentity; grant: ProviderGrant | undefined }> {
+  if (callback.code === undefined && callback.error === undefined)
+    throw new SignInFailure('answer_invalid', { detail: 'The response has neither a code nor an error.' })
   const { clientSecret = '' } = await secretOf(provider)
   const url = new URL(redirectUri)
   for (const [name, value] of Object.entries(callback)) if (value !== undefined) url.searchParams.set(name, value)
@@ -66,18 +69,22 @@ export async function completeExchange(
     const { claims, grant } = await withClient(provider, issuer, clientSecret, async (client) => {
       const tokens = await openid.authorizationCodeGrant(client, url, { ...checks, idTokenExpected: true })
       const idToken = tokens.claims()
-      if (idToken === undefined || !isForThisClient(idToken, provider))
-        throw new Error('The ID token is for another client.')
+      if (idToken === undefined) throw new InvalidResponse('The response has no ID token.')
+      checkIdToken(idToken, provider)
       const needsUserInfo = lacksClaims(provider, idToken) && issuer.metadata.userinfo_endpoint !== undefined
       const userInfo = needsUserInfo && (await openid.fetchUserInfo(client, tokens.access_token, idToken.sub))
       return { claims: { ...userInfo, ...idToken }, grant: grantIn(tokens) }
     })
     const identity = identityOf(provider, claims)
-    if (identity === undefined) throw new Error('The ID token has no valid subject.')
+    if (identity === undefined) throw new InvalidResponse('The ID token has no valid subject.')
     return { identity, grant }
   })
 }
 
 /** The library does not check the authorised party or the time of issue. */
-const isForThisClient = ({ azp, iat }: openid.IDToken, { settings }: ProviderRecord): boolean =>
-  (azp === undefined || azp === settings.clientId) && iat <= nowSeconds() + 60
+function checkIdToken({ azp, iat }: openid.IDToken, { settings: { clientId } }: ProviderRecord): void {
+  const now = nowSeconds()
+  if (azp !== undefined && azp !== clientId)
+    throw new InvalidResponse(describeClaim('azp', azp, { expected: clientId }))
+  if (iat > now + 60) throw new InvalidResponse(describeClaim('iat', iat, { now }))
+}

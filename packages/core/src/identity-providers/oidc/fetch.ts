@@ -1,4 +1,5 @@
 import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
+import { InvalidResponse } from './errors.ts'
 import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 
 const timeoutMs = 5000
@@ -29,11 +30,11 @@ export const guardedFetch: CustomFetch = async (address, { method, headers, body
     maxBytes,
   })
   const { status, isCutShort } = response
-  if (isCutShort) throw new Error("The provider's response exceeds 1 MiB.")
-  if (status < 200 || status > 599) throw new Error(`The provider returned status ${status}.`)
+  if (isCutShort) throw new InvalidResponse("The issuer's response exceeds 1 MiB.")
+  if (status < 200 || status > 599) throw new InvalidResponse(`An address of the issuer returned status ${status}.`)
   return new Response(bodiless.has(status) ? null : new Uint8Array(response.body), {
     status,
-    headers: { 'content-type': response.headers['content-type'] ?? '' },
+    headers: { 'content-type': response.headers['content-type'] ?? '', date: response.headers['date'] ?? '' },
   })
 }
 

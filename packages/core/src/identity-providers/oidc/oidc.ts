@@ -4,6 +4,7 @@ import { resolveExternalUser } from '../external-user.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { PlatformError, platformError } from '../../error.ts'
 import { newSecret } from '../../id.ts'
+import { reportFailure } from '../provider-failure.ts'
 import { enabledProviders, publicUrl, redirectUri } from '../provider.ts'
 import { type ProviderRecord } from '../record.ts'
 import { currentTraceId, log } from '../../log.ts'
@@ -35,10 +36,11 @@ function signInOption({ id, type, displayName }: ProviderRecord, portal: string)
 export async function startSignIn(
   providerId: string,
   { returnTo }: { returnTo?: string | undefined },
+  origin?: Origin,
 ): Promise<{ location: string; browser?: string }> {
   const [provider, portal] = await Promise.all([findOidcProvider(providerId), publicUrl()])
   if (provider === undefined) throw platformError('identity_provider_not_found')
-  return redirectOnError({ portal, providerId, returnTo }, async () => {
+  return redirectOnError({ portal, providerId, provider, returnTo, origin }, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
     // Discovery comes first, to avoid a write if the provider is unavailable.
     await discoverIssuer(provider)
@@ -65,7 +67,7 @@ export async function completeSignIn(
       findOidcProvider(providerId),
     ])
     const returnTo = attempt?.returnTo
-    return redirectOnError({ portal, providerId, returnTo }, async () => {
+    return redirectOnError({ portal, providerId, provider, returnTo, origin }, async () => {
       if (attempt?.browser === undefined) throw new SignInFailure('sign_in_expired')
       if (provider === undefined) throw new SignInFailure('provider_unavailable')
       await failpoint('oidc.attemptConsumed')
@@ -91,18 +93,22 @@ function signInErrorOf(error: unknown): SignInError {
 interface SignInContext {
   portal: string
   providerId: string
+  provider?: ProviderRecord | undefined
   returnTo?: string | undefined
+  origin?: Origin | undefined
 }
 
 async function redirectOnError(
-  { portal, providerId, returnTo }: SignInContext,
+  { portal, providerId, provider, returnTo, origin }: SignInContext,
   work: () => Promise<{ location: string; browser?: string }>,
 ): Promise<{ location: string; browser?: string }> {
   try {
     return await work()
   } catch (error) {
     const code = signInErrorOf(error)
-    log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, cause: error })
+    const { problem, detail }: Partial<SignInFailure> = error instanceof SignInFailure ? error : {}
+    log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, detail, cause: error })
+    if (provider && problem && detail) await reportFailure(provider, problem, detail, origin)
     return { location: signInPage(portal, { error: code, traceId: currentTraceId(), ...(returnTo && { returnTo }) }) }
   }
 }

@@ -1,12 +1,24 @@
+import type { ProviderProblem } from '@platform/contract/identity'
 import type { SignInError } from '@platform/contract/sign-in'
 
-/** Users see only the code; the cause is logged. */
+interface FailureOptions extends ErrorOptions {
+  detail?: string
+  problem?: ProviderProblem | undefined
+}
+
+/** Users see only the code. The cause and `detail` are logged. */
 export class SignInFailure extends Error {
   override readonly name = 'SignInFailure'
   readonly code: SignInError
+  /** The failed check with its values, without tokens and secrets. */
+  readonly detail: string | undefined
+  /** Reported to administrators. Undefined if the browser may have caused the failure. */
+  readonly problem: ProviderProblem | undefined
 
-  constructor(code: SignInError, options?: ErrorOptions) {
+  constructor(code: SignInError, { detail, problem, ...options }: FailureOptions = {}) {
     super(code, options)
     this.code = code
+    this.detail = detail
+    this.problem = problem
   }
 }

@@ -1,13 +1,13 @@
 import { type ProviderTest } from '@platform/contract/identity'
 import * as openid from 'openid-client'
 import * as z from 'zod'
+import { iso, now } from '../../clock.ts'
 import { newSecret } from '../../id.ts'
-import { publicUrl, redirectUri } from '../provider.ts'
+import { issuerOf, publicUrl, redirectUri } from '../provider.ts'
 import { type ProviderRecord, type ProviderSecret } from '../record.ts'
-import { clientOf, discover, IssuerMismatch, type CachedIssuer } from './client.ts'
-import { findOutboundError } from './errors.ts'
+import { clientOf, discover, issuerMismatch, type CachedIssuer } from './client.ts'
+import { describeFailure, InvalidResponse } from './errors.ts'
 import { checkProviderUrl, guardedFetch } from './fetch.ts'
-import { type OutboundErrorKind } from '../../outbound/outbound.ts'
 
 type Check = ProviderTest['checks'][number]
 
@@ -17,30 +17,33 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
   try {
     issuer = await discover(provider)
   } catch (error) {
-    return [{ name: 'discovery', ok: false, message: messageOf(error) }]
+    return [{ name: 'discovery', ok: false, message: describeFailure(error) }]
   }
-  return [
+  const observed: { date?: string | null } = {}
+  const checks = [
     { name: 'discovery', ok: true, message: 'The metadata of the issuer are valid.' },
+    await check('issuer', 'The settings and the metadata spell the issuer alike.', async () => {
+      if (issuer.metadata.issuer !== issuerOf(provider)) throw issuerMismatch(issuer.metadata.issuer, provider)
+    }),
     await check('endpoints', 'The platform may call all endpoints of a sign-in.', async () => checkEndpoints(issuer)),
+    await check('algorithms', '', async () => describeAlgorithms(issuer)),
     await check('keys', 'The issuer publishes keys to verify tokens.', () => checkKeys(issuer)),
     await check('client', 'The issuer accepts the client and its secret.', () =>
-      checkClient(provider, issuer, clientSecret, redirectUri(portalUrl, provider.id)),
+      checkClient(provider, { issuer, clientSecret, callbackUri: redirectUri(portalUrl, provider.id), observed }),
     ),
   ]
+  const issuerMs = Date.parse(observed.date ?? '')
+  if (Number.isNaN(issuerMs)) return checks
+  return [...checks, await check('clock', 'The clocks of issuer and platform agree.', async () => checkClock(issuerMs))]
 }
 
-async function check(name: string, message: string, work: () => Promise<void>): Promise<Check> {
+/** Messages must not disclose content of responses. `work` may return another message. */
+async function check(name: string, message: string, work: () => Promise<string | void>): Promise<Check> {
   try {
-    await work()
-    return { name, ok: true, message }
+    return { name, ok: true, message: (await work()) ?? message }
   } catch (error) {
-    return { name, ok: false, message: messageOf(error) }
+    return { name, ok: false, message: describeFailure(error) }
   }
-}
-
-/** `message` must not disclose content of responses. */
-class CheckError extends Error {
-  override readonly name = 'CheckError'
 }
 
 function checkEndpoints({ metadata }: CachedIssuer): void {
@@ -48,64 +51,91 @@ function checkEndpoints({ metadata }: CachedIssuer): void {
   const required = { authorization_endpoint, token_endpoint, jwks_uri }
   const missing = Object.entries(required).filter(([, address]) => typeof address !== 'string')
   if (missing.length > 0)
-    throw new CheckError(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
+    throw new InvalidResponse(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
   for (const address of [...Object.values(required), userinfo_endpoint])
     if (address !== undefined) checkProviderUrl(address)
   const isCodeUnsupported = Array.isArray(response_types_supported) && !response_types_supported.includes('code')
-  if (isCodeUnsupported) throw new CheckError('The issuer does not offer the authorization code flow.')
+  if (isCodeUnsupported) throw new InvalidResponse('The issuer does not offer the authorization code flow.')
 }
 
-const KeySet = z.object({ keys: z.array(z.object({ kty: z.string() })) })
+const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
+const accepted = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
+const rejected = /^(?:HS(?:256|384|512)|none)$/
 
-async function checkKeys({ metadata }: CachedIssuer): Promise<void> {
+/** Of the metadata, or the default. */
+function algorithmsOf({ metadata }: CachedIssuer, pattern: RegExp): string[] {
+  const { id_token_signing_alg_values_supported: listed } = metadata
+  const names: unknown[] = Array.isArray(listed) ? listed : ['RS256']
+  return [...new Set(names)].filter((name) => typeof name === 'string' && pattern.test(name)).map(String)
+}
+
+/** The metadata do not say which algorithm the issuer uses for this client. */
+function describeAlgorithms(issuer: CachedIssuer): string {
+  const [good, bad] = [algorithmsOf(issuer, accepted), algorithmsOf(issuer, rejected)]
+  if (good.length === 0)
+    throw new InvalidResponse(
+      `The issuer signs ID tokens with ${bad.join(', ') || 'no known algorithm'}. Configure a public-key algorithm there, such as RS256 or ES256.`,
+    )
+  const warning = bad.length === 0 ? '' : ` Tokens with ${bad.join(', ')} are rejected.`
+  return `The issuer can sign ID tokens with ${good.join(', ')}.${warning}`
+}
+
+/** ID tokens issued more than a minute in the future are rejected. */
+const maxClockDifferenceMs = 60_000
+
+function checkClock(issuerMs: number): void {
+  const platformMs = now()
+  const differenceMs = issuerMs - platformMs
+  if (Math.abs(differenceMs) <= maxClockDifferenceMs) return
+  const relation = differenceMs > 0 ? 'ahead of' : 'behind'
+  throw new InvalidResponse(
+    `The issuer's clock is ${Math.round(Math.abs(differenceMs) / 1000)} seconds ${relation} the platform's (${iso(platformMs)}), so ID tokens may be rejected.`,
+  )
+}
+
+const KeySet = z.object({ keys: z.array(z.object({ kty: z.string(), use: z.unknown() })) })
+
+async function checkKeys(issuer: CachedIssuer): Promise<void> {
   const headers = { accept: 'application/json' }
-  const response = await guardedFetch(metadata.jwks_uri ?? '', {
+  const response = await guardedFetch(issuer.metadata.jwks_uri ?? '', {
     method: 'GET',
     headers,
     body: undefined,
     redirect: 'manual',
   })
   const { keys } = KeySet.parse(await response.json())
-  const isUsable = keys.some(({ kty }) => ['RSA', 'EC', 'OKP'].includes(kty))
-  if (!isUsable) throw new CheckError('The issuer publishes no usable key.')
+  const types = algorithmsOf(issuer, accepted).map((name) => keyTypes[name.slice(0, 2)])
+  const isUsable = keys.some(({ kty, use = 'sig' }) => types.includes(kty) && use === 'sig')
+  if (!isUsable) throw new InvalidResponse('The issuer publishes no key for an accepted algorithm.')
+}
+
+interface ClientCheck {
+  issuer: CachedIssuer
+  clientSecret: string
+  callbackUri: string
+  /** Receives the `Date` of the response to a POST, which comes from no cache. */
+  observed: { date?: string | null }
 }
 
 /** Sends a code that cannot exist, because a provider rejects the code only after it has accepted the client. */
 async function checkClient(
   provider: ProviderRecord,
-  issuer: CachedIssuer,
-  secret: string,
-  callbackUri: string,
+  { issuer, clientSecret, callbackUri, observed }: ClientCheck,
 ): Promise<void> {
   const request = { code: newSecret(), redirect_uri: callbackUri, code_verifier: newSecret() }
+  const client = clientOf(provider, issuer, clientSecret)
+  client[openid.customFetch] = async (...call) => {
+    const response = await guardedFetch(...call)
+    observed.date = response.headers.get('date')
+    return response
+  }
   try {
-    await openid.genericGrantRequest(clientOf(provider, issuer, secret), 'authorization_code', request)
+    await openid.genericGrantRequest(client, 'authorization_code', request)
   } catch (error) {
     const code = error instanceof openid.ResponseBodyError ? error.error : ''
     if (code === 'invalid_grant') return
     const isClientError = code === 'invalid_client' || error instanceof openid.WWWAuthenticateChallengeError
-    throw isClientError ? new CheckError('The issuer rejects the client or its secret.') : error
+    throw isClientError ? new InvalidResponse('The issuer rejects the client or its secret.') : error
   }
-  throw new CheckError('The issuer accepts any code.')
+  throw new InvalidResponse('The issuer accepts any code.')
 }
-
-const outboundMessages: Record<OutboundErrorKind, string> = {
-  url_not_allowed: 'The platform may not call an address of the issuer: https is required.',
-  address_not_allowed: 'The platform may not call an address of the issuer.',
-  name_not_resolved: 'A host name of the issuer does not resolve.',
-  certificate_not_trusted: 'The certificate of the issuer is not trusted.',
-  connection_failed: 'The connection to the issuer failed.',
-  timed_out: 'The issuer did not respond in time.',
-}
-
-function messageOf(error: unknown): string {
-  const outboundError = findOutboundError(error)
-  if (outboundError !== undefined) return outboundMessages[outboundError.problem]
-  if (error instanceof CheckError) return error.message
-  const isMismatch = error instanceof IssuerMismatch || codeOf(error) === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
-  if (isMismatch)
-    return 'The metadata are for another issuer. Check the spelling; for a cloud directory, use the tenant id.'
-  return 'The response is not from a valid OpenID provider.'
-}
-
-const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

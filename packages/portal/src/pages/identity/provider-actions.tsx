@@ -83,9 +83,12 @@ function openSafely(url: string): void {
 
 const names: Readonly<Record<string, string>> = {
   discovery: 'Discovery',
+  issuer: 'Issuer',
   endpoints: 'Addresses',
+  algorithms: 'Algorithms',
   keys: 'Keys',
   client: 'Client',
+  clock: 'Clock',
   connect: 'Connection',
   tls: 'Encryption',
   bind: 'Service account',
