@@ -22,6 +22,12 @@ export const optionalTimestamp = (name: string, ms: number | undefined) => (ms =
 /** Returns false for future times, which occur after the clock was set back. */
 export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
+/**
+ * Whether the stored end of a lease or pause of at most `maxMs` lies ahead. An end much further ahead was stored before
+ * the clock was set back, and counts as past. Twice the length, because the clocks of several machines differ.
+ */
+export const isAhead = (untilMs: number, maxMs: number): boolean => now() < untilMs && untilMs <= now() + 2 * maxMs
+
 export const shiftClock = (ms: number): void => {
   offsetMs += ms
   elapsedOffsetMs += Math.max(0, ms)

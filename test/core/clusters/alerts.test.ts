@@ -1,5 +1,6 @@
 import { sweep, sweepAndPlanChecks, sweepClusters } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
+import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import { heartbeat } from '@platform/core/relays/heartbeat'
@@ -82,11 +83,29 @@ test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence',
   expect([status, relay?.status]).toEqual(['Offline', 'Disconnected'])
 })
 
+test.each([30, 24 * 60])('a clock set back by %i minutes does not revive silent clusters', async (minutes) => {
+  const { caller, enrolled: offline } = await callerWithCluster()
+  await pass(200)
+  const silent = await enrolledCluster(caller)
+  await sweep()
+  advanceClock(-minutes * minute)
+  await sweep()
+  const read = async ({ cluster }: typeof silent) => {
+    const { status, relay, lastSeenAt } = await Cluster.read(caller, cluster.id)
+    return [status, relay?.status, Date.parse(lastSeenAt ?? '') <= now()]
+  }
+  expect(await read(silent)).toEqual(['Healthy', 'Connected', true])
+  expect(await read(offline)).toEqual(['Offline', 'Disconnected', true])
+  await pass(200)
+  expect(await read(silent)).toEqual(['Offline', 'Disconnected', true])
+})
+
 test.each([
   [10, 20, undefined],
   [11, 2, 11],
 ])('%i silent clusters with two changes each cause %i notifications', async (clusters, notifications, count) => {
   const { caller } = await callerWithCluster()
+  await sweep()
   await passMinutes(3)
   await alerts(caller)
   const enrolled = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))

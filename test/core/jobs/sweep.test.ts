@@ -60,6 +60,13 @@ beforeAll(bootstrapPlatform)
 const dueTimeOf = async (key: keys.Key) => keys.dueTimeOf((await get(key))?.['duesk'] as string | undefined)
 const makeDue = async (key: keys.Key, jobId: string) => update(key, { set: keys.due(jobId, now()) })
 
+async function passMinutes(count: number): Promise<void> {
+  for (let minute = 0; minute < count; minute++) {
+    advanceClock(60_000)
+    await sweep()
+  }
+}
+
 test('re-enqueues an undispatched job and checks it again soon or at its delivery timeout', async () => {
   const { caller, enrolled } = await callerWithCluster()
   const { organisationId } = caller
@@ -154,16 +161,41 @@ test('the sweep fails jobs whose relay has not reported for 600 seconds', async 
   const { caller, enrolled, jobId: reportedId } = await runningJob()
   const lostId = await dispatchedJob(caller, enrolled)
   await claim(enrolled.request(), lostId, undefined)
-  advanceClock(300_000)
+  await passMinutes(5)
   await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [reportedId] })
-  advanceClock(301_000)
-  await sweep()
+  await passMinutes(6)
   expect(await Job.read(caller, reportedId)).toMatchObject({ status: 'Running' })
   expect(await Job.read(caller, lostId)).toMatchObject({ status: 'Failed', statusReason: 'lease_lost' })
 })
 
+test.each([
+  ['30 minutes without sweeps', 30],
+  ['a day without sweeps', 24 * 60],
+  ['the clock was set back by 30 minutes', -30],
+  ['the clock was set back by a day', -24 * 60],
+])('after %s, a job of a silent relay ends ten minutes later', async (_, minutes) => {
+  const { caller, jobId } = await runningJob()
+  await sweep()
+  advanceClock(minutes * 60_000)
+  await passMinutes(9)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Running' })
+  await passMinutes(2)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'lease_lost' })
+})
+
+test('after the clock was set back, a queued job keeps the length of its delivery timeout', async () => {
+  const { caller, jobId } = await waitingJob({}, { deliverWithinSeconds: 300 })
+  await sweep()
+  advanceClock(-30 * 60_000)
+  await passMinutes(4)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Queued' })
+  await passMinutes(3)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'delivery_timeout' })
+})
+
 test('the sweep fails a job that exceeds its time limit by a minute', async () => {
   const { caller, jobId } = await runningJob({ timeoutSeconds: 5 })
+  await sweep()
   advanceClock(66_000)
   await sweep()
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout' })
@@ -290,7 +322,7 @@ const isJobQuery = ({ input }: StoreCall, clusterIds: readonly string[]): boolea
 
 /** Stops the real clock, so that only the test advances time. */
 function freezeClock(): void {
-  vi.useFakeTimers({ toFake: ['Date'] })
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
 }
 

@@ -247,8 +247,9 @@ describe('the sweep', () => {
   })
 
   test('does not enqueue an operation that is claimed concurrently', async () => {
+    await sweep()
     const { operation } = await newOperation()
-    advanceClock(2 * minute)
+    advanceClock(40_000)
     runBefore(/BatchGet/, () => claimed(operation))
     await sweep()
     expect(await countMessages(operation)).toBe(0)
@@ -266,5 +267,17 @@ describe('the sweep', () => {
     await sweep()
     const item = await get(key(operation))
     expect([item?.['status'], item?.['duepk'], item?.['duesk']]).toEqual(['Completed', undefined, undefined])
+  })
+
+  test.each([30, 24 * 60])('finds a lease from before the clock was set back by %i minutes', async (minutes) => {
+    const { operation } = await newOperation()
+    await claimed(operation)
+    await sweep()
+    advanceClock(-minutes * minute)
+    await sweep()
+    expect(await countMessages(operation)).toBe(1)
+    const worker = await claimed(operation)
+    expect(worker.attempts).toBe(2)
+    await finishOperation(worker, completed)
   })
 })

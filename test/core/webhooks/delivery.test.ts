@@ -6,6 +6,7 @@ import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
+import { update } from '@platform/core/db/table'
 import { commit } from '@platform/core/outbox/commit'
 import { runProjections } from '@platform/core/outbox/run-projections'
 import * as Delivery from '@platform/core/webhooks/delivery-log'
@@ -162,6 +163,7 @@ test('a projection enqueues each webhook once, and the sweep enqueues lost messa
   const [caller, receiver] = [await newCaller(), newReceiver()]
   const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
   const both = [first.id, second.id].toSorted()
+  await sweep()
   const enqueuedBy = async (work: () => Promise<unknown>) =>
     (await webhooksEnqueuedBy(work)).filter((id) => both.includes(id)).toSorted()
   expect(await enqueuedBy(() => publishEvents(caller, ...newEvents(3)))).toEqual(both)
@@ -422,6 +424,25 @@ test('reads an endless response up to its limit and accepts its status', async (
   }
   await publishAndDrain(newEvent())
   expect(await statusesOf(caller, id)).toEqual(['Delivered'])
+})
+
+test.each([30, 24 * 60])('delivers what waited when the clock was set back by %i minutes', async (minutes) => {
+  const { caller, receiver, reference, id } = await subscription()
+  receiver.respondWith(503)
+  await publishEvents(caller, newEvent())
+  await drainDeliveries(reference)
+  await publishEvents(caller, newEvent())
+  const lease = { leaseId: 'of a worker that was killed', leaseUntilMs: now() + 30_000 }
+  await update(keys.webhook(caller.organisationId, id), { set: lease })
+  await sweep()
+  advanceClock(-minutes * 60_000)
+  receiver.respondWith(204)
+  expect(await webhooksEnqueuedBy(sweep)).toContain(id)
+  await drainDeliveries(reference)
+  expect(await stateOf(caller, id)).toEqual([
+    ['Delivered', 1],
+    ['Delivered', 2],
+  ])
 })
 
 test('backs off from a failing receiver with growing pauses', async () => {

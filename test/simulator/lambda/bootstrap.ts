@@ -45,7 +45,7 @@ function describeError(error: unknown, type?: string): string {
 async function handleNext(handler: Handler): Promise<void> {
   const { headers, body } = await call('GET', '/invocation/next')
   const id = String(headers['lambda-runtime-aws-request-id'])
-  const context = lambdaContext(functionName, id, Number(headers['lambda-runtime-deadline-ms']))
+  const context = lambdaContext(functionName, id, Number(headers['lambda-runtime-deadline-ms']) - Date.now())
   try {
     const result: unknown = await handler(JSON.parse(body), context)
     await call('POST', `/invocation/${id}/response`, JSON.stringify(result) ?? 'null')

@@ -232,6 +232,10 @@ describe('job schedule', () => {
     expect(dueJobs([constructor], { constructor: 1000 }, 2000).due).toEqual([])
   })
 
+  test('runs a job when the clock was set back by more than an interval', () => {
+    expect(dueTicks(60, [1_000_000, 1_030_000, 100_000, 130_000])).toEqual([1_000_000, 100_000])
+  })
+
   test('never runs a job twice in an interval', () => {
     const ticks = fc.array(fc.integer({ min: 0, max: 400_000 }), { minLength: 2, maxLength: 60 })
     fc.assert(

@@ -79,7 +79,7 @@ function isStale(holder: string, path: string): boolean {
   const [pid, host] = holder.split(' ')
   if (host === hostname() && !isAlive(Number(pid))) return true
   const stats = statSync(path, { throwIfNoEntry: false })
-  return stats !== undefined && Date.now() - stats.mtimeMs > staleAfterMs
+  return stats !== undefined && Math.abs(Date.now() - stats.mtimeMs) > staleAfterMs
 }
 
 function isAlive(pid: number): boolean {

@@ -10,8 +10,8 @@ import {
   currentStatus,
   statusCountWrite,
 } from '../clusters/record.ts'
-import { observeNow, recordSweep } from '../clusters/downtime.ts'
-import { now } from '../clock.ts'
+import { observeNow, recordFullSweep, recordSweep } from '../clusters/downtime.ts'
+import { elapsedMs, isAhead, now } from '../clock.ts'
 import { purgeCluster } from '../jobs/purge.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
@@ -34,7 +34,8 @@ import { nextCheckAfterSweep } from '../clusters/status.ts'
 
 /**
  * Runs every minute and reads due items only, so its cost grows with overdue work, not with the number of clusters. All
- * writes are conditional, so sweeps may overlap, repeat or stop halfway.
+ * writes are conditional, so sweeps may overlap, repeat or stop halfway. After the clock was set back, a sweep also
+ * reads the items that are not due, because their due times may be too late.
  */
 
 const pageSize = 50
@@ -48,7 +49,11 @@ const clusterCheckSeconds = 10
 /** A check that the next clusters sweep repeats within this time needs no new due time. */
 const soonMs = 60_000
 
+/** The longest delay of items that are processed at their due time without another look at the clock. */
+const maxDelayMs = 20 * 60_000
+
 interface SweepState {
+  isFull: boolean
   enqueuedOrganisations: Set<string>
   removedClusters: Item[]
   clusters: Item[]
@@ -58,10 +63,13 @@ interface SweepState {
 }
 
 export async function sweep(): Promise<void> {
-  await recordSweep()
-  const state = await sweepDue(() => true)
-  for (const { duesk } of state.oldest) recordMetric('SweepDelay', (now() - keys.dueTimeOf(String(duesk))) / 1000)
+  const isFull = await recordSweep()
+  if (isFull) log('warn', 'The clock was set back; the sweep checks all scheduled items')
+  const state = await sweepDue(() => true, isFull)
+  for (const { duesk } of state.oldest)
+    recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
   await purgeClusters(state.removedClusters)
+  if (isFull) await recordFullSweep()
 }
 
 /** A schedule runs once a minute at most, so delayed messages start the checks in between. */
@@ -76,8 +84,9 @@ export async function sweepClusters(): Promise<void> {
   await sweepDue((key) => keys.isCluster(key) || keys.isNotificationCooldown(key))
 }
 
-async function sweepDue(isSwept: (key: keys.Key) => boolean): Promise<SweepState> {
+async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = false): Promise<SweepState> {
   const state: SweepState = {
+    isFull,
     enqueuedOrganisations: new Set(),
     removedClusters: [],
     clusters: [],
@@ -102,15 +111,28 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
   let itemCount = 0
   let after: Item | undefined
   do {
-    const page = await query({ index: 'due', pk, to, limit: pageSize, ...(after && { after }) })
+    const page = await query({
+      index: 'due',
+      pk,
+      ...(!state.isFull && { to }),
+      limit: pageSize,
+      ...(after && { after }),
+    })
     // The index sorts by due time.
     if (after === undefined) state.oldest.push(...page.items.slice(0, 1))
-    const due = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
+    const items = page.items.filter((item) => !mustWait(item))
+    const due = items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
     await processAll(due, state)
     itemCount += due.length
     after = page.next
   } while (after !== undefined)
   return itemCount
+}
+
+/** Other items are checked against the clock again, so a sweep may process them early. */
+function mustWait(item: Item): boolean {
+  const isTimed = isCooldown(item) || item['sk'] === 'USER' || isOrphanedSecret(item)
+  return isTimed && isAhead(keys.dueTimeOf(String(item['duesk'])), maxDelayMs)
 }
 
 /**
@@ -145,9 +167,9 @@ const isCollected = (item: Item): boolean => isRemovedCluster(item) || isCluster
 
 /** Sequential and oldest first; the next sweep continues a backlog. */
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
-  const untilMs = now() + purgeTimeMs
+  const untilMs = elapsedMs() + purgeTimeMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
-    if (now() < untilMs) await safely(item, purgeCluster)
+    if (elapsedMs() < untilMs) await safely(item, purgeCluster)
   }
 }
 
@@ -197,10 +219,15 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   const status = currentStatus(record)
   const events = statusEvents(record, status)
   const dueAtMs = nextCheckAfterSweep(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
-  if (events.length === 0 && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
+  const isCorrect = record.lastSeenAtMs <= now()
+  if (events.length === 0 && isCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
-    set: { ...due, ...(status === record.status ? {} : statusIndexKeys(record, status)) },
+    set: {
+      ...due,
+      ...(!isCorrect && { lastSeenAtMs: now() }),
+      ...(status === record.status ? {} : statusIndexKeys(record, status)),
+    },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
   // If a heartbeat arrives concurrently, the condition fails and the heartbeat's status takes precedence.

@@ -137,7 +137,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
             id: record.relayId,
             displayName: record.relayName,
             status: relayStatus(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
-            lastHeartbeatAt: iso(record.lastSeenAtMs),
+            lastHeartbeatAt: iso(Math.min(record.lastSeenAtMs, now())),
             ...(record.scriptsIsolated !== undefined && { scriptsIsolated: record.scriptsIsolated }),
           },
   }

@@ -9,32 +9,48 @@ import { get, type Item, update } from '../db/table.ts'
 /** One late sweep is not a gap. */
 const maxPauseMs = Math.max(90_000, config.PLAT_SWEEP_INTERVAL_SECONDS * 1500)
 
-const SweepState = z.object({ sweptAtMs: z.number().optional(), runningSinceMs: z.number().default(0) })
+/** The clock was set back if the last sweep was later than this. The clocks of several machines may differ by less. */
+const toleranceMs = 10_000
+
+const SweepState = z.object({
+  sweptAtMs: z.number().optional(),
+  runningSinceMs: z.number().default(0),
+  /** Set until a sweep has checked all items after the clock was set back. */
+  wasSetBack: z.boolean().default(false),
+})
 
 let known = config.PLAT_STARTED_AT_MS
 
+const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
+
 /** As far as this process knows: a later gap is known once `observe` or `observeNow` has read it. */
-export const runningSinceMs = (): number => (known <= now() ? known : 0)
+export const runningSinceMs = (): number => unlessFuture(known)
 
 /** Updates the known time from the item `keys.sweepState()`. */
 export function observe(item: Item | undefined): void {
-  known = Math.max(known, SweepState.parse(item ?? {}).runningSinceMs)
+  known = Math.max(unlessFuture(known), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
 
 /** Also counts a gap whose end no sweep has recorded yet. */
-export async function observeNow(): Promise<void> {
+export async function observeNow(): Promise<z.infer<typeof SweepState>> {
   const item = await get(keys.sweepState())
   observe(item)
-  if (isPaused(item)) known = now()
+  const state = SweepState.parse(item ?? {})
+  if (now() - (state.sweptAtMs ?? now()) > maxPauseMs) known = now()
+  return state
 }
 
-const isPaused = (item: Item | undefined): boolean => {
-  const { sweptAtMs = now() } = SweepState.parse(item ?? {})
-  return now() - sweptAtMs > maxPauseMs
+/**
+ * Call it at the start of every sweep. Returns whether the sweep must check all items, because their due times may be
+ * in the future of a clock that was set back. It must call `recordFullSweep` at its end.
+ */
+export async function recordSweep(): Promise<boolean> {
+  const state = await observeNow()
+  const wasSetBack = state.wasSetBack || (state.sweptAtMs ?? 0) > now() + toleranceMs
+  await update(keys.sweepState(), { set: { sweptAtMs: now(), runningSinceMs: known, wasSetBack } })
+  return wasSetBack
 }
 
-/** Call it at the start of every sweep. */
-export async function recordSweep(): Promise<void> {
-  await observeNow()
-  await update(keys.sweepState(), { set: { sweptAtMs: now(), runningSinceMs: known } })
+export async function recordFullSweep(): Promise<void> {
+  await update(keys.sweepState(), { set: { wasSetBack: false } })
 }

@@ -69,7 +69,7 @@ export type ClusterRecord = ReturnType<typeof parseCluster>
 const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
 
 export const countedPresence = (record: ClusterRecord): ClusterRecord =>
-  withoutDowntime(record, runningSinceMs(), interval)
+  withoutDowntime(record, { nowMs: now(), runningSinceMs: runningSinceMs() }, interval)
 
 export const currentStatus = (record: ClusterRecord): ClusterStatus =>
   clusterStatus(countedPresence(record), now(), interval)
@@ -82,7 +82,7 @@ export const summary = (record: ClusterRecord): ClusterSummary => ({
   nodeCount: record.nodeCount,
   ...(record.siteId === undefined ? {} : { siteId: record.siteId }),
   registeredAt: iso(record.registeredAtMs),
-  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(record.lastSeenAtMs),
+  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(Math.min(record.lastSeenAtMs, now())),
 })
 
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`

@@ -64,15 +64,18 @@ export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalS
 
 /**
  * Time in which the platform did not run does not count as silence, but does not improve a stored status either. Silence
- * therefore starts when the platform ran again, less the silence that the stored status already implies.
+ * therefore starts when the platform ran again, less the silence that the stored status already implies. Silence that
+ * the sweep has found lasts until a heartbeat, and no heartbeat is in the future, even if the clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
   stored: Stored,
-  runningSinceMs: number,
+  { nowMs, runningSinceMs }: { nowMs: number; runningSinceMs: number },
   intervalSeconds: number,
 ): Stored {
   const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
   const isSilent = stored.status === 'Degraded' && stored.nodesOnline === stored.nodeCount
   const impliedMs = stored.status === 'Offline' ? offlineMs + 1 : isSilent ? degradedMs + 1 : 0
-  return { ...stored, lastSeenAtMs: Math.max(stored.lastSeenAtMs, runningSinceMs - impliedMs) }
+  const lastSeenAtMs = Math.max(stored.lastSeenAtMs, runningSinceMs - impliedMs)
+  const isReporting = !stored.isSteady || stored.saidGoodbye || stored.nodesOnline === 0
+  return { ...stored, lastSeenAtMs: Math.min(lastSeenAtMs, nowMs - (isReporting ? 0 : impliedMs)) }
 }

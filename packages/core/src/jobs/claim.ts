@@ -1,7 +1,8 @@
 import type { Claim, ClaimRequest } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
-import { iso, now, nowSeconds } from '../clock.ts'
+import { iso, isWithin, now, nowSeconds } from '../clock.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
+import { runningSinceMs } from '../clusters/downtime.ts'
 import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
@@ -25,15 +26,20 @@ const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200
 
+/** Time in which the platform did not run does not count, because relays could not report. */
+const countedFrom = (atMs: number): number => Math.max(atMs, runningSinceMs())
+
+export const timeLimitOf = ({ startedAtMs = 0, timeoutSeconds }: Pick<JobRecord, 'startedAtMs' | 'timeoutSeconds'>) =>
+  countedFrom(startedAtMs) + timeoutSeconds * 1000
+
+export const cancelTimeOf = ({ cancelRequestedAtMs }: Pick<JobRecord, 'cancelRequestedAtMs'>, confirmMs: number) =>
+  cancelRequestedAtMs === undefined ? Number.MAX_SAFE_INTEGER : countedFrom(cancelRequestedAtMs) + confirmMs
+
 export const nextCheckWhileRunning = (
   job: Pick<JobRecord, 'startedAtMs' | 'timeoutSeconds' | 'leaseRenewedAtMs' | 'cancelRequestedAtMs'>,
   confirmMs: number,
 ): number =>
-  Math.min(
-    (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 + timeoutGraceMs,
-    job.leaseRenewedAtMs + leaseMs,
-    job.cancelRequestedAtMs === undefined ? Number.MAX_SAFE_INTEGER : job.cancelRequestedAtMs + confirmMs,
-  )
+  Math.min(timeLimitOf(job) + timeoutGraceMs, countedFrom(job.leaseRenewedAtMs) + leaseMs, cancelTimeOf(job, confirmMs))
 
 /** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `relay_revoked`. */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
@@ -136,7 +142,7 @@ async function claimResponse(
 }
 
 export async function renewLease(job: JobRecord): Promise<void> {
-  if (now() - job.leaseRenewedAtMs < renewAfterMs) return
+  if (isWithin(job.leaseRenewedAtMs, renewAfterMs)) return
   const condition = { status: { is: 'Running' }, leaseId: { is: job.leaseId } } as const
   await tryUpdate(keys.job(job.organisationId, job.id), { set: { leaseRenewedAtMs: now() } }, condition)
 }

@@ -7,7 +7,7 @@ import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
-import { nextCheckWhileRunning } from './claim.ts'
+import { cancelTimeOf, nextCheckWhileRunning, timeLimitOf } from './claim.ts'
 import { finishWrites } from './complete.ts'
 import { resultWrite } from './result.ts'
 import { type JobRecord, effectsOfFinish } from './record.ts'
@@ -24,27 +24,39 @@ async function checkQueued(job: JobRecord): Promise<void> {
     await finishQueued(system(job.organisationId), [job], { status: 'Failed', statusReason: 'delivery_timeout' })
     return
   }
-  if (job.dispatchedAtMs !== undefined) return reschedule(job, job.expiresAtMs)
+  const { deliverWithinSeconds = (job.expiresAtMs - job.createdAtMs) / 1000 } = job
+  const latestMs = now() + deliverWithinSeconds * 1000
+  // A later time was stored before the clock was set back.
+  const times = job.expiresAtMs > latestMs ? { expiresAtMs: latestMs, deliverWithinSeconds } : {}
+  const expiresAtMs = Math.min(job.expiresAtMs, latestMs)
+  if (job.dispatchedAtMs !== undefined) return reschedule(job, expiresAtMs, times)
   await enqueueJob({ organisationId: job.organisationId, jobId: job.id })
-  await reschedule(job, Math.min(now() + outboxRetryMs, job.expiresAtMs))
+  await reschedule(job, Math.min(now() + outboxRetryMs, expiresAtMs), times)
 }
 
 async function checkRunning(job: JobRecord): Promise<void> {
-  const dueAtMs = nextCheckWhileRunning(job, cancelConfirmMs)
-  if (dueAtMs > now()) return reschedule(job, dueAtMs)
-  const isCancelled = job.cancelRequestedAtMs !== undefined && job.cancelRequestedAtMs + cancelConfirmMs <= now()
-  const isOutOfTime = (job.startedAtMs ?? 0) + job.timeoutSeconds * 1000 <= now()
-  const end = isCancelled
-    ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
-    : ({ status: 'Failed', statusReason: isOutOfTime ? 'execution_timeout' : 'lease_lost' } as const)
+  const { startedAtMs = 0, leaseRenewedAtMs, cancelRequestedAtMs } = job
+  // Later times were stored before the clock was set back.
+  const times = {
+    startedAtMs: Math.min(startedAtMs, now()),
+    leaseRenewedAtMs: Math.min(leaseRenewedAtMs, now()),
+    ...(cancelRequestedAtMs !== undefined && { cancelRequestedAtMs: Math.min(cancelRequestedAtMs, now()) }),
+  }
+  const dueAtMs = nextCheckWhileRunning({ ...job, ...times }, cancelConfirmMs)
+  if (dueAtMs > now()) return reschedule(job, dueAtMs, times)
+  const end =
+    cancelTimeOf(job, cancelConfirmMs) <= now()
+      ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
+      : ({ status: 'Failed', statusReason: timeLimitOf(job) <= now() ? 'execution_timeout' : 'lease_lost' } as const)
   await commit(system(job.organisationId), {
     writes: [...finishWrites(job, end), await resultWrite(job, { exitCode: null, nodes: [] })],
     ...effectsOfFinish(job, end),
   })
 }
 
-async function reschedule(job: JobRecord, dueAtMs: number | undefined): Promise<void> {
-  const change = dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: keys.due(job.id, dueAtMs) }
+async function reschedule(job: JobRecord, dueAtMs: number | undefined, times: Partial<JobRecord> = {}): Promise<void> {
+  const change =
+    dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: { ...times, ...keys.due(job.id, dueAtMs) } }
   const condition = {
     status: { is: job.status },
     leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs || undefined),

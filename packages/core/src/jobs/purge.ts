@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { now } from '../clock.ts'
+import { elapsedMs, isAhead, now } from '../clock.ts'
 import { purgedWrites } from '../clusters/removed.ts'
 import { purgeTimeline } from '../clusters/timeline.ts'
 import * as keys from '../db/keys.ts'
@@ -23,9 +23,9 @@ const concurrency = 10
 /** The next sweep continues an interrupted purge. */
 export async function purgeCluster(marker: Item): Promise<void> {
   const { organisationId, clusterId, removedAtMs } = PurgeMarker.parse(marker)
-  const areJobsPurged = await purgeJobs(organisationId, clusterId, now() + purgeTimeMs)
+  const areJobsPurged = await purgeJobs(organisationId, clusterId, elapsedMs() + purgeTimeMs)
   const isPurged = (await purgeTimeline(organisationId, clusterId)) && areJobsPurged
-  const isDone = isPurged && removedAtMs + indexLagMs <= now()
+  const isDone = isPurged && !isAhead(removedAtMs + indexLagMs, indexLagMs)
   const later = { set: keys.due(clusterId, now() + 1000) }
   await transact(isDone ? purgedWrites(organisationId, clusterId) : [patch(keys.clusterPurge(clusterId), later)])
 }
@@ -43,7 +43,7 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
       items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) })),
     )
     after = next
-  } while (after !== undefined && now() < untilMs)
+  } while (after !== undefined && elapsedMs() < untilMs)
   return isEmpty
 }
 

@@ -27,7 +27,7 @@ export const JobRecord = z.object({
   createdAtMs: z.number(),
   createdBy: z.string(),
   expiresAtMs: z.number(),
-  /** Set only for jobs of a batch. */
+  /** Set for jobs of a batch, and if the delivery timeout does not start at the creation. */
   deliverWithinSeconds: z.number().optional(),
   /** Set until the batch releases the job. */
   isThrottled: z.literal(true).optional(),

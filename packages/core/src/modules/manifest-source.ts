@@ -1,5 +1,5 @@
 import { manifestBytes } from '@platform/contract/manifest'
-import { now } from '../clock.ts'
+import { elapsedMs } from '../clock.ts'
 import { PlatformError, platformError } from '../error.ts'
 import { outboundFetch, checkUrl, type OutboundResponse, OutboundError } from '../outbound/outbound.ts'
 import { hostPortOf } from '../lib/settings/allowlist.ts'
@@ -13,10 +13,10 @@ const timeoutMs = 10_000
  * the limit, so that larger manifests are detected. Throws `url_not_allowed` or `image_unreachable`.
  */
 export async function fetchManifest(address: string): Promise<Uint8Array> {
-  const endMs = now() + timeoutMs
+  const endMs = elapsedMs() + timeoutMs
   let url = checkManifestUrl(address)
   for (let hop = 0; hop <= maxRedirects; hop++) {
-    const response = await requestManifest(url, endMs - now())
+    const response = await requestManifest(url, endMs - elapsedMs())
     const { location } = response.headers
     const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== undefined
     if (!isRedirect) return contentOf(response)

@@ -103,7 +103,7 @@ function redactFor({ permissions }: Caller, { lastError, ...module }: Module): M
 const staleAfterIntervals = 3
 
 export const isStale = (checkedAtMs: number): boolean =>
-  checkedAtMs + staleAfterIntervals * config.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS * 1000 < now()
+  Math.abs(now() - checkedAtMs) > staleAfterIntervals * config.PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS * 1000
 
 /** A module serves requests even during an upgrade. */
 export const isServing = ({ state }: ModuleRecord): boolean => state === 'Running' || state === 'Upgrading'

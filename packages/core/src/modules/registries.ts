@@ -2,7 +2,7 @@ import { type ClientOptions, type Credentials, type RegistryClient, registryClie
 import { type RegistryError } from '@platform/oci/error'
 import { type Transport } from '@platform/oci/transport'
 import * as z from 'zod'
-import { now } from '../clock.ts'
+import { elapsedMs } from '../clock.ts'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
 import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
@@ -14,6 +14,7 @@ export const registryAllowlist: ReadonlySet<string> = new Set([
   ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),
 ])
 
+/** In the time of `elapsedMs`. */
 interface Deadline {
   untilMs?: number
 }
@@ -21,7 +22,7 @@ interface Deadline {
 const transport =
   ({ untilMs = Infinity }: Deadline): Transport =>
   async (url, request) => {
-    const timeoutMs = Math.min(request.timeoutMs, untilMs - now())
+    const timeoutMs = Math.min(request.timeoutMs, untilMs - elapsedMs())
     if (timeoutMs <= 0) throw new OutboundError('timed_out')
     return outboundFetch(url, { ...request, timeoutMs }, { allow: registryAllowlist })
   }
@@ -44,10 +45,10 @@ const RegistryCredentials = z.record(z.string(), z.object({ username: z.string()
 let cached: { credentials: z.infer<typeof RegistryCredentials>; untilMs: number } | undefined
 
 async function credentialsOf(registry: string): Promise<Credentials | undefined> {
-  if (cached === undefined || cached.untilMs <= now()) {
+  if (cached === undefined || cached.untilMs <= elapsedMs()) {
     cached = {
       credentials: parseCredentials((await readSecret(config.PLAT_SECRET_REGISTRIES)) ?? '{}'),
-      untilMs: now() + credentialsTtlMs,
+      untilMs: elapsedMs() + credentialsTtlMs,
     }
   }
   return Object.hasOwn(cached.credentials, registry) ? cached.credentials[registry] : undefined

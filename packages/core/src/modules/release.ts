@@ -5,7 +5,7 @@ import { readImage } from '@platform/oci/image'
 import { formatReference, type ImageReference, targetOf } from '@platform/oci/reference'
 import { verifyImage, type Verdict } from '@platform/oci/signature/verify'
 import { type Image } from '@platform/oci/types'
-import { now } from '../clock.ts'
+import { elapsedMs, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { PlatformError, platformError } from '../error.ts'
 import { manifestOf } from './image-manifest.ts'
@@ -43,7 +43,7 @@ export async function resolveRelease(request: ReleaseRequest): Promise<ModuleRel
 
 async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest): Promise<ModuleRelease> {
   const { registry, repository } = reference
-  const client = registryClientFor(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
   const image = await readImage(client, repository, targetOf(reference))
   if (image === undefined) {
     throw new PlatformError('image_unreachable', `Registry ${registry} has no ${formatReference(reference)}.`)

@@ -1,6 +1,6 @@
 import { type Caller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { now } from '../clock.ts'
+import { isAhead, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -17,6 +17,10 @@ import { transitionOf, type Effects } from '../outbox/record.ts'
  */
 
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
+/** Longer than the pauses between attempts, which also set the end of the lease. */
+const maxLeaseMs = Math.max(operationLeaseMs, 60_000)
+
+const isLeased = ({ leaseUntilMs }: OperationRecord): boolean => isAhead(leaseUntilMs, maxLeaseMs)
 
 /** Another worker has the lease, or the operation has ended. The worker must stop and must not compensate. */
 export class LeaseLost extends Error {
@@ -79,7 +83,7 @@ export async function claimOperation(
   leaseHolder: string,
 ): Promise<OperationRecord | undefined> {
   const operation = await findOperation(reference)
-  if (operation === undefined || isOperationTerminal(operation) || operation.leaseUntilMs > now()) return undefined
+  if (operation === undefined || isOperationTerminal(operation) || isLeased(operation)) return undefined
   const claim = {
     status: 'Running' as const,
     leaseHolder,
@@ -166,9 +170,8 @@ function finishStep(step: StoredStep, status: OperationEnd['status']): StoredSte
 export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
   const { organisationId, id, type, status, leaseUntilMs } = operation
   const isTerminal = isOperationTerminal(operation)
-  const isLeased = leaseUntilMs > now()
-  if (!isTerminal && !isLeased) await enqueueOperation({ organisationId, jobId: id, type })
-  const dueAtMs = isLeased ? leaseUntilMs : now() + 2 * outboxRetryMs
+  if (!isTerminal && !isLeased(operation)) await enqueueOperation({ organisationId, jobId: id, type })
+  const dueAtMs = isLeased(operation) ? leaseUntilMs : now() + 2 * outboxRetryMs
   const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.due(id, dueAtMs) }
   // The condition fails after a concurrent claim or renewal, which has set the due time itself.
   await transact([patch(keyOf(operation), change, { status: { is: status }, leaseUntilMs: { is: leaseUntilMs } })])

@@ -1,7 +1,7 @@
 import { statusOf } from '@platform/contract/errors'
 import * as z from 'zod'
 import { enqueueProjections } from '../aws/queues.ts'
-import { now } from '../clock.ts'
+import { elapsedMs, isAhead, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -43,7 +43,7 @@ export async function runProjections(
   for (;;) {
     const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
     if (items.length === 0) return true
-    if (now() > endMs) return false
+    if (elapsedMs() > endMs) return false
     const records = limitEvents(await parseRecords(items))
     measureLag(records[0])
     const isCommitted = records.length === 0 || (await projectSafely(organisationId, records, projections))
@@ -176,12 +176,12 @@ const ProjectionLease = z.object({ holder: z.string().optional(), untilMs: z.num
  * receives its end time and returns whether it is done; otherwise a message continues it.
  */
 export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
-  const [holder, endMs] = [newNonce(), now() + maxWorkMs]
+  const [holder, endMs] = [newNonce(), elapsedMs() + maxWorkMs]
   if (!(await acquireLease(organisationId, holder))) return
   let isReleased = false
   try {
-    while (!isReleased && now() <= endMs) {
-      const isDone = await work(Math.min(endMs, now() + renewalIntervalMs))
+    while (!isReleased && elapsedMs() <= endMs) {
+      const isDone = await work(Math.min(endMs, elapsedMs() + renewalIntervalMs))
       isReleased = isDone ? await releaseIfIdle(organisationId, holder) : !(await renewLease(organisationId, holder))
     }
   } finally {
@@ -202,8 +202,7 @@ async function acquireLease(organisationId: string, holder: string): Promise<boo
     const { holder: current, untilMs = 0 } = ProjectionLease.parse((await get(key)) ?? {})
     if (current === holder) return true
     if (current === undefined) continue
-    // The clock was set back after a worker that has ended took the lease.
-    if (untilMs > now() + 2 * leaseMs && (await tryUpdate(key, change, { untilMs: { is: untilMs } }))) return true
+    if (!isAhead(untilMs, leaseMs) && (await tryUpdate(key, change, { untilMs: { is: untilMs } }))) return true
     if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
   }
 }

@@ -1,4 +1,4 @@
-import { now, nowSeconds } from '../clock.ts'
+import { elapsedMs, now, nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { query, update } from '../db/table.ts'
 import { log } from '../log.ts'
@@ -17,7 +17,7 @@ let nextWrite: NodeJS.Timeout | undefined
 /** Never throws. Waits for one write at most. */
 export async function countVersionError(): Promise<void> {
   unwritten++
-  const delayMs = writtenAtMs + writeIntervalMs - now()
+  const delayMs = writtenAtMs + writeIntervalMs - elapsedMs()
   if (delayMs <= 0) return write()
   // If the process is frozen between requests, the next request writes the remaining errors.
   nextWrite ??= setTimeout(() => void write(), Math.min(delayMs, writeIntervalMs)).unref()
@@ -29,9 +29,9 @@ async function write(): Promise<void> {
   nextWrite = undefined
   const count = unwritten
   unwritten = 0
-  writtenAtMs = now()
+  writtenAtMs = elapsedMs()
   try {
-    const key = keys.versionErrorCount(version, minuteOf(writtenAtMs))
+    const key = keys.versionErrorCount(version, minuteOf(now()))
     await update(key, { add: { faults: count }, set: { ttl: nowSeconds() + retentionSeconds } })
   } catch (cause) {
     unwritten += count

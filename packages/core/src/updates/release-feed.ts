@@ -5,7 +5,7 @@ import { verifyImage } from '@platform/oci/signature/verify'
 import type { Index, Manifest } from '@platform/oci/types'
 import compareBuild from 'semver/functions/compare-build.js'
 import parse from 'semver/functions/parse.js'
-import { now } from '../clock.ts'
+import { elapsedMs, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { PlatformError } from '../error.ts'
 import { type ReleaseRepository, parseReleaseRepository } from '../lib/settings/release-source.ts'
@@ -45,7 +45,7 @@ export const newestRelease = async (current: string): Promise<ReleaseFeed> => {
 }
 
 async function newestIn({ registry, repository }: ReleaseRepository, current: string): Promise<ReleaseFeed> {
-  const client = registryClientFor(registry, { untilMs: now() + registryTimeoutMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryTimeoutMs })
   const refused: ReleaseFeed['refused'] = []
   for (const version of await candidateVersions(client, repository, current)) {
     const release = await releaseAt(client, repository, version)
@@ -107,7 +107,7 @@ export async function findRelease(version: string): Promise<Release> {
   if (source === undefined) throw notAvailable(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
   const isValidVersion = isVersion(version) && version.length <= 128
   if (!isValidVersion) throw notAvailable(version, 'It is not a release version.')
-  const client = registryClientFor(source.registry, { untilMs: now() + registryTimeoutMs })
+  const client = registryClientFor(source.registry, { untilMs: elapsedMs() + registryTimeoutMs })
   return requireRelease(version, () => releaseAt(client, source.repository, version))
 }
 
@@ -117,7 +117,7 @@ export async function findRelease(version: string): Promise<Release> {
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
   const source = parseReleaseRepository(repository)
   if (source === undefined) throw notAvailable(repository, 'It is not a repository.')
-  const client = registryClientFor(source.registry, { untilMs: now() + registryTimeoutMs })
+  const client = registryClientFor(source.registry, { untilMs: elapsedMs() + registryTimeoutMs })
   return requireRelease(digest, () => readRelease(client, source.repository, digest))
 }
 

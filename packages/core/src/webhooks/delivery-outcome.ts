@@ -1,6 +1,6 @@
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { now } from '../clock.ts'
+import { isAhead, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { patch, remove, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -21,6 +21,12 @@ export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800,
 export const jitterShare = 0.2
 const maxBackOffSeconds = 7200
 export const failureLimit = 20
+
+const backOffSecondsAfter = (outages: number): number =>
+  Math.min(retrySeconds[outages] ?? maxBackOffSeconds, maxBackOffSeconds)
+
+export const isBackingOff = ({ backOffUntilMs, outages }: Pick<WebhookRecord, 'backOffUntilMs' | 'outages'>): boolean =>
+  outages > 0 && isAhead(backOffUntilMs, backOffSecondsAfter(outages - 1) * 1000)
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
 
@@ -56,8 +62,9 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
     return false
   }
   const isWorking = isRejected(attempt)
-  const backOffSeconds = Math.min(retrySeconds[outages] ?? maxBackOffSeconds, maxBackOffSeconds)
-  const backOff = isWorking ? { outages: 0 } : { outages: outages + 1, backOffUntilMs: timeAfter(backOffSeconds) }
+  const backOff = isWorking
+    ? { outages: 0 }
+    : { outages: outages + 1, backOffUntilMs: timeAfter(backOffSecondsAfter(outages)) }
   await transact([...writes, patchLeased(webhook, { set: { failures, ...backOff } })])
   return isWorking
 }

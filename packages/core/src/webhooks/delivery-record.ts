@@ -1,7 +1,7 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { attemptErrors, type Delivery, deliveryStatuses } from '@platform/contract/webhook'
 import * as z from 'zod'
-import { iso } from '../clock.ts'
+import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { create, type Item, replace, type WriteItem } from '../db/table.ts'
 
@@ -95,6 +95,7 @@ export const pendingWrite = (record: DeliveryRecord, atMs: number): WriteItem =>
   replace(pendingKey(record, atMs), {
     deliveryId: record.id,
     atMs,
+    pauseMs: Math.max(0, atMs - now()),
     ttl: ttlOf(record),
     ...(record.clusterId !== undefined && { clusterId: record.clusterId }),
   })

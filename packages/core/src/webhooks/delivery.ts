@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import { now } from '../clock.ts'
+import { elapsedMs, isAhead, now } from '../clock.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, patch, query, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { attemptDelivery } from './delivery-attempt.ts'
-import { recordAttempt } from './delivery-outcome.ts'
+import { isBackingOff, recordAttempt } from './delivery-outcome.ts'
 import { parseDelivery } from './delivery-record.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { newId } from '../id.ts'
@@ -33,22 +33,25 @@ const PendingDelivery = z.object({
   sk: z.string(),
   deliveryId: z.string(),
   atMs: z.number(),
+  pauseMs: z.number().default(0),
   clusterId: z.string().optional(),
 })
 type PendingDelivery = z.infer<typeof PendingDelivery>
 
+const isWaiting = ({ atMs, pauseMs }: PendingDelivery): boolean => isAhead(atMs, pauseMs)
+
 /** First attempts come before retries, which are sorted by due time. */
 export async function drainDeliveries({ organisationId, webhookId }: WebhookReference): Promise<void> {
-  const lastStartMs = now() + workMs
+  const lastStartMs = elapsedMs() + workMs
   const record = await findWebhook(organisationId, webhookId)
   let webhook = record && (await acquireLease(record))
   while (webhook !== undefined) {
     const pending = await nextPending(webhook)
-    const isReady = webhook.isEnabled && webhook.backOffUntilMs <= now()
-    const due = isReady ? pending.filter(({ atMs }) => atMs <= now()) : []
+    const isReady = webhook.isEnabled && !isBackingOff(webhook)
+    const due = isReady ? pending.filter((delivery) => !isWaiting(delivery)) : []
     if (due.length === 0 && (await releaseLease(webhook, pending[0]))) return
     for (const delivery of due) {
-      if (now() > lastStartMs) return continueLater(webhook)
+      if (elapsedMs() > lastStartMs) return continueLater(webhook)
       if (!(await deliver(webhook, delivery))) break
     }
     webhook = await refreshLeased(webhook)
@@ -57,7 +60,7 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
 
 async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | undefined> {
   const { organisationId, id, leaseId: previous } = record
-  if (previous !== undefined && record.leaseUntilMs > now()) return undefined
+  if (previous !== undefined && isAhead(record.leaseUntilMs, leaseMs)) return undefined
   const leased = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
   const change = { set: { ...leased, ...keys.due(id, leased.leaseUntilMs) } }
   const failure = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(previous) })])
@@ -107,7 +110,11 @@ async function deliver(
  */
 async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
-  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(next.atMs, webhook.backOffUntilMs) : undefined
+  const waits = [
+    ...(next && isWaiting(next) ? [next.atMs] : []),
+    ...(isBackingOff(webhook) ? [webhook.backOffUntilMs] : []),
+  ]
+  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(now(), ...waits) : undefined
   const change = {
     ...(dueAtMs !== undefined && { set: keys.due(id, dueAtMs) }),
     remove: ['leaseId', 'leaseUntilMs', ...(dueAtMs === undefined ? ['duepk', 'duesk'] : [])],

@@ -1,7 +1,7 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { type Projection } from '../outbox/run-projections.ts'
-import { now } from '../clock.ts'
 import { cloudEvent } from './cloud-event.ts'
+import { isBackingOff } from './delivery-outcome.ts'
 import * as keys from '../db/keys.ts'
 import { getMany, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -39,7 +39,7 @@ export const webhookProjection: Projection = {
     )
   },
   afterCommit: async (organisationId, records) => {
-    const ready = (pendingWebhooks.get(records) ?? []).filter(({ backOffUntilMs }) => backOffUntilMs <= now())
+    const ready = (pendingWebhooks.get(records) ?? []).filter((webhook) => !isBackingOff(webhook))
     await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
   },
 }

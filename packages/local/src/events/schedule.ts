@@ -32,7 +32,7 @@ export interface Schedule {
  * the interval delays the next one to the following multiple.
  */
 export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
-  const startedMs = Date.now()
+  const startedMs = performance.now()
   let timer: NodeJS.Timeout | undefined
   let running = Promise.resolve()
   let stopped = false
@@ -49,7 +49,7 @@ export function startSchedule({ name, intervalMs, startsNow = false, invoke, log
     running = run()
   }
   const planNext = () => {
-    const untilNextMs = intervalMs - ((Date.now() - startedMs) % intervalMs)
+    const untilNextMs = intervalMs - ((performance.now() - startedMs) % intervalMs)
     if (!stopped) timer = setTimeout(begin, untilNextMs)
   }
   if (startsNow) begin()

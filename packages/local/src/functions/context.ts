@@ -12,14 +12,17 @@ export interface LambdaContext {
   getRemainingTimeInMillis(): number
 }
 
-export const lambdaContext = (functionName: string, requestId: string, deadlineMs: number): LambdaContext => ({
-  awsRequestId: requestId,
-  functionName,
-  functionVersion: '$LATEST',
-  invokedFunctionArn: `arn:aws:lambda:${localRegion}:${localAccountId}:function:${functionName}`,
-  memoryLimitInMB: '512',
-  logGroupName: `/aws/lambda/${functionName}`,
-  logStreamName: 'local',
-  callbackWaitsForEmptyEventLoop: false,
-  getRemainingTimeInMillis: () => Math.max(0, deadlineMs - Date.now()),
-})
+export const lambdaContext = (functionName: string, requestId: string, timeoutMs: number): LambdaContext => {
+  const endMs = performance.now() + timeoutMs
+  return {
+    awsRequestId: requestId,
+    functionName,
+    functionVersion: '$LATEST',
+    invokedFunctionArn: `arn:aws:lambda:${localRegion}:${localAccountId}:function:${functionName}`,
+    memoryLimitInMB: '512',
+    logGroupName: `/aws/lambda/${functionName}`,
+    logStreamName: 'local',
+    callbackWaitsForEmptyEventLoop: false,
+    getRemainingTimeInMillis: () => Math.max(0, endMs - performance.now()),
+  }
+}

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { FunctionError, FunctionTimeout } from './errors.ts'
-import { type ThreadResponse, type FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
+import { type ThreadResponse, type FunctionThreadData, type ThreadRequest, monotonicMs, ready } from './protocol.ts'
 
 type RequestBody = ThreadRequest extends infer Kind ? (Kind extends ThreadRequest ? Omit<Kind, 'id'> : never) : never
 
@@ -71,7 +71,7 @@ export class FunctionThread {
 
   /** Rejects with `FunctionError` or `FunctionTimeout`. */
   async invoke(functionName: string, event: unknown, requestId: string, timeoutMs: number): Promise<unknown> {
-    const deadlineMs = Date.now() + timeoutMs
+    const deadlineMs = monotonicMs() + timeoutMs
     const request = { kind: 'invoke', functionName, event, requestId, deadlineMs } as const
     try {
       return await this.#send(request, functionName, timeoutMs)

@@ -8,6 +8,9 @@ export type ThreadRequest =
 
 export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: SerializedError }
 
+/** Unlike `performance.now`, the same in all threads. */
+export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
+
 /** The first message of a thread, sent when it accepts requests. */
 export const ready = 'ready'
 

@@ -5,7 +5,14 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isCounted } from '@platform/core/updates/counted-error'
 import { type LambdaContext, lambdaContext } from './context.ts'
-import { type ThreadResponse, type SerializedError, FunctionThreadData, type ThreadRequest, ready } from './protocol.ts'
+import {
+  type ThreadResponse,
+  type SerializedError,
+  FunctionThreadData,
+  type ThreadRequest,
+  monotonicMs,
+  ready,
+} from './protocol.ts'
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
@@ -34,7 +41,10 @@ async function perform(request: ThreadRequest): Promise<unknown> {
   if (request.kind === 'ping') return undefined
   const handler = await load(request.functionName)
   if (request.kind === 'load') return scheduleCacheFlush()
-  return handler(request.event, lambdaContext(request.functionName, request.requestId, request.deadlineMs))
+  return handler(
+    request.event,
+    lambdaContext(request.functionName, request.requestId, request.deadlineMs - monotonicMs()),
+  )
 }
 
 const serialize = (error: unknown): SerializedError =>

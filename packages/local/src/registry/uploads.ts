@@ -38,7 +38,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   }
   const cancelExpired = () => {
     const expired = [...uploads.values()].filter(
-      ({ isBusy, lastUsedMs }) => !isBusy && Date.now() - lastUsedMs > expiryMs,
+      ({ isBusy, lastUsedMs }) => !isBusy && performance.now() - lastUsedMs > expiryMs,
     )
     return Promise.all(expired.map(cancel))
   }
@@ -50,7 +50,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
-      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedMs: Date.now() }
+      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedMs: performance.now() }
       uploads.set(id, upload)
       return upload
     },
@@ -73,7 +73,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
         throw error
       } finally {
         upload.isBusy = false
-        upload.lastUsedMs = Date.now()
+        upload.lastUsedMs = performance.now()
       }
     },
     finish: async (upload, digest) => {

@@ -1,6 +1,6 @@
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
-import { now } from '@platform/core/clock'
+import { isAhead, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -91,7 +91,12 @@ async function countFailure(
   return { ...lease, failures: 0 }
 }
 
+const pauseAfter = (failures: number): number => Math.min(firstPauseMs * 2 ** failures, maxPauseMs)
+
+export const isBackingOff = ({ failures, backOffUntilMs }: DeliveryLease): boolean =>
+  isAhead(backOffUntilMs, pauseAfter(failures - 1))
+
 const backOff = (lease: DeliveryLease): DeliveryLease => {
-  const pauseMs = Math.min(firstPauseMs * 2 ** lease.failures, maxPauseMs)
+  const pauseMs = pauseAfter(lease.failures)
   return { ...lease, failures: lease.failures + 1, backOffUntilMs: now() + pauseMs }
 }

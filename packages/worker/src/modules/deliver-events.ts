@@ -1,4 +1,4 @@
-import { now } from '@platform/core/clock'
+import { elapsedMs, now } from '@platform/core/clock'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
 import { type ModuleClient } from '../runtimes/port.ts'
 import {
@@ -9,7 +9,7 @@ import {
   hasEvents,
   nextEvents,
 } from './delivery-state.ts'
-import { deliverBatch, deliverOne, type DeliveryTarget } from './deliver-batch.ts'
+import { deliverBatch, deliverOne, isBackingOff, type DeliveryTarget } from './deliver-batch.ts'
 import { findModule, hasDeployment } from './records.ts'
 import { moduleClient } from './client.ts'
 
@@ -31,20 +31,20 @@ export async function deliverPending(
   if (!hasDeployment(record)) return
   const lease = await acquireDelivery(moduleId)
   if (lease === undefined) return
-  const isBackingOff = lease.backOffUntilMs > now()
-  const finalLease = isBackingOff ? lease : await deliverWhileLeased({ runtime: await openClient(), record }, lease)
+  const hasToWait = isBackingOff(lease)
+  const finalLease = hasToWait ? lease : await deliverWhileLeased({ runtime: await openClient(), record }, lease)
   await releaseDelivery(finalLease)
   // The worker that started the backoff has sent the message that ends it.
-  if (isBackingOff) return
+  if (hasToWait) return
   // Messages about later events were acknowledged while this worker held the lease.
   const waitSeconds = Math.ceil(Math.max(finalLease.backOffUntilMs - now(), 0) / 1000)
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(record.organisationId, moduleId, waitSeconds)
 }
 
 async function deliverWhileLeased(target: DeliveryTarget, lease: DeliveryLease): Promise<DeliveryLease> {
-  const untilMs = now() + deliveryMs
+  const untilMs = elapsedMs() + deliveryMs
   let current = lease
-  while (current.backOffUntilMs <= now() && now() < untilMs) {
+  while (!isBackingOff(current) && elapsedMs() < untilMs) {
     const pending = await nextEvents(lease.moduleId)
     if (pending === undefined) break
     const [first] = pending

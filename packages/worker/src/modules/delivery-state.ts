@@ -1,5 +1,5 @@
 import { CloudEvent } from '@platform/contract/event'
-import { nowSeconds, now } from '@platform/core/clock'
+import { isAhead, nowSeconds, now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { removeAll, transact } from '@platform/core/db/transact'
 import { query, remove, get, tryUpdate } from '@platform/core/db/table'
@@ -75,8 +75,7 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
   const item = (await tryUpdate(key, { set }, { untilMs: { absentOrAtMost: now() } })) ?? (await get(key))
   const { untilMs, ...stored } = StoredLease.parse(item ?? {})
   if (stored.holder === holder) return { ...stored, moduleId, holder }
-  if (untilMs <= now() + 2 * leaseMs) return undefined
-  // The clock was set back after a worker that has ended took the lease.
+  if (isAhead(untilMs, leaseMs)) return undefined
   const isTaken = (await tryUpdate(key, { set }, { untilMs: { is: untilMs } })) !== undefined
   return isTaken ? { ...stored, moduleId, holder } : undefined
 }

@@ -1,4 +1,4 @@
-import { now } from '@platform/core/clock'
+import { elapsedMs, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { type ModuleRelease, type Deployment, isSeeded, serialise } from '@platform/core/modules/record'
 import { registryClientFor } from '@platform/core/modules/registries'
@@ -33,7 +33,7 @@ const registryMs = 30_000
 async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
-  const client = registryClientFor(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
   const image = await readImage(client, repository, release.digest)
   if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} no longer exists.`)
   // Verifies the digest of the image that will run: a signature of one member of an index does not cover the others.

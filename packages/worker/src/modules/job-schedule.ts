@@ -27,8 +27,9 @@ export function dueJobs(
 }
 
 function slotOf({ intervalSeconds }: BackgroundJob, lastMs: number | undefined, nowMs: number): number {
-  if (lastMs === undefined) return nowMs
   const intervalMs = intervalSeconds * 1000
+  // A later call was made before the clock was set back.
+  if (lastMs === undefined || lastMs > nowMs + intervalMs) return nowMs
   const toleranceMs = Math.min(maxToleranceMs, intervalMs / 2)
   return lastMs + intervalMs * Math.max(0, Math.floor((nowMs + toleranceMs - lastMs) / intervalMs))
 }

@@ -1,6 +1,6 @@
 import { readCatalog, storeCatalog } from '@platform/core/modules/catalog/catalog'
 import { type CatalogRelease, type CatalogRepositoryRecord } from '@platform/core/modules/catalog/record'
-import { now } from '@platform/core/clock'
+import { elapsedMs, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
 import { forEachLimit } from '@platform/core/lib/async'
@@ -53,7 +53,7 @@ async function scanRegistry(
   sources: readonly { source: Source; place: number }[],
   known: Known,
 ): Promise<ScanResult> {
-  const client = registryClientFor(registry, { untilMs: now() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
   const results: ScanResult = { records: [], problems: [] }
   const targets = await targetsOf(client, sources, known, results.problems)
   let isDown = false

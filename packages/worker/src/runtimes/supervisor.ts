@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { now } from '@platform/core/clock'
+import { elapsedMs } from '@platform/core/clock'
 import { jitter } from '@platform/core/id'
 import { type Instance, type InstancePlan, startInstance } from './instance.ts'
 import { type UnpackedImage } from './launcher.ts'
@@ -19,12 +19,12 @@ export class CrashCounter {
   #last: string | undefined
 
   record(reason: string): void {
-    this.#times.push(now())
+    this.#times.push(elapsedMs())
     this.#last = reason
   }
 
   get recent(): number {
-    this.#times = this.#times.filter((time) => time > now() - crashWindowMs)
+    this.#times = this.#times.filter((time) => time > elapsedMs() - crashWindowMs)
     return this.#times.length
   }
 

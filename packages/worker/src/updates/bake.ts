@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { now } from '@platform/core/clock'
+import { elapsedMs, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
 import { versionErrorsSince } from '@platform/core/updates/error-count'
@@ -26,18 +26,20 @@ interface Counts {
 /** Failures before a shift. */
 export interface ErrorBaseline extends Counts {
   atMs: number
+  /** The same time as `elapsedMs`. */
+  startedMs: number
   /** Usual failure rate of the old version, per millisecond. */
   usualPerMs: number
 }
 
 /** Failures are counted by the minute, so the failures before the shift must be subtracted later. */
 export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
-  const atMs = now()
+  const [atMs, startedMs] = [now(), elapsedMs()]
   const [counts, usual] = await Promise.all([
     countSince(work, plan, atMs),
     failuresOf(work, plan.before, atMs - baselineMs),
   ])
-  return { atMs, ...counts, usualPerMs: usual.failures / baselineMs }
+  return { atMs, startedMs, ...counts, usualPerMs: usual.failures / baselineMs }
 }
 
 async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<Counts> {
@@ -67,15 +69,17 @@ export async function bake(
   share: TrafficPercent,
   baseline: ErrorBaseline,
 ): Promise<void> {
-  const untilMs = now() + config.PLAT_UPDATE_BAKE_SECONDS * 1000
+  const bakeMs = config.PLAT_UPDATE_BAKE_SECONDS * 1000
+  const [untilMs, endMs] = [now() + bakeMs, elapsedMs() + bakeMs]
   for (;;) {
     await probeAll(work, plan.release)
     await smokeRequest(work, plan.release, readiness)
     const counts = await countSince(work, plan, baseline.atMs)
     const problem = findExcess(plan, share, baseline, counts)
     if (problem !== undefined) throw new UpdateError(problem)
-    const hasPendingRequests = (counts.oldestMs ?? Infinity) < untilMs && now() < baseline.atMs + maxRequestMs
-    if (now() >= untilMs && !hasPendingRequests) return
+    const hasPendingRequests =
+      (counts.oldestMs ?? Infinity) < untilMs && elapsedMs() < baseline.startedMs + maxRequestMs
+    if (elapsedMs() >= endMs && !hasPendingRequests) return
     await delay(pollMs)
   }
 }
@@ -87,11 +91,10 @@ function findExcess(
   counts: Counts,
 ): string | undefined {
   const [faults, faultsBeside] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
-  const elapsedMs = now() - baseline.atMs
-  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: baseline.usualPerMs * elapsedMs }))
-    return undefined
+  const bakedMs = elapsedMs() - baseline.startedMs
+  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: baseline.usualPerMs * bakedMs })) return undefined
   const ofBefore = `version ${before.version} ${faultsBeside} times in the same time`
-  return `Version ${release.version} failed ${faults} times in ${Math.ceil(elapsedMs / 1000)} s at ${share} %, ${ofBefore}.`
+  return `Version ${release.version} failed ${faults} times in ${Math.ceil(bakedMs / 1000)} s at ${share} %, ${ofBefore}.`
 }
 
 export interface ErrorCounts {

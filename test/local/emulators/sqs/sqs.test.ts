@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { Socket } from 'node:net'
 import { CreateQueueCommand, GetQueueUrlCommand, type Message, QueueDoesNotExist } from '@aws-sdk/client-sqs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runServer } from '../../support/program.ts'
 import { countCalls, poll, serveQueue, serveSqs, sqsClient, temporaryDir, TestQueue } from './support.ts'
 
@@ -43,6 +43,20 @@ test('closing ends long polls, and accepts no more calls', { timeout: 10_000 }, 
   await Promise.all([sqs.close(), sqs.close()])
   expect(await waiting).toEqual([])
   await expect(fetch(sqs.url)).rejects.toThrow('fetch failed')
+})
+
+test('delayed and unacknowledged messages return in time after the clock was set back', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { queue } = await serveQueue({ VisibilityTimeout: '60' })
+  await queue.send('unacknowledged')
+  expect(await queue.receive()).toHaveLength(1)
+  await queue.send('delayed', { DelaySeconds: 60 })
+  vi.setSystemTime(Date.now() - 30 * 60_000)
+  expect(await queue.receive()).toEqual([])
+  vi.setSystemTime(Date.now() + 61_000)
+  const bodies = new Set((await queue.receive()).map(({ Body }) => Body))
+  expect(bodies).toEqual(new Set(['delayed', 'unacknowledged']))
 })
 
 test('a queue keeps the path of its URL after a restart on another port', async () => {

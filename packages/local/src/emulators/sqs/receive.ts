@@ -7,7 +7,9 @@ import type { Queue } from './fauxqs.ts'
 
 /** Ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
 export function createReceiver(engine: Engine) {
+  const followClock = clockFollower()
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
+    followClock(queue)
     orderFairly(queue)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
     return objectsIn(output['Messages'])
@@ -16,10 +18,10 @@ export function createReceiver(engine: Engine) {
   return async (call: AwsCall): Promise<JsonObject> => {
     const queue = engine.find(call.input['QueueUrl'])
     if (queue === undefined) throw new AwsServiceError('QueueDoesNotExist', 'The specified queue does not exist.')
-    const deadlineMs = Date.now() + waitSeconds(queue, call.input) * 1000
+    const deadlineMs = performance.now() + waitSeconds(queue, call.input) * 1000
     while (!call.signal.aborted) {
       const messages = await receiveNow(queue, call)
-      const remainingMs = deadlineMs - Date.now()
+      const remainingMs = deadlineMs - performance.now()
       if (messages.length === 0 && remainingMs > 0) {
         await waitForMessages(queue, remainingMs, call.signal)
         continue
@@ -27,6 +29,23 @@ export function createReceiver(engine: Engine) {
       return { Messages: requestsAttributes(call.input) ? messages : messages.map(withoutAttributes) }
     }
     return {}
+  }
+}
+
+/** fauxqs stores times of the system clock. After it was set back, messages would wait until it has caught up. */
+function clockFollower(): (queue: Queue) => void {
+  const starts = new WeakMap<Queue, number>()
+  return (queue) => {
+    const nowMs = Date.now()
+    const startMs = nowMs - performance.now()
+    const backMs = (starts.get(queue) ?? startMs) - startMs
+    starts.set(queue, startMs)
+    if (backMs < 1000) return
+    for (const entry of queue.inflightMessages.values()) entry.visibilityDeadline -= backMs
+    for (const message of queue.delayedMessages.filter(({ sentTimestamp }) => sentTimestamp > nowMs)) {
+      message.sentTimestamp -= backMs
+      message.delayUntil = (message.delayUntil ?? 0) - backMs
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { type ECRClientConfig } from '@aws-sdk/client-ecr'
-import { now } from '@platform/core/clock'
+import { isAhead, now } from '@platform/core/clock'
 import { type Credentials, type RegistryClient } from '@platform/oci/client'
 import { type EcrCalls } from './ecr-calls.ts'
 import { type TargetRegistry } from './image.ts'
@@ -34,7 +34,7 @@ export function ecrTarget(
   const calls = () => (loading ??= import('./ecr-calls.ts').then(({ ecrCalls }) => ecrCalls(aws)))
   let held: { credentials: Credentials; untilMs: number } | undefined
   const credentials = async (): Promise<Credentials> => {
-    if (held !== undefined && held.untilMs > now()) return held.credentials
+    if (held !== undefined && isAhead(held.untilMs, tokenMs)) return held.credentials
     const ecr = await calls()
     const [username = '', ...password] = (await ecr.token()).split(':')
     held = { credentials: { username, password: password.join(':') }, untilMs: now() + tokenMs }
