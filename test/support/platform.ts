@@ -32,11 +32,18 @@ export const setupRequest = (initialAdminToken: string | undefined) => ({
   initialAdminToken,
 })
 
+interface ProcessOptions {
+  /** Whether the emulators can inject faults. */
+  withFaults?: boolean
+  /** The file of `setSystemClock`. */
+  clockFile?: string
+}
+
 export class PlatformProcess implements AsyncDisposable {
   readonly url: string
   readonly #environment: NodeJS.ProcessEnv
   readonly #data: AsyncDisposable
-  readonly #withFaults: boolean
+  readonly #options: ProcessOptions
   #program: Program
 
   private constructor(
@@ -44,16 +51,16 @@ export class PlatformProcess implements AsyncDisposable {
     environment: NodeJS.ProcessEnv,
     program: Program,
     data: AsyncDisposable,
-    withFaults: boolean,
+    options: ProcessOptions,
   ) {
     this.url = url
     this.#environment = { ...environment, PLAT_PORT: new URL(url).port }
     this.#program = program
     this.#data = data
-    this.#withFaults = withFaults
+    this.#options = options
   }
 
-  static async start(settings: Record<string, string> = {}, { withFaults = false } = {}): Promise<PlatformProcess> {
+  static async start(settings: Record<string, string> = {}, options: ProcessOptions = {}): Promise<PlatformProcess> {
     const data = await temporaryFolder()
     const environment = {
       ...ownEnvironment,
@@ -71,14 +78,14 @@ export class PlatformProcess implements AsyncDisposable {
     }
     await using starting = new AsyncDisposableStack()
     starting.use(data)
-    const program = starting.use(run(environment, withFaults))
+    const program = starting.use(run(environment, options))
     const url = await ready(program)
     starting.move()
-    return new PlatformProcess(url, environment, program, data, withFaults)
+    return new PlatformProcess(url, environment, program, data, options)
   }
 
   async restart(settings: Record<string, string> = {}): Promise<void> {
-    this.#program = run({ ...this.#environment, ...settings }, this.#withFaults)
+    this.#program = run({ ...this.#environment, ...settings }, this.#options)
     await ready(this.#program)
   }
 
@@ -135,9 +142,11 @@ export class PlatformProcess implements AsyncDisposable {
   }
 }
 
-const run = (environment: NodeJS.ProcessEnv, withFaults: boolean): Program => {
+const run = (environment: NodeJS.ProcessEnv, { withFaults = false, clockFile }: ProcessOptions): Program => {
   const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
-  const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, main)
+  const preload =
+    clockFile === undefined ? '' : `--import '${projectDir}test/support/system-clock.ts?file=${clockFile}' `
+  const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, preload + main)
   const path = [dirname(process.execPath), environment['PATH']].join(delimiter)
   return new Program('sh', ['-c', command], { cwd: projectDir, env: { ...environment, PATH: path } })
 }

@@ -19,9 +19,23 @@ const withoutRateLimits = Object.fromEntries(
     .map((name) => [`PLAT_LIMIT_${name}`, '1000000']),
 )
 
-export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number; pauseMs?: number }) {
+interface LoadOptions {
+  userCount: number
+  pauseMs?: number
+  settings?: Record<string, string>
+  clockFile?: string
+  /** Names of actions. */
+  omitted?: readonly string[]
+}
+
+export async function startLoad({ userCount, pauseMs = 0, settings, clockFile, omitted = [] }: LoadOptions) {
   await using resources = new AsyncDisposableStack()
-  const platform = resources.use(await PlatformProcess.start(withoutRateLimits, { withFaults: true }))
+  const platform = resources.use(
+    await PlatformProcess.start(
+      { ...withoutRateLimits, ...settings },
+      clockFile === undefined ? { withFaults: true } : { clockFile },
+    ),
+  )
   const folder = resources.use(await temporaryFolder())
   const api = await platform.setUp()
   const [connected, disconnected] = [await api.newCluster(), await api.newCluster()]
@@ -30,7 +44,9 @@ export async function startLoad({ userCount, pauseMs = 0 }: { userCount: number;
   const [stats, acknowledged] = [newClientStats(), newAcknowledged()]
   const anonymous = new RetryingClient(platform.url, api.contract, stats)
   const newUser = async () => ({ anonymous, targets, acknowledged, ...(await createUser(api, anonymous)) })
-  const users = (await Promise.all(Array.from({ length: userCount }, newUser))).map(userActions)
+  const users = (await Promise.all(Array.from({ length: userCount }, newUser))).map((user) =>
+    userActions(user).filter(({ name }) => !omitted.includes(name)),
+  )
   const begin = () => {
     const stopped = new AbortController()
     const running = users.map((actions, index) => runActions(actions, stats, seed + index, pauseMs, stopped.signal))

@@ -35,5 +35,7 @@ export const newClientStats = () => ({
   connectionErrors: [] as string[],
   unexpected: [] as string[],
   lastUndecidedAtMs: 0,
+  /** The longest time until a decision. */
+  longestMs: 0,
 })
 export type ClientStats = ReturnType<typeof newClientStats>

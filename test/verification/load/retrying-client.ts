@@ -12,14 +12,20 @@ export class AbandonedCall extends Error {}
 
 /**
  * Retries as documented for the command line (docs/cli.md): with the same `Idempotency-Key`, a growing random pause, and not
- * before the time in `Retry-After`.
+ * before the time in `Retry-After`. If given, `renew` replaces an access token that the platform rejects.
  */
 export class RetryingClient extends Client {
   readonly #parameters: readonly [url: string, contract: Contract, stats: ClientStats]
+  readonly #renew: (() => Promise<void>) | undefined
 
-  constructor(url: string, contract: Contract, stats: ClientStats, authorize?: Authorize) {
+  constructor(url: string, contract: Contract, stats: ClientStats, authorize?: Authorize, renew?: () => Promise<void>) {
     super(url, contract, authorize)
     this.#parameters = [url, contract, stats]
+    this.#renew = renew
+  }
+
+  renewedBy(authorize: Authorize, renew: () => Promise<void>): RetryingClient {
+    return new RetryingClient(...this.#parameters, authorize, renew)
   }
 
   override as(authorize: Authorize): RetryingClient {
@@ -34,7 +40,9 @@ export class RetryingClient extends Client {
     let [mayHaveSucceeded, last] = [false, 'no response']
     for (let attempts = 0; ; attempts++) {
       const response = await this.#sendOnce(method, path, { ...sent, headers })
-      if (response !== undefined && !isUndecided(response)) {
+      const isRejected = response?.status === 401 && this.#renew !== undefined
+      if (response !== undefined && !isRejected && !isUndecided(response)) {
+        stats.longestMs = Math.max(stats.longestMs, performance.now() - startedAtMs)
         if (attempts === 0) stats.decidedAtFirstTry++
         // An earlier attempt without a response deleted it.
         return method === 'DELETE' && response.status === 404 && mayHaveSucceeded
@@ -50,6 +58,7 @@ export class RetryingClient extends Client {
         throw new AbandonedCall(last)
       }
       await delay(pauseMs)
+      if (isRejected) await this.#renew?.()
     }
   }
 

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { test } from 'vitest'
+import { expectStatus } from '../conformance/support/answer.ts'
+import type { Client } from '../conformance/support/client.ts'
+import { jobFor } from '../conformance/support/batch.ts'
+import { startServer } from '../support/http-server.ts'
+import { runRelayCommand } from '../support/relay-command.ts'
+import { setSystemClock } from '../support/system-clock.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { type Load, startLoad } from './load/load.ts'
+import { verifyLoad } from './load/verify.ts'
+import { claimAtMost, claimNone } from './support/claims.ts'
+import { amount, print } from './support/run.ts'
+
+const [minute, day] = [60_000, 86_400_000]
+/** Differences from the real time. Each change is also made in the other direction. */
+const differences = amount([-30 * minute, 0, 30 * minute, 0, -day, 0, day, 0], [-day, 0])
+const pauseMs = amount(50_000, 0)
+const scriptSeconds = amount(60, 15)
+
+/** Its caller has a clock of its own, or waits for a delivery timeout. */
+const omitted = ['completeAsRelay', 'submitUndeliverable']
+
+/** Rejects some requests, so that retries wait while the clock changes. */
+async function startReceiver() {
+  let count = 0
+  const server = await startServer(() => ({ status: ++count % 25 === 0 ? 503 : 204 }))
+  const jobIds = () => new Set(server.requests.map(({ body }) => JSON.parse(body.toString()).data.jobId))
+  return { jobIds, host: server.host, url: server.url, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+}
+
+async function signIn({ api }: Load): Promise<Client> {
+  const client = api.anonymous.withToken((await api.signIn()).accessToken)
+  expectStatus(await client.get('/api/v1/auth/me'), 200)
+  return client
+}
+
+/** A script that runs while the clock changes. */
+async function submitLongScript(client: Client, { targets, acknowledged }: Load): Promise<void> {
+  const line = `long ${randomUUID()}`
+  const script = `sleep ${scriptSeconds}; echo '${line}' >>'${targets.ledger}'; echo '${line}'`
+  const job = await client.post('/api/v1/jobs', jobFor(targets.connectedId, script))
+  acknowledged.executed.set(line, expectStatus(job, 202).id)
+}
+
+/** The time until it succeeds; at most two minutes. */
+async function secondsUntil(description: string, check: () => Promise<unknown>): Promise<number> {
+  const startedMs = performance.now()
+  await waitFor(description, async () => Boolean(await check().catch(() => false)), 120).catch(() => undefined)
+  return (performance.now() - startedMs) / 1000
+}
+
+/** Changes the clock right after a relay was killed and a long script was started. */
+async function changeClock(load: Load, folder: string, setClock: () => void) {
+  const before = await signIn(load)
+  const registration = { name: `silent ${randomUUID()}`, type: 'Hypervisor' }
+  const cluster = expectStatus(await before.post('/api/v1/clusters', registration), 201)
+  await using relay = runRelayCommand(cluster.relayCommand, folder)
+  await relay.writes(/Connected/)
+  await submitLongScript(before, load)
+  await delay(2000)
+  await relay.kill()
+  setClock()
+  const signInSeconds = await secondsUntil('a sign-in', () => signIn(load))
+  const after = await signIn(load)
+  const detectionSeconds = await secondsUntil('the silent cluster is Offline', async () => {
+    return expectStatus(await after.get(`/api/v1/clusters/${cluster.id}`), 200).status === 'Offline'
+  })
+  return { signInSeconds, detectionSeconds }
+}
+
+test('nothing is lost, repeated or locked out when the clock changes by 30 minutes or a day', async () => {
+  await using folder = await temporaryFolder()
+  const clockFile = join(folder.path, 'clock')
+  setSystemClock(clockFile, 0)
+  await using receiver = await startReceiver()
+  const settings = { PLAT_WEBHOOK_ALLOW: receiver.host }
+  await using load = await startLoad({ userCount: 2, pauseMs: amount(500, 200), settings, clockFile, omitted })
+  const { stats, acknowledged } = load
+  const webhook = { url: receiver.url, events: ['platform.job.completed'] }
+  expectStatus(await (await signIn(load)).post('/api/v1/webhooks', webhook), 201)
+  const stop = load.begin()
+  let [servedSeconds, detectedSeconds] = [0, 0]
+  for (const difference of differences) {
+    const change = await changeClock(load, folder.path, () => setSystemClock(clockFile, difference))
+    servedSeconds = Math.max(servedSeconds, change.signInSeconds)
+    detectedSeconds = Math.max(detectedSeconds, change.detectionSeconds)
+    print(`${difference / minute} minutes: ${JSON.stringify(change)}, ${stats.calls} calls, ${stats.longestMs} ms`)
+    await delay(pauseMs)
+  }
+  await stop()
+  const { lost, duplicates } = await verifyLoad(load)
+  const completed = [...acknowledged.executed.values(), ...acknowledged.batches.flatMap(({ jobIds }) => jobIds)]
+  const missing = () => completed.filter((id) => !receiver.jobIds().has(id))
+  await waitFor('the events of all jobs', async () => missing().length === 0, 120).catch(() => undefined)
+  const failed = [...stats.serverErrors, ...stats.violations, ...stats.unexpected, ...stats.abandoned]
+  claimNone('failed calls', failed, stats.calls)
+  claimNone('lost or repeated effects', [...lost, ...duplicates], completed.length)
+  claimNone('events that the webhook did not receive', missing(), completed.length)
+  claimAtMost('longest time until a caller is served', Math.max(servedSeconds, stats.longestMs / 1000), 60, ' s')
+  claimAtMost('longest time until a silent cluster is Offline', detectedSeconds, 24 + 60, ' s')
+})
