@@ -377,6 +377,8 @@ test('rejects forged, expired and replaced tokens', async () => {
   expect(await enroll(enrollRequest(issued.enrollmentToken))).toMatchObject({ clusterId: id })
 })
 
+const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+
 test.each([
   ['a restart', 'A A B B', 0],
   ['several restarts', 'A B C D E F', 0],
@@ -385,7 +387,11 @@ test.each([
   ['two relays', 'A B A', 1],
   ['two relays for an hour', 'A B A B A B A B', 1],
   ['three relays', 'A B C A B C', 1],
-])('detects two relays with one key once an hour, without further store calls: %s', async (_, sequence, alarms) => {
+  ['a restart every heartbeat', letters.join(' '), 0],
+  ['six relays', 'A B C D E F A', 1],
+  ['26 relays', [...letters, ...letters].join(' '), 1],
+  ['ten relays after many restarts', [...letters, ...Array(6).fill('0 1 2 3 4 5 6 7 8 9')].join(' '), 1],
+])('detects relays with one key once an hour, without further store calls: %s', async (_, sequence, alarms) => {
   const { caller, enrolled } = await callerWithCluster()
   for (const name of sequence.split(' ')) {
     const request = enrolled.request()
@@ -395,7 +401,7 @@ test.each([
       heartbeat(request, { ...enrolled.heartbeat, instanceId, scriptsIsolated: name !== 'A' }),
     )
     expect(calls).toBe(2)
-    advanceClock(30_000)
+    advanceClock(10_000)
   }
   const { relay } = await Cluster.read(caller, enrolled.cluster.id)
   expect(relay?.scriptsIsolated).toBe(!sequence.endsWith('A'))

@@ -17,7 +17,8 @@ const currentKey = async (): Promise<PublicKey> => (await statementKeys()).keys[
 /** Follows the successors as a relay that trusts only the given key. */
 async function follow(trusted: PublicKey): Promise<string | undefined> {
   let key = trusted
-  for (const successor of (await successorsOf(trusted.kid)) ?? []) {
+  const successors = await successorsOf(trusted.kid)
+  for (const successor of typeof successors === 'string' ? [] : successors) {
     const { payload, protectedHeader } = await compactVerify(successor, await importJWK(key, 'EdDSA'))
     expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'statement-key+jws', kid: key.kid })
     key = JSON.parse(new TextDecoder().decode(payload)).key
@@ -53,7 +54,7 @@ test('a withdrawal also takes effect beside a concurrent replacement', async () 
   await Promise.all([replaceStatementKey(), replaceStatementKey({ withdraw: true }), replaceStatementKey()])
   const current = await currentKey()
   shiftClock(6000)
-  expect([await successorsOf(first.kid), await successorsOf(current.kid)]).toEqual([undefined, []])
+  expect([await successorsOf(first.kid), await successorsOf(current.kid)]).toEqual(['unknown', []])
 })
 
 test.each(['statement-key.signed', 'statement-key.written'])(
@@ -71,18 +72,29 @@ test.each(['statement-key.signed', 'statement-key.written'])(
   },
 )
 
+test('a key that another process made after the last read is undecided until the next read, never unknown', async () => {
+  shiftClock(6000)
+  expect(await successorsOf('made-up')).toBe('unknown')
+  const script = fileURLToPath(new URL('../support/rotate-keys.ts', import.meta.url))
+  await promisify(execFile)(process.execPath, [script, '0', 'statements'])
+  const { kid } = await currentKey()
+  expect([await successorsOf(kid), await successorsOf('made-up')]).toEqual(['undecided', 'unknown'])
+  shiftClock(5000)
+  expect([await successorsOf(kid), await successorsOf('made-up')]).toEqual([[], 'unknown'])
+})
+
 test('no statement leads from a withdrawn key, an unknown key, or one that was replaced eleven times', async () => {
   const first = await currentKey()
   for (let replaced = 0; replaced < 10; replaced++) await replaceStatementKey()
   expect(await successorsOf(first.kid)).toHaveLength(10)
   await replaceStatementKey()
   shiftClock(6000)
-  expect(await successorsOf(first.kid)).toBeUndefined()
+  expect(await successorsOf(first.kid)).toBe('unknown')
   const last = await currentKey()
   await replaceStatementKey({ withdraw: true })
   for (const kid of [last.kid, 'unknown', '']) {
     shiftClock(6000)
-    expect(await successorsOf(kid)).toBeUndefined()
+    expect(await successorsOf(kid)).toBe('unknown')
   }
   expect(decodeJwt(await signStatement({ jobId: 'job' }))).toEqual({ jobId: 'job' })
 })

@@ -42,8 +42,7 @@ const StoredCluster = z.object({
   scriptsIsolated: z.boolean().optional(),
   /** The start of the relay program that sent the last heartbeat, and when it first did. */
   instanceId: z.string().optional(),
-  instanceSinceMs: z.number().default(0),
-  /** Earlier instances of the same relay, newest first, separated by commas. */
+  /** Earlier instances of the same relay and the times of their replacement, newest first: `id@ms,id@ms`. */
   formerInstances: z.string().default(''),
   duplicateReportedAtMs: z.number().default(0),
   duesk: z.string().optional(),

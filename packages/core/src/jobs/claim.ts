@@ -12,7 +12,7 @@ import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
-import { signStatement, successorsOf } from '../signing/statement-keys.ts'
+import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
@@ -81,8 +81,7 @@ export async function claim(
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
   // The job stays queued for the relay that is enrolled again.
-  if (statementKey !== undefined && (await successorsOf(statementKey)) === undefined)
-    throw platformError('statement_key_unknown')
+  if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
   if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
     throw platformError('job_not_claimable')
 
@@ -134,11 +133,18 @@ async function claimResponse(
     iat: nowSeconds(),
     exp: nowSeconds() + statementSeconds,
   }
+  // Before signing, because it may read a newer key.
+  const successors = await successorsFor(statementKey)
   const statement = await signStatement(claims)
-  const successors = statementKey === undefined ? [] : ((await successorsOf(statementKey)) ?? [])
   const leaseExpiresAt = iso(job.leaseRenewedAtMs + leaseMs)
-  const statementKeys = successors.length > 0 ? successors : undefined
+  const statementKeys = successors === 'unknown' || successors.length === 0 ? undefined : successors
   return { leaseId, leaseExpiresAt, statement, statementKeys, payload: parsePayload(payload) }
+}
+
+async function successorsFor(statementKey: string | undefined): Promise<string[] | 'unknown'> {
+  const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
+  if (successors === 'undecided') throw platformError('rate_limited', { retryAfterSeconds: rereadMs / 1000 })
+  return successors
 }
 
 export async function renewLease(job: JobRecord): Promise<void> {

@@ -57,11 +57,15 @@ export async function heartbeat(
   }
 }
 
-/** Nothing if the relay trusts the current key or does not name one; empty if it must be enrolled again. */
+/**
+ * Nothing if the relay trusts the current key or does not name one, or if only a later heartbeat can decide; empty if it
+ * must be enrolled again.
+ */
 async function statementKeysFor(kid: string | undefined): Promise<string[] | undefined> {
   if (kid === undefined) return undefined
   const successors = await successorsOf(kid)
-  return successors?.length === 0 ? undefined : (successors ?? [])
+  if (successors === 'unknown') return []
+  return successors === 'undecided' || successors.length === 0 ? undefined : successors
 }
 
 /**

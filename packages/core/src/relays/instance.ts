@@ -2,31 +2,55 @@ import type { Heartbeat } from '@platform/contract/relay'
 import { type RelayCaller } from '../caller.ts'
 import { isWithin, now } from '../clock.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
+import { config } from '../config.ts'
 
 /**
  * Each start of a relay sends its own instance id. After a restart the former id never returns; if it does, two relays
  * use one key, for example because a state folder was copied.
  */
 
-const maxFormerInstances = 4
-/** Two running relays alternate much faster. */
-const windowMs = 3_600_000
+const maxFormerInstances = 5
+const twoIntervalsMs = 2 * config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
+/** Running relays alternate much faster. */
+const windowMs = Math.max(3_600_000, twoIntervalsMs)
+/** Each running relay sends a heartbeat within this time. */
+const oldestKeptMs = Math.max(600_000, twoIntervalsMs)
 const reportIntervalMs = 3_600_000
+
+interface FormerInstance {
+  id: string
+  replacedAtMs: number
+}
 
 /** The fields of the cluster to store with this heartbeat. */
 export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, { instanceId }: Heartbeat) {
   if (instanceId === undefined || instanceId === record.instanceId) return {}
-  const former = record.formerInstances.split(',').filter(Boolean)
-  const isFormer = former.includes(instanceId) && isWithin(record.instanceSinceMs, windowMs)
+  const former = parseFormer(record.formerInstances).filter(({ replacedAtMs }) => isWithin(replacedAtMs, windowMs))
+  const returned = former.find(({ id }) => id === instanceId)
   // The network may delay the last request of a stopped relay.
-  if (isFormer && issuedAtMs < record.instanceSinceMs) return {}
-  const known = record.instanceId === undefined ? former : [record.instanceId, ...former]
-  const formerInstances = known.filter((id) => id !== instanceId).slice(0, maxFormerInstances)
-  const isReported = isFormer && !isWithin(record.duplicateReportedAtMs, reportIntervalMs)
+  if (returned !== undefined && issuedAtMs < returned.replacedAtMs) return {}
+  const replaced = record.instanceId === undefined ? [] : [{ id: record.instanceId, replacedAtMs: now() }]
+  const others = former.filter(({ id }) => id !== instanceId)
+  const isReported = returned !== undefined && !isWithin(record.duplicateReportedAtMs, reportIntervalMs)
   return {
     instanceId,
-    instanceSinceMs: now(),
-    formerInstances: formerInstances.join(','),
+    formerInstances: formatFormer(bounded([...replaced, ...others])),
     ...(isReported && { duplicateReportedAtMs: now() }),
   }
 }
+
+/** Newest first. The oldest one stays long enough to return, however many relays run. */
+function bounded(former: FormerInstance[]): FormerInstance[] {
+  const oldest = former.slice(maxFormerInstances - 1).at(-1)
+  const isKept = oldest !== undefined && isWithin(oldest.replacedAtMs, oldestKeptMs)
+  return isKept ? [...former.slice(0, maxFormerInstances - 1), oldest] : former.slice(0, maxFormerInstances)
+}
+
+const parseFormer = (text: string): FormerInstance[] =>
+  text
+    .split(',')
+    .map((entry) => entry.split('@'))
+    .map(([id = '', replacedAtMs]) => ({ id, replacedAtMs: Number(replacedAtMs) }))
+
+const formatFormer = (former: readonly FormerInstance[]): string =>
+  former.map(({ id, replacedAtMs }) => `${id}@${replacedAtMs}`).join(',')

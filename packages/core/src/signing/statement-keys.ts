@@ -2,8 +2,9 @@ import type { KeySet } from '@platform/contract/relay'
 import { CompactSign, type CryptoKey, importJWK } from 'jose'
 import * as z from 'zod'
 import { createSecretOnce, readSecret, replaceSecretOnce } from '../aws/secrets.ts'
-import { now, nowSeconds } from '../clock.ts'
+import { isWithin, now, nowSeconds } from '../clock.ts'
 import { platformError } from '../error.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { generateKey, keySecret, PrivateKey } from './private-key.ts'
 import { publicKeyOf } from './published-keys.ts'
@@ -17,7 +18,9 @@ import { publicKeyOf } from './published-keys.ts'
 const maxReplaced = 10
 const cacheMs = 300_000
 /** Processes read the secret again for an unknown key id, at most this often. */
-const rereadMs = 5000
+export const rereadMs = 5000
+/** Relays with the same unknown key receive the result of one read. */
+const unknownMs = 60_000
 
 const StatementKeys = z.object({
   current: PrivateKey,
@@ -34,6 +37,8 @@ interface Cached {
 
 let cached: Cached | undefined
 let rereadAtMs = Number.NEGATIVE_INFINITY
+/** Key ids that the secret did not contain when it was read for them. */
+const unknownAtMs = new BoundedCache<number>(1000)
 
 async function requireKeys(): Promise<StatementKeys> {
   const text = await readSecret(keySecret('statement-keys'))
@@ -90,14 +95,19 @@ export async function statementKeys(): Promise<KeySet> {
 
 /**
  * The statements that lead from the key that a relay trusts to the current one: none if it is the current one. Returns
- * undefined if no statements lead from it.
+ * `unknown` if no statements lead from it, and `undecided` if the key may be newer than the cached ones and the secret
+ * was read a moment ago.
  */
-export async function successorsOf(kid: string): Promise<string[] | undefined> {
+export async function successorsOf(kid: string): Promise<string[] | 'unknown' | 'undecided'> {
   const known = successorsIn(await currentKeys(), kid)
-  if (known !== undefined || Math.abs(now() - rereadAtMs) < rereadMs) return known
+  if (known !== undefined) return known
+  if (isWithin(unknownAtMs.get(kid) ?? Number.NEGATIVE_INFINITY, unknownMs)) return 'unknown'
+  if (isWithin(rereadAtMs, rereadMs)) return 'undecided'
   rereadAtMs = now()
   cached = undefined
-  return successorsIn(await currentKeys(), kid)
+  const reread = successorsIn(await currentKeys(), kid)
+  if (reread === undefined) unknownAtMs.set(kid, now())
+  return reread ?? 'unknown'
 }
 
 function successorsIn({ keys: { current, replaced } }: Cached, kid: string): string[] | undefined {
