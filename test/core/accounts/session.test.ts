@@ -96,8 +96,22 @@ describe('signing in', () => {
     const guessAll = async () => {
       for (let count = 0; count < limit; count++) await guess(user)
     }
-    runBefore(/^BatchGet/, guessAll, 2)
+    runBefore(/^TransactWrite/, guessAll)
     await expectError(signIn(user.credentials, newOrigin()), 'rate_limited')
+  })
+
+  test('counts an attempt before it compares the password, and gives it back if the password is correct', async () => {
+    const user = await newUser()
+    advanceToNextMinute()
+    const codes: string[] = []
+    const guessAll = async () => {
+      for (let count = 0; count < limit; count++) codes.push(await guess(user))
+    }
+    runBefore(/^TransactWrite/, guessAll, 2)
+    await signIn(user.credentials, newOrigin())
+    codes.push(await guess(user), await guess(user))
+    const checked = Array(limit - 1).fill('invalid_credentials')
+    expect(codes).toEqual([...checked, 'rate_limited', 'invalid_credentials', 'rate_limited'])
   })
 
   test('limits the sign-ins of a user per minute separately from failures', async () => {

@@ -1,7 +1,7 @@
 import { type PasswordChange } from '@platform/contract/user'
 import { type Caller, type Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { beginAttempt, comparePassword, type Credential, renewCredential } from './credential.ts'
+import { acceptedWrites, type Attempt, beginAttempt, comparePassword, type Credential, renewCredential } from './credential.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
@@ -18,6 +18,7 @@ import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
  * must be unchanged, so that no API token created at the same time is missed.
  */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
+  let attempt: Attempt | undefined
   let checked: Credential | undefined
   let newHash: string | undefined
   await retryOnConflict(async () => {
@@ -27,13 +28,15 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
     const { newPassword: password } = request
     await checkNewPassword({ field: 'newPassword', password, username, platformName: platform?.['platformName'] })
     const proof = { ...origin, sessionId: caller.sessionId }
-    checked ??= await comparePassword(await beginAttempt(username, proof), request.currentPassword)
+    attempt ??= await beginAttempt(username, proof)
+    checked ??= await comparePassword(attempt, request.currentPassword)
     newHash ??= await hashPassword(password, keys.username(username).pk)
-    return tryChange(caller, user, { passwordHash: checked.passwordHash, newHash, request })
+    return tryChange(caller, user, { attempt, passwordHash: checked.passwordHash, newHash, request })
   })
 }
 
 interface Renewal {
+  attempt: Attempt
   passwordHash: string | undefined
   newHash: string
   request: PasswordChange
@@ -42,7 +45,7 @@ interface Renewal {
 async function tryChange(
   caller: Caller,
   user: User,
-  { passwordHash, newHash, request: { revokeTokensSince } }: Renewal,
+  { attempt, passwordHash, newHash, request: { revokeTokensSince } }: Renewal,
 ): Promise<true | undefined> {
   const { organisationId, userId, sessionId } = caller
   const sinceMs = revokeTokensSince === undefined ? Infinity : Date.parse(revokeTokensSince)
@@ -57,6 +60,7 @@ async function tryChange(
       patch(keys.user(organisationId, userId), change, userUnchanged(user)),
       orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
       ...revoked.map((tokenId) => remove(keys.apiToken(tokenId))),
+      ...acceptedWrites(attempt),
     ],
     audit: {
       action: 'password.change',

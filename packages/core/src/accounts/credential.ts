@@ -9,17 +9,18 @@ import {
   type CallCounter,
   type CallLimit,
   countAllowedCall,
-  countCall,
+  countCallWrite,
   counterOf,
   countOf,
   limitExceeded,
   perHour,
   perMinute,
   stateOf,
+  uncountCallWrite,
 } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, getConsistent, type Item, patch, type WriteItem } from '../db/table.ts'
+import { create, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
@@ -64,14 +65,21 @@ export const createCredential = (
 export const renewCredential = ({ id, username }: Owner, passwordHash?: string, condition: Condition = {}): WriteItem =>
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
 
+/** A counter with the counts of its periods when the attempt began. */
+interface Limit {
+  counter: CallCounter
+  counts: readonly number[]
+}
+
 export interface Attempt {
   username: string
+  /** The hash of the username. */
+  subject: string
   address: string
   /** False if a signed-in user proves the password again. */
   isSignIn: boolean
-  counters: readonly CallCounter[]
-  /** The counts of the counters' periods when the attempt began. */
-  counts: readonly (readonly number[])[]
+  failures: readonly Limit[]
+  successes: Limit
   credential: Credential | undefined
   /** Undefined if the attempt is not from a browser. */
   device: { known: Device | undefined } | undefined
@@ -97,109 +105,108 @@ const ownLimits = (user: string, id: string): CallLimit[] => [
   perHour(`failed-sign-ins:${user}:${id}`, config.PLAT_LIMIT_SIGN_IN_USER_PER_HOUR),
 ]
 
+/**
+ * For all devices in which a directory user has signed in with this name. They share the limits, because several
+ * directories may have the name.
+ */
+const knownNameLimits = (user: string): CallLimit[] => ownLimits(user, 'known-name')
+
 const successLimit = (user: string): CallLimit => perMinute(`sign-ins:${user}`, config.PLAT_LIMIT_SIGN_INS_PER_MINUTE)
 
 export async function beginAttempt(username: string, origin: PasswordProof): Promise<Attempt> {
   const { address, device: token, sessionId } = origin
-  const user = subjectOf(username)
+  const subject = subjectOf(username)
   const deviceKey = deviceKeyOf(token)
   const ownId = sessionId ?? deviceKey?.pk
-  const [strangers, own, successes] = [
-    strangerLimits(user, address).map(counterOf),
-    ownId === undefined ? [] : ownLimits(user, ownId).map(counterOf),
-    counterOf(successLimit(user)),
-  ]
-  const itemKeys = [...strangers, ...own, successes].flatMap((counter) => counter.keys)
+  const groups = [
+    strangerLimits(subject, address),
+    ownId === undefined ? [] : ownLimits(subject, ownId),
+    deviceKey === undefined ? [] : knownNameLimits(subject),
+    [successLimit(subject)],
+  ].map((limits) => limits.map(counterOf))
   const [item, ...others] = await getConsistent([
     keys.username(username),
     ...(deviceKey ? [deviceKey] : []),
-    ...itemKeys,
+    ...groups.flat().flatMap((counter) => counter.keys),
   ])
   const known = deviceKey && parseDevice(token ?? '', others.shift())
   const credential = item && Credential.parse(item)
   const isSignIn = sessionId === undefined
-  const isOwn = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
-  const takeCounts = (counter: CallCounter): number[] => others.splice(0, counter.keys.length).map(countOf)
-  const [strangerCounts, ownCounts] = [strangers.map(takeCounts), own.map(takeCounts)]
-  const [counters, counts] = isOwn ? [own, ownCounts] : [strangers, strangerCounts]
-  enforceLimits([...counters, successes], [...counts, takeCounts(successes)])
+  const [strangers = [], own = [], knownName = [], [successes] = []] = groups.map((counters) =>
+    counters.map((counter) => ({ counter, counts: others.splice(0, counter.keys.length).map(countOf) })),
+  )
+  const isOwnUser = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
+  // A directory user may have another name here than the one that was typed.
+  const isOwnName = credential?.passwordHash === undefined && known?.users.has(subject) === true
+  const failures = isOwnUser ? own : isOwnName ? knownName : strangers
+  if (successes === undefined) throw new TypeError('Sign-ins must be limited.')
+  enforceLimits([...failures, successes])
   return {
     username,
+    subject,
     address,
     isSignIn,
-    counters,
-    counts,
+    failures,
+    successes,
     credential,
     device: token === undefined ? undefined : { known },
   }
 }
 
-/**
- * Checks the limits again after a correct password, because concurrent attempts may have failed since the first check.
- * Counts a sign-in.
- */
-export async function acceptAttempt(
-  { username, counters, isSignIn }: Attempt,
-  itemKeys: readonly keys.Key[] = [],
-): Promise<(Item | undefined)[]> {
-  const counterKeys = counters.flatMap((counter) => counter.keys)
-  const [items] = await Promise.all([
-    getConsistent([...itemKeys, ...counterKeys]),
-    ...(isSignIn ? [countSignIn(username)] : []),
-  ])
-  const counts = items.splice(itemKeys.length).map(countOf)
-  enforceLimits(
-    counters,
-    counters.map((counter) => counts.splice(0, counter.keys.length)),
-  )
-  return items
+/** Counts the attempt as a failure, so that concurrent guesses cannot exceed the limits. */
+async function reserve({ failures }: Attempt): Promise<void> {
+  const writes = failures.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
+  const failure = await transact(writes)
+  const exceeded = failure && failures[failure.index]
+  if (exceeded) throw limitExceeded(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
+  reportTightest(failures.map(oneMore))
+}
+
+/** For the transaction that the correct password allows: gives the counted failure back, and counts a sign-in. */
+export function acceptedWrites({ failures, successes, isSignIn }: Attempt): WriteItem[] {
+  reportTightest([...failures, oneMore(successes)])
+  return [
+    ...failures.map(({ counter }) => uncountCallWrite(counter)),
+    ...(isSignIn ? [orThrow(countCallWrite(successes.counter), 'rate_limited')] : []),
+  ]
 }
 
 /** Throws `rate_limited` if the user has signed in too often in this minute. */
 export const countSignIn = (username: string): Promise<void> => countAllowedCall(successLimit(subjectOf(username)))
 
-/** Counts a failure before it is reported, so that concurrent guesses cannot exceed the limit. */
-async function countFailure({ counters, counts }: Attempt): Promise<void> {
-  recordMetric('SignInFailures')
-  const current = await Promise.all(counters.map(countCall))
-  // The request's own failure is allowed.
-  const others = counts.map(([, ...earlier], index) => [(current[index] ?? 0) - 1, ...earlier])
-  enforceLimits(counters, others)
-  reportTightest(
-    counters,
-    others.map(([count = 0, ...earlier]) => [count + 1, ...earlier]),
-  )
-}
-
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
-  await countFailure(attempt)
+  recordMetric('SignInFailures')
   await recordFailure(attempt)
   throw platformError('invalid_credentials')
 }
 
-export async function comparePassword(
-  attempt: Attempt,
-  password: string,
-): Promise<Credential & { user: Item | undefined }> {
-  const { credential, counters } = attempt
+/** Without a hash, takes the same time. */
+export const countAndCompare = (attempt: Attempt, password: string, passwordHash?: string): Promise<boolean> =>
   // Guesses of strangers do not delay the user's own devices.
-  const isCorrect = await passwordMatches(password, credential?.passwordHash, counters.at(-1)?.subject ?? '')
-  if (credential === undefined || !isCorrect) return rejectAttempt(attempt)
-  const [user] = await acceptAttempt(attempt, [keys.user(credential.organisationId, credential.userId)])
-  return { ...credential, user }
+  passwordMatches(password, passwordHash, attempt.failures.at(-1)?.counter.subject ?? '', () => reserve(attempt))
+
+export async function comparePassword(attempt: Attempt, password: string): Promise<Credential> {
+  const { credential } = attempt
+  const isCorrect = await countAndCompare(attempt, password, credential?.passwordHash)
+  return credential !== undefined && isCorrect ? credential : rejectAttempt(attempt)
 }
 
-function enforceLimits(counters: readonly CallCounter[], counts: readonly (readonly number[])[]): void {
-  const exceeded = counters.findIndex((counter, index) => stateOf(counter, counts[index] ?? []).remaining === 0)
-  const counter = counters[exceeded]
-  if (counter !== undefined) throw limitExceeded(counter, counts[exceeded])
-  reportTightest(counters, counts)
+const remainingOf = ({ counter, counts }: Limit): number => stateOf(counter, counts).remaining
+
+const oneMore = ({ counter, counts: [count = 0, ...earlier] }: Limit): Limit => ({
+  counter,
+  counts: [count + 1, ...earlier],
+})
+
+function enforceLimits(limits: readonly Limit[]): void {
+  const exceeded = limits.find((limit) => remainingOf(limit) === 0)
+  if (exceeded !== undefined) throw limitExceeded(exceeded.counter, exceeded.counts)
+  reportTightest(limits)
 }
 
-function reportTightest(counters: readonly CallCounter[], counts: readonly (readonly number[])[]): void {
-  const states = counters.map((counter, index) => stateOf(counter, counts[index] ?? []))
-  const [tightest] = states.toSorted((a, b) => a.remaining - b.remaining)
-  if (tightest !== undefined) reportRateLimit(tightest)
+function reportTightest(limits: readonly Limit[]): void {
+  const [tightest] = limits.toSorted((one, other) => remainingOf(one) - remainingOf(other))
+  if (tightest !== undefined) reportRateLimit(stateOf(tightest.counter, tightest.counts))
 }
 
 /** An unknown name also costs one write, so that the response time does not reveal which names exist. */

@@ -10,9 +10,10 @@ import { newSecret, sha256 } from '../id.ts'
  */
 
 export const deviceSeconds = 365 * 24 * 3600
-/** One person may have several accounts. */
+/** One person may have several accounts. A user of a directory takes two. */
 const maxUsers = 20
 
+/** `users` contains ids of users, and hashes of the names that users of directories typed. */
 const Device = z.object({ users: z.set(z.string()), ttl: z.number() })
 
 export interface Device {
@@ -33,11 +34,15 @@ export function parseDevice(token: string, item: Item | undefined): Device | und
 }
 
 /** Adds the user to its device, or to a new one. Returns no writes if the cookie is valid for at least half a year. */
-export function rememberDevice(known: Device | undefined, userId: string): { token: string; writes: WriteItem[] } {
+export function rememberDevice(
+  known: Device | undefined,
+  users: readonly [string, ...string[]],
+): { token: string; writes: WriteItem[] } {
   const ttl = nowSeconds() + deviceSeconds
-  const isCurrent = known?.users.has(userId) && known.expiresAt > nowSeconds() + deviceSeconds / 2
+  const isCurrent =
+    users.every((user) => known?.users.has(user)) && (known?.expiresAt ?? 0) > nowSeconds() + deviceSeconds / 2
   const token = known !== undefined && known.users.size < maxUsers ? known.token : newSecret()
   if (known !== undefined && isCurrent) return { token: known.token, writes: [] }
-  const change = { add: { users: new Set([userId]) }, set: { ttl } }
+  const change = { add: { users: new Set(users) }, set: { ttl } }
   return { token, writes: [upsert(keys.device(sha256(token)), change)] }
 }

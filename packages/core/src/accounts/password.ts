@@ -18,40 +18,43 @@ interface HashParameters {
   parallelism: number
 }
 
-const hash = (queueKey: string, password: string, parameters: HashParameters): Promise<Buffer> =>
-  withFairQueue(
-    queueKey,
-    () =>
-      new Promise((resolve, reject) => {
-        const message = password.normalize('NFC')
-        argon2('argon2id', { message, tagLength: tagBytes, ...parameters }, (error, tag) =>
-          error ? reject(error) : resolve(tag),
-        )
-      }),
-  )
+const hash = (password: string, parameters: HashParameters): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const message = password.normalize('NFC')
+    argon2('argon2id', { message, tagLength: tagBytes, ...parameters }, (error, tag) =>
+      error ? reject(error) : resolve(tag),
+    )
+  })
 
 const format = (salt: Buffer, tag: Buffer): string =>
   ['argon2id', memoryKiB, passes, lanes, salt.toString('base64url'), tag.toString('base64url')].join('$')
 
 export async function hashPassword(password: string, queueKey: string): Promise<string> {
   const nonce = randomBytes(16)
-  return format(nonce, await hash(queueKey, password, { nonce, memory: memoryKiB, passes, parallelism: lanes }))
+  const parameters = { nonce, memory: memoryKiB, passes, parallelism: lanes }
+  return format(nonce, await withFairQueue(queueKey, () => hash(password, parameters)))
 }
 
 /** Compared for unknown users, so that the response takes the same time. */
 const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
 
+/** `begin` runs when the queue admits the comparison, and prevents it by an error. */
 export async function passwordMatches(
   password: string,
   storedForm: string | undefined,
   queueKey: string,
+  begin: () => Promise<void> = async () => {},
 ): Promise<boolean> {
   const [, memory, storedPasses, parallelism, salt = '', tag = ''] = (storedForm ?? dummyHash).split('$')
-  const actual = await hash(queueKey, password, {
+  const parameters = {
     nonce: Buffer.from(salt, 'base64url'),
     memory: Number(memory),
     passes: Number(storedPasses),
     parallelism: Number(parallelism),
+  }
+  const actual = await withFairQueue(queueKey, async () => {
+    await begin()
+    return hash(password, parameters)
   })
   const expected = Buffer.from(tag, 'base64url')
   return actual.length === expected.length && timingSafeEqual(actual, expected) && storedForm !== undefined

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, isWithin, now } from '../clock.ts'
-import { type Attempt, beginAttempt, comparePassword } from './credential.ts'
+import { acceptedWrites, type Attempt, beginAttempt, comparePassword } from './credential.ts'
 import { config } from '../config.ts'
 import { counterOf, limitExceeded, perMinute, stateOf } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
@@ -139,14 +139,19 @@ export const signIn = async ({ username, password }: Credentials, origin: Origin
   signInLocally(await beginAttempt(username, origin), password, origin)
 
 export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<SignedIn> {
-  const { epoch, user: item } = await comparePassword(attempt, password)
+  const { epoch, organisationId, userId } = await comparePassword(attempt, password)
+  const item = await get(keys.user(organisationId, userId))
   if (item === undefined) throw platformError('invalid_credentials')
   const user = parseUser(item)
   const session = open(user, origin, epoch)
   const tokens = await session.tokens()
-  const device = attempt.device && rememberDevice(attempt.device.known, user.id)
+  const device = attempt.device && rememberDevice(attempt.device.known, [user.id])
   await commit(signingInCaller(user, origin), {
-    writes: [...session.writes.map((write) => orThrow(write, 'conflict')), ...(device?.writes ?? [])],
+    writes: [
+      ...session.writes.map((write) => orThrow(write, 'conflict')),
+      ...acceptedWrites(attempt),
+      ...(device?.writes ?? []),
+    ],
     ...sessionOpenedEffects(user, session.id),
   })
   return withDevice(tokens, device)
@@ -211,7 +216,7 @@ export async function refresh(
   const newToken = newRefreshToken(sessionId, atMs, grant && isCheckDue ? { ...grant, isInUse: true } : grant)
   // Signed before the old token is consumed, so that the old token stays valid if the signing keys are unavailable.
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, newToken.text)
-  const device = isNewDevice ? rememberDevice(undefined, user.id) : undefined
+  const device = isNewDevice ? rememberDevice(undefined, [user.id]) : undefined
   const response = withDevice(tokens, device)
   const checked = isCheckDue && { checkedAtMs: atMs }
   const sessionChange = { set: { ...counts, lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checked } }

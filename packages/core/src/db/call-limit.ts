@@ -2,7 +2,7 @@ import { now } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { type RateLimitState, reportRateLimit } from '../lib/rate-limit-state.ts'
 import * as keys from './keys.ts'
-import { type Item, tryUpdate, update, upsert, type WriteItem } from './table.ts'
+import { type Item, tryUpdate, upsert, type WriteItem } from './table.ts'
 
 /** Limits that apply across all processes. The table has one item per subject and period, which expires. */
 
@@ -52,11 +52,7 @@ const increment = ({ period, periods, periodSeconds }: CallCounter) => ({
 const currentKey = ({ subject, periodSeconds, period }: CallCounter): keys.Key =>
   keys.callCount(subject, periodSeconds, period)
 
-/** Counts a call, also beyond the limit. Returns the calls of the current period. */
-export const countCall = async (counter: CallCounter): Promise<number> =>
-  countOf(await update(currentKey(counter), increment(counter)))
-
-const isBelow = ({ limit }: CallLimit) => ({ count: { absentOrAtMost: limit - 1 } })
+const isBelow = ({ limit }: CallLimit, earlier = 0) => ({ count: { absentOrAtMost: limit - 1 - earlier } })
 
 /** Counts an allowed call. Throws `rate_limited` beyond the limit, which must cover a single period. */
 export async function countAllowedCall(limit: CallLimit): Promise<void> {
@@ -66,9 +62,15 @@ export async function countAllowedCall(limit: CallLimit): Promise<void> {
   reportRateLimit(stateOf(counter, [countOf(item)]))
 }
 
-/** Counts a call in a transaction. The write fails beyond the limit, which must cover a single period. */
-export const countCallWrite = (counter: CallCounter): WriteItem =>
-  upsert(currentKey(counter), increment(counter), isBelow(counter))
+/** Counts a call in a transaction. The write fails beyond the limit; `earlier` are the counts of the earlier periods. */
+export const countCallWrite = (counter: CallCounter, earlier: readonly number[] = []): WriteItem =>
+  upsert(currentKey(counter), increment(counter), isBelow(counter, sum(earlier)))
+
+/** Undoes `countCallWrite`. */
+export const uncountCallWrite = (counter: CallCounter): WriteItem =>
+  upsert(currentKey(counter), { ...increment(counter), add: { count: -1 } })
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
 export function limitExceeded(counter: CallCounter, counts: readonly number[] = [counter.limit]) {
   const state = stateOf(counter, counts)
@@ -79,8 +81,7 @@ export function limitExceeded(counter: CallCounter, counts: readonly number[] = 
 /** `counts` starts with the current period. */
 export function stateOf(counter: CallCounter, counts: readonly number[]): RateLimitState {
   const { limit, periods } = counter
-  const used = (startedPeriods: number) =>
-    counts.slice(0, periods - startedPeriods).reduce((sum, count) => sum + count, 0)
+  const used = (startedPeriods: number) => sum(counts.slice(0, periods - startedPeriods))
   const secondsUntil = (isReached: (count: number) => boolean): number => {
     const starts = Array.from({ length: periods + 1 }, (_, index) => index)
     return secondsUntilStart(counter, starts.find((index) => isReached(used(index))) ?? periods)

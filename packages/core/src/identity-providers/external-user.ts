@@ -14,7 +14,7 @@ import { type ExternalIdentity, type ProviderRecord } from './record.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { type Effects } from '../outbox/record.ts'
 import { quotaOf } from '../accounts/quota.ts'
-import { type Attempt, countSignIn, createCredential } from '../accounts/credential.ts'
+import { acceptedWrites, type Attempt, countSignIn, createCredential } from '../accounts/credential.ts'
 import { rememberDevice } from '../accounts/device.ts'
 import { type ProviderGrant } from '../accounts/provider-check.ts'
 import { signingInCaller, open, sessionOpenedEffects, type SignedIn, withDevice } from '../accounts/session.ts'
@@ -49,7 +49,7 @@ export const signInExternal = async (
   provider: ProviderRecord,
   identity: ExternalIdentity,
   origin: Origin,
-  browser?: Attempt['device'],
+  attempt: Attempt,
 ): Promise<SignedIn> => {
   await reportMissingGroups(provider, identity, origin)
   return retryOnConflict(async () => {
@@ -58,10 +58,16 @@ export const signInExternal = async (
     const hasKeptRoles = identity.missingGroups !== undefined
     const tokens = { ...(await session.tokens()), ...(hasKeptRoles && { notice: keptRoles.notice }) }
     const { audit, events } = openedEffects(user, session.id, hasKeptRoles)
-    const device = browser && rememberDevice(browser.known, user.id)
+    const device = attempt.device && rememberDevice(attempt.device.known, [user.id, attempt.subject])
     const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const failure = await commit(signingInCaller(user, origin), {
-      writes: [...writes, ...(before ? [before] : []), ...session.writes, ...(device?.writes ?? [])],
+      writes: [
+        ...writes,
+        ...(before ? [before] : []),
+        ...session.writes,
+        ...acceptedWrites(attempt),
+        ...(device?.writes ?? []),
+      ],
       audit,
       // Two records could be projected in any order; a single one keeps the order of the events.
       events: [...(effects?.events ?? []), ...events],

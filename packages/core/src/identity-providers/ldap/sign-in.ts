@@ -1,7 +1,6 @@
 import { type Origin } from '../../caller.ts'
 import { bulkhead, untilAborted } from '../../lib/async.ts'
-import { acceptAttempt, type Attempt, rejectAttempt } from '../../accounts/credential.ts'
-import { passwordMatches } from '../../accounts/password.ts'
+import { type Attempt, countAndCompare, rejectAttempt } from '../../accounts/credential.ts'
 import { type SignedIn } from '../../accounts/session.ts'
 import { signInExternal } from '../external-user.ts'
 import { PlatformError, platformError } from '../../error.ts'
@@ -30,11 +29,10 @@ export async function signInByDirectory(
 ): Promise<SignedIn> {
   const { username } = attempt
   // Takes the time of a wrong local password, which is followed by the same calls (`lookUp`).
-  await passwordMatches(password, undefined, attempt.counters.at(-1)?.subject ?? '')
+  await countAndCompare(attempt, password)
   const match = await findMatch(directories, { username, password }, origin)
   if (match === undefined) return rejectAttempt(attempt)
-  await acceptAttempt(attempt)
-  return signInExternal(match.provider, match.identity, origin, attempt.device)
+  return signInExternal(match.provider, match.identity, origin, attempt)
 }
 
 /** Searches the name without a sign-in. The password is not sent. */
