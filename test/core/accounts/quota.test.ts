@@ -69,6 +69,22 @@ test('concurrent jobs and batches cannot exceed the quota of active jobs; ended 
   await submit()
 })
 
+test.each([
+  [8, 4, 5],
+  [9, 1, 9],
+  [9, 8, 2],
+])('%i jobs cannot exceed a quota that is lowered to %i when %i of them end', async (before, limit, ended) => {
+  const { caller, setQuotas } = await tenantWith({ activeJobs: 9 })
+  const { id } = await newCluster(caller)
+  const { jobIds } = await Batch.submit(caller, { jobs: Array.from({ length: before }, () => scriptJob(id)) })
+  await setQuotas({ activeJobs: limit })
+  for (const jobId of jobIds.slice(0, ended)) await Job.cancel(caller, jobId)
+  await projectOrganisation(caller.organisationId)
+  const more = await Promise.allSettled(Array.from({ length: 6 }, () => Job.submit(caller, scriptJob(id))))
+  expect(more.filter(({ status }) => status === 'fulfilled')).toHaveLength(limit - (before - ended))
+  expect(await Organisation.readUsage(caller)).toMatchObject({ activeJobs: { used: limit, limit } })
+})
+
 test.each(['org_unknown', newId('org')])('the quotas of %s are not found', async (organisationId) => {
   await expectError(Organisation.update(platform, organisationId, { quotas: {} }), 'organisation_not_found')
 })

@@ -9,7 +9,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
- * that concurrent submissions rarely collide. No item exceeds its share, so the sum never exceeds the quota. Projections
+ * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota. Projections
  * count the ends of jobs, and an item may be negative, because any item may count an end.
  */
 
@@ -23,6 +23,11 @@ const ActiveCount = z
     count: z.number().default(0),
     /** The organisation's own quota; absent for the default of the platform. */
     limit: z.number().optional(),
+    /**
+     * Set on all items while the count exceeds a lowered quota. No item then knows whether others have ended jobs, so
+     * they accept new ones only together.
+     */
+    isOver: z.literal(true).optional(),
   })
   .prefault({})
 
@@ -46,7 +51,7 @@ function admissionWrite(organisationId: string, shard: number, jobs: number): Wr
   return upsert(
     keys.activeJobs(organisationId, shard),
     { add: { count: jobs } },
-    { limit: unchanged(limit), count: room >= 0 ? { absentOrAtMost: room } : { atMost: room } },
+    { limit: unchanged(limit), isOver: { absent: true }, count: room >= 0 ? { absentOrAtMost: room } : { atMost: room } },
   )
 }
 
@@ -57,13 +62,15 @@ export const admissionWrites = (organisationId: string, id: string, jobs: number
 
 /** Spreads the jobs over the items with the most room. Throws `limit_reached` if they exceed the quota. */
 export async function retryAdmission(organisationId: string, jobs: number): Promise<WriteItem[]> {
-  const counts = parseCounts(await getConsistent(activeJobsKeys(organisationId)))
+  const items = await getConsistent(activeJobsKeys(organisationId))
+  const counts = parseCounts(items)
   const ownLimit = counts[0]?.limit
   if (ownLimit === undefined) ownLimits.delete(organisationId)
   else ownLimits.set(organisationId, ownLimit)
   const limit = ownLimit ?? config.PLAT_QUOTA_ACTIVE_JOBS
   const used = sum(counts)
   if (used + jobs > limit) throw quotaReached('activeJobs', { limit, used })
+  if (counts.some(({ isOver }) => isOver)) return spreadWrites(organisationId, items, used + jobs, ownLimit)
   const byRoom = counts
     .map(({ count }, shard) => ({ shard, room: shareOf(limit, shard) - count }))
     .toSorted((one, other) => other.room - one.room)
@@ -76,21 +83,32 @@ export async function retryAdmission(organisationId: string, jobs: number): Prom
   })
 }
 
-/** Also spreads the count evenly, so that no item has room if the count exceeds a lowered quota. */
-export function limitWrites(
+export const limitWrites = (
   organisationId: string,
   items: readonly (Item | undefined)[],
   limit: number | null,
+): WriteItem[] => spreadWrites(organisationId, items, sumOfActiveJobs(items), limit ?? undefined)
+
+/** Spreads the count evenly over the items, which must be unchanged. */
+function spreadWrites(
+  organisationId: string,
+  items: readonly (Item | undefined)[],
+  total: number,
+  ownLimit: number | undefined,
 ): WriteItem[] {
-  const counts = parseCounts(items)
-  return counts.map(({ count, limit: before }, shard) =>
+  const isOver = total > (ownLimit ?? config.PLAT_QUOTA_ACTIVE_JOBS)
+  return parseCounts(items).map((before, shard) =>
     upsert(
       keys.activeJobs(organisationId, shard),
       {
-        set: { count: shareOf(sum(counts), shard), ...(limit !== null && { limit }) },
-        remove: limit === null ? ['limit'] : [],
+        set: { count: shareOf(total, shard), limit: ownLimit, isOver: isOver || undefined },
+        remove: [...(ownLimit === undefined ? ['limit'] : []), ...(isOver ? [] : ['isOver'])],
       },
-      { count: items[shard] === undefined ? { absent: true } : { is: count }, limit: unchanged(before) },
+      {
+        count: items[shard] === undefined ? { absent: true } : { is: before.count },
+        limit: unchanged(before.limit),
+        isOver: unchanged(before.isOver),
+      },
     ),
   )
 }
