@@ -7,6 +7,7 @@ import { heartbeat } from '@platform/core/relays/heartbeat'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, enrolledCluster } from '../../support/fixtures.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 import { messagesSentBy } from '../support/messages.ts'
 import { listNotifications, minute } from '../support/notifications.ts'
 import { drainOutbox, pendingEvents } from '../support/outbox.ts'
@@ -119,6 +120,50 @@ test.each([
   const names = enrolled.map(({ cluster }) => cluster.name).toSorted()
   const body = `${names.slice(0, 10).join(', ')} and 1 more.`
   expect(newest).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
+})
+
+/** Fails the commands of a sweep after some have succeeded. */
+async function interruptedSweep(command: RegExp, allowed: number): Promise<void> {
+  let count = 0
+  using _ = onStoreCall({
+    before: async (call) => {
+      if (command.test(call.command) && ++count > allowed) throw new RangeError('The store has failed.')
+    },
+  })
+  await sweep()
+}
+
+test.each<[string, () => Promise<unknown>]>([
+  ['three overlapping sweeps', () => Promise.all([sweep(), sweepClusters(), sweep()])],
+  ['a sweep that stops halfway, and the next one', () => interruptedSweep(/^TransactWrite/, 9).then(() => sweep())],
+  ['a sweep that stops before its first change', () => interruptedSweep(/^TransactWrite/, 0).then(() => sweep())],
+])('%s report many changes in one notification of each type', async (_, sweeps) => {
+  const { caller } = await callerWithCluster()
+  await passMinutes(3)
+  const before = (await alerts(caller)).length
+  await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  await pass(120)
+  advanceClock(10_000)
+  await sweeps()
+  const titles = (await alerts(caller)).slice(0, -before).map(({ title }) => title)
+  expect(titles).toEqual(['24 clusters are offline', '24 clusters are degraded'])
+})
+
+test('a sweep that stops while it reports many refused outages, and the next one, send one notification', async () => {
+  const { caller } = await callerWithCluster()
+  const enrolled = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  await passMinutes(3)
+  for (const _ of [1, 2]) {
+    advanceClock(1000)
+    for (const { request, heartbeat: report } of enrolled) await heartbeat(request(), report)
+  }
+  await passMinutes(3)
+  const before = (await alerts(caller)).length
+  advanceClock(13 * minute)
+  await interruptedSweep(/^Update/, 9)
+  await sweep()
+  expect((await alerts(caller)).slice(0, -before).filter(({ count }) => count === 24)).toHaveLength(1)
+  expect((await alerts(caller)).length).toBe(before + 1)
 })
 
 test('reports an outage that a cooldown refused at its end, if it persists', async () => {

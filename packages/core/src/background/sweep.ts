@@ -15,7 +15,7 @@ import { elapsedMs, isAhead, now } from '../clock.ts'
 import { purgeCluster } from '../jobs/purge.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { getConsistent, type Item, patch, query } from '../db/table.ts'
+import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { enforceDeadline } from '../jobs/deadlines.ts'
 import { parseJob } from '../jobs/record.ts'
@@ -25,12 +25,13 @@ import { newNonce } from '../id.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { maxSingleNotifications, reportPostponed } from '../notifications/postponed.ts'
-import type { SweepSummary } from '../outbox/record.ts'
+import { parseSummary, replaceSummary } from '../notifications/sweep-summary.ts'
+import { SweepSummary } from '../outbox/record.ts'
 import { isOperation, parseOperation } from '../operations/record.ts'
 import { purgePreferences } from '../accounts/purge-preferences.ts'
 import { outboxRetryMs, enqueueBatch, enqueueClusterSweep, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
 import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
-import { nextCheckAfterSweep } from '../clusters/status.ts'
+import { clusterStatus, nextCheckAfterSweep } from '../clusters/status.ts'
 
 /**
  * Runs every minute and reads due items only, so its cost grows with overdue work, not with the number of clusters. All
@@ -40,6 +41,7 @@ import { nextCheckAfterSweep } from '../clusters/status.ts'
 
 const pageSize = 50
 const clusterConcurrency = 100
+const maxSummaryAttempts = 3
 
 /** Limits the purge of removed clusters, so that it does not delay the deadlines of the next sweep. */
 const purgeTimeMs = 15_000
@@ -195,15 +197,46 @@ async function processItem(item: Item): Promise<void> {
 async function checkClusters(items: readonly Item[]): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(items.map((item) => safely(item, async (valid) => void records.push(parseCluster(valid)))))
-  const summaries = new Map(
-    [...Map.groupBy(records, ({ organisationId }) => organisationId)].map(([id, of]) => [id, summaryOf(of)]),
-  )
+  const changed = records.filter((record) => currentStatus(record) !== record.status)
+  const summaries = await summariesOf(Map.groupBy(changed, ({ organisationId }) => organisationId))
   await forEachLimit(clusterConcurrency, records, (record) =>
-    safely({ ...keys.cluster(record.organisationId, record.id) }, () =>
-      checkCluster(record, summaries.get(record.organisationId)),
-    ),
+    safely({ ...keys.cluster(record.organisationId, record.id) }, () => checkCluster(record, summaries.get(record))),
   )
 }
+
+type Summaries = Map<ClusterRecord, SweepSummary | undefined>
+
+async function summariesOf(changed: ReadonlyMap<string, ClusterRecord[]>): Promise<Summaries> {
+  const stored = await getMany([...changed.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
+  const summaries: Summaries = new Map()
+  await Promise.all([...changed].map(([id, records], index) => addSummaries(id, records, stored[index], summaries)))
+  return summaries
+}
+
+async function addSummaries(
+  organisationId: string,
+  records: readonly ClusterRecord[],
+  storedItem: Item | undefined,
+  summaries: Summaries,
+): Promise<void> {
+  const key = keys.sweepSummary(organisationId, 'CHANGES')
+  let item = storedItem
+  for (let attempt = 0; attempt < maxSummaryAttempts; attempt++) {
+    const last = parseSummary(item, SweepSummary)
+    const isCovered = (record: ClusterRecord) => last !== undefined && wasDueAt(record, last.atMs)
+    const summary = summaryOf(records.filter((record) => !isCovered(record)))
+    if (summary === undefined || (await replaceSummary(key, item, summary.atMs, summary))) {
+      for (const record of records) summaries.set(record, isCovered(record) ? last?.summary : summary)
+      return
+    }
+    item = await get(key)
+  }
+}
+
+/** Whether a sweep at this time found the same change. */
+const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
+  record.lastSeenAtMs < atMs &&
+  clusterStatus(countedPresence(record), atMs, config.PLAT_HEARTBEAT_INTERVAL_SECONDS) === currentStatus(record)
 
 function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined {
   const changes = records.flatMap((record) => statusEvents(record, currentStatus(record)).map(({ data }) => data))

@@ -95,6 +95,12 @@ export const notificationCooldown = (organisationId: string, clusterId: string, 
 export const clusterOfCooldown = (pk: string): string => pk.split('#')[3] ?? ''
 export const isNotificationCooldown = ({ pk }: Key): boolean => pk.includes('#NOTIFICATION-COOLDOWN#')
 
+/** The last summary of status changes that a sweep found, or that cooldowns had refused. */
+export const sweepSummary = (organisationId: string, kind: 'CHANGES' | 'REFUSALS'): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: `SWEEP-SUMMARY#${kind}`,
+})
+
 /** Oldest first; expires. */
 export const timeline = (organisationId: string, clusterId: string, entryId: string): Key => ({
   pk: `ORG#${organisationId}#TIMELINE#${clusterId}`,

@@ -1,10 +1,12 @@
+import * as z from 'zod'
 import { iso, now } from '../clock.ts'
 import { type ClusterRecord, currentStatus, parseCluster } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
-import { getMany, type Item } from '../db/table.ts'
+import { get, getMany, type Item } from '../db/table.ts'
 import { derivedId } from '../id.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { concludeRefusal, parseCooldown } from './cooldown.ts'
+import { parseSummary, replaceSummary } from './sweep-summary.ts'
 import { type NewNotification, notify } from './projection.ts'
 import { clusterNotification, clustersNotification, statusOfType } from './templates.ts'
 
@@ -13,13 +15,28 @@ export const maxSingleNotifications = 20
 const namesPerNotification = 10
 const concurrency = 25
 
+/** The shared notification of many refusals, by type. */
+const Groups = z.record(z.string(), z.object({ id: z.string(), count: z.number(), names: z.array(z.string()) }))
+type Groups = z.infer<typeof Groups>
+
 /** At the end of a cooldown, reports the change that it refused if the cluster still has that status. */
 export async function reportPostponed(organisationId: string, cooldowns: readonly Item[]): Promise<void> {
-  const refusals = await refusalsOf(organisationId, cooldowns)
+  const key = keys.sweepSummary(organisationId, 'REFUSALS')
+  const [refusals, item] = await Promise.all([refusalsOf(organisationId, cooldowns), get(key)])
+  const last = parseSummary(item, Groups)
+  const isCovered = ({ dueAtMs }: Refusal) => last !== undefined && dueAtMs <= last.atMs
   const persistent = refusals.filter(({ isPersistent }) => isPersistent)
-  await notify(organisationId, notificationsOf(organisationId, persistent))
-  await forEachLimit(concurrency, refusals, ({ item, id, isPersistent }) =>
-    concludeRefusal(item, isPersistent ? { id, atMs: now() } : undefined),
+  const others = persistent.filter((refusal) => !isCovered(refusal))
+  const isGrouped = others.length > maxSingleNotifications
+  const groups = isGrouped ? groupsOf(others) : {}
+  // Another sweep has stored other groups; the next one reports the rest.
+  if (isGrouped && !(await replaceSummary(key, item, now(), groups))) return
+  await notify(organisationId, [
+    ...notificationsOf(organisationId, persistent.filter(isCovered), last?.summary ?? {}),
+    ...notificationsOf(organisationId, others, groups),
+  ])
+  await forEachLimit(concurrency, refusals, ({ item: cooldown, id, isPersistent }) =>
+    concludeRefusal(cooldown, isPersistent ? { id, atMs: now() } : undefined),
   )
 }
 
@@ -68,17 +85,22 @@ async function refusalsOf(organisationId: string, items: readonly Item[]): Promi
 const outageTypes = ['ClusterHealthDegraded', 'ClusterOffline'] as const
 const lastOf = (item: Item | undefined): number => parseCooldown(item).allowed.at(-1)?.atMs ?? 0
 
-function notificationsOf(organisationId: string, refusals: readonly Refusal[]): NewNotification[] {
-  if (refusals.length <= maxSingleNotifications) return refusals.flatMap(single)
-  return [...Map.groupBy(refusals, ({ type }) => type)].flatMap(([type, of]) => {
-    const status = statusOfType(type)
-    const [first] = of
-    if (status === undefined || first === undefined || of.length === 1) return of.flatMap(single)
-    const names = of.map(({ cluster }) => cluster?.name ?? '').toSorted()
-    const summary = { organisationId, count: of.length, names: names.slice(0, namesPerNotification) }
-    return [{ ...clustersNotification(status, summary), id: first.id }]
-  })
+function groupsOf(refusals: readonly Refusal[]): Groups {
+  const byType = [...Map.groupBy(refusals, ({ type }) => type)].filter(([, of]) => of.length > 1)
+  return Object.fromEntries(
+    byType.map(([type, of]) => {
+      const names = of.map(({ cluster }) => cluster?.name ?? '').toSorted()
+      return [type, { id: of[0]?.id ?? '', count: of.length, names: names.slice(0, namesPerNotification) }]
+    }),
+  )
 }
+
+const notificationsOf = (organisationId: string, refusals: readonly Refusal[], groups: Groups): NewNotification[] =>
+  refusals.flatMap((refusal) => {
+    const [status, group] = [statusOfType(refusal.type), groups[refusal.type]]
+    if (status === undefined || group === undefined) return single(refusal)
+    return [{ ...clustersNotification(status, { organisationId, ...group }), id: group.id }]
+  })
 
 function single({ id, type, cluster, refusedAtMs }: Refusal): NewNotification[] {
   const status = statusOfType(type)

@@ -41,7 +41,7 @@ const Audit = z.object({
 })
 
 /** Status changes of many clusters in one sweep, which share one notification for each status. */
-const SweepSummary = z.object({
+export const SweepSummary = z.object({
   id: z.string(),
   atMs: z.number(),
   statuses: z.record(z.string(), z.object({ count: z.number(), names: z.array(z.string()) })),

@@ -1,0 +1,28 @@
+import * as z from 'zod'
+import { isWithin, nowSeconds } from '../clock.ts'
+import { unchanged } from '../db/expression.ts'
+import { type Key } from '../db/keys.ts'
+import { type Item, tryUpdate } from '../db/table.ts'
+
+/**
+ * Sweeps may overlap, or repeat the work of one that stopped halfway. The last summary of an organisation is stored, so
+ * that they report a change that it covers in the same notifications.
+ */
+
+const validMs = 600_000
+const retentionSeconds = 86_400
+
+const StoredSummary = z.object({ atMs: z.number(), summary: z.string() })
+
+/** Undefined if there is none that an unfinished sweep may have stored. */
+export function parseSummary<Summary>(item: Item | undefined, schema: z.ZodType<Summary>) {
+  const stored = item && StoredSummary.parse(item)
+  if (stored === undefined || !isWithin(stored.atMs, validMs)) return undefined
+  return { atMs: stored.atMs, summary: schema.parse(JSON.parse(stored.summary)) }
+}
+
+/** Returns false if another sweep has replaced the item that was read. */
+export async function replaceSummary(key: Key, read: Item | undefined, atMs: number, summary: unknown) {
+  const set = { atMs, summary: JSON.stringify(summary), ttl: nowSeconds() + retentionSeconds }
+  return (await tryUpdate(key, { set }, { atMs: unchanged(read?.['atMs']) })) !== undefined
+}
