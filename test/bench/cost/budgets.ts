@@ -37,7 +37,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /clusters': changes(2, 22),
   'GET /clusters/{id}': reads(1),
   'PATCH /clusters/{id}': changes(3, 12),
-  'DELETE /clusters/{id}': changes(3, 30),
+  'DELETE /clusters/{id}': changes(3, 32),
   'POST /clusters/{id}/enrollment-token': changes(2, 10),
   'GET /clusters/{id}/timeline': reads(2),
   'GET /sites': reads(1),

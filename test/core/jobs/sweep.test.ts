@@ -346,6 +346,12 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
     const { items, totalCount } = await list(caller, { page: 1, pageSize: 100, ...filter })
     expect([items.map(({ id }) => id), totalCount]).toEqual([keptIds, 2])
   }
+  for (const filter of [{}, { status: 'Cancelled' }, { type: 'InvokeScript' }] as const) {
+    for (const page of [1, 2, 3, 4]) {
+      const { totalCount } = await list(caller, { page, pageSize: 2, ...filter })
+      expect([page, totalCount]).toEqual([page, 2])
+    }
+  }
   const ofCluster = { clusterId: removed.cluster.id, page: 1, pageSize: 100 }
   expect(await list(caller, ofCluster)).toMatchObject({ items: [], totalCount: 0 })
   for (let round = 0; round < 4; round++) {
@@ -353,6 +359,9 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
     advanceClock(31_000)
   }
   expect(await get(keys.removedClusters(caller.organisationId))).toMatchObject({ count: 0 })
+  await runProjections(caller)
+  const hidden = { 'hidden total': 0, 'hidden Cancelled': 0 }
+  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ total: 2, ...hidden })
 })
 
 test('one sweep purges more jobs of a removed cluster than fit into a transaction', async () => {

@@ -6,7 +6,9 @@ import {
 } from '@platform/contract/cluster'
 import type { Permission } from '@platform/contract/permission'
 import { observe } from './downtime.ts'
+import { jobsByStatus } from './counters.ts'
 import { removedWrite } from './removed.ts'
+import { hiddenWrites } from '../jobs/totals-projection.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -211,6 +213,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
   const { organisationId, id } = record
   const condition: Condition = {
     activeJobs: { is: 0 },
+    jobs: unchanged(record.jobs || undefined),
     name: { is: record.name },
     status: { is: record.status },
     enrollmentId: unchanged(record.enrollmentId),
@@ -224,6 +227,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     statusCountWrite(record, record.status, undefined),
     ...leaveSiteWrites(organisationId, record.siteId),
     removedWrite(organisationId, id),
+    ...hiddenWrites(organisationId, jobsByStatus(record)),
     ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
     ...(record.relayId === undefined ? [] : [removal(keys.relay(record.relayId))]),
     create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),

@@ -1,10 +1,24 @@
+import { type JobStatus } from '@platform/contract/job'
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 
 export interface CounterChange {
   clusterId: string
-  add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs', number>>
+  add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
+
+const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
+
+/** Counts a job that has ended. */
+export const addEnded = (status: JobStatus): CounterChange['add'] =>
+  Object.fromEntries(Object.entries(endedCounters).flatMap(([counter, of]) => (of === status ? [[counter, 1]] : [])))
+
+/** Call it for a cluster without active jobs. */
+export const jobsByStatus = (cluster: Record<keyof typeof endedCounters, number>) => ({
+  Completed: cluster.jobsCompleted,
+  Failed: cluster.jobsFailed,
+  Cancelled: cluster.jobsCancelled,
+})
 
 /** Adds up the changes of each cluster, because a transaction may write an item only once. */
 export function counterWrites(

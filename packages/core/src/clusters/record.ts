@@ -51,6 +51,9 @@ const StoredCluster = z.object({
   waitingJobs: z.number().default(0),
   /** Includes finished jobs. */
   jobs: z.number().default(0),
+  jobsCompleted: z.number().default(0),
+  jobsFailed: z.number().default(0),
+  jobsCancelled: z.number().default(0),
 })
 
 /** `dueAtMs` is 0 if no check is scheduled. */

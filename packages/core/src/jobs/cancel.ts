@@ -1,7 +1,7 @@
 import { type Actor } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
-import { counterWrites } from '../clusters/counters.ts'
+import { addEnded, counterWrites } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { patch, remove, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -27,7 +27,7 @@ export async function finishQueued(
   end: JobEnd,
   context: CancelContext = {},
 ): Promise<boolean> {
-  const counters = counterWrites(actor.organisationId, jobs.map(counterChange))
+  const counters = counterWrites(actor.organisationId, jobs.map((job) => counterChange(job, end)))
   const effects = jobs.map((job) => effectsOfFinish(job, end))
   const failure = await commit(actor, {
     writes: [...jobs.flatMap((job) => finishWrites(job, end, context)), ...counters.map(({ write }) => write)],
@@ -39,9 +39,9 @@ export async function finishQueued(
   return failure === undefined
 }
 
-const counterChange = ({ clusterId, dispatchedAtMs }: JobRecord) => ({
+const counterChange = ({ clusterId, dispatchedAtMs }: JobRecord, { status }: JobEnd) => ({
   clusterId,
-  add: { activeJobs: -1, ...(dispatchedAtMs !== undefined && { waitingJobs: -1 }) },
+  add: { activeJobs: -1, ...(dispatchedAtMs !== undefined && { waitingJobs: -1 }), ...addEnded(status) },
 })
 
 function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelContext): WriteItem[] {

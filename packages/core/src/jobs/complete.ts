@@ -3,6 +3,7 @@ import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
 import { unchanged } from '../db/expression.ts'
+import { addEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -64,7 +65,7 @@ export const finishWrites = (
     // Fails if output arrived since the job was read, because the result must include it.
     { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
   ),
-  patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1 } }),
+  patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1, ...addEnded(end.status) } }),
 ]
 
 async function repeatedCompletion(

@@ -10,7 +10,7 @@ import { getConsistent, getMany, type Item } from '../db/table.ts'
 import { type KeyPage, pageOfAll, pageOfRange } from '../db/index-page.ts'
 import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
-import { countSubmitted, countJobs } from './totals-projection.ts'
+import { countHidden, countStored, countSubmitted } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
@@ -58,16 +58,17 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
-  let removed: ReadonlySet<unknown> = new Set()
+  const hidden = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
   const totals = async () => {
-    const [item, hidden] = await getConsistent([keys.jobTotals(organisationId), keys.removedClusters(organisationId)])
-    removed = parseRemoved(hidden)
+    const [item, removed] = await getConsistent([keys.jobTotals(organisationId), keys.removedClusters(organisationId)])
+    Object.assign(hidden, { clusterIds: parseRemoved(removed), count: countHidden(item, status) })
     return item
   }
   const keysOfPage = await (type === undefined
-    ? pageOfRange(range, async () => countJobs(await totals(), status), page)
+    ? pageOfRange(range, async () => countStored(await totals(), status), page)
     : pageWithoutOperations(organisationId, range, async () => countSubmitted(await totals(), status), page))
-  return readPage(filter, keysOfPage, removed)
+  const isComplete = page.page === 1 && page.before === undefined && keysOfPage.next === undefined
+  return readPage(filter, keysOfPage, isComplete ? { ...hidden, count: 0 } : hidden)
 }
 
 const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
@@ -80,16 +81,25 @@ const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? jo
 const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFilter): boolean =>
   (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
 
+/** The jobs of removed clusters; `count` also includes those on other pages. */
+interface Hidden {
+  clusterIds: ReadonlySet<unknown>
+  count: number
+}
+
 /** Index items of jobs that have been removed or changed are neither shown nor counted. */
 async function readPage(
   filter: JobFilter,
   { keys: pageKeys, totalCount, next }: KeyPage,
-  removed: ReadonlySet<unknown> = new Set(),
+  hidden: Hidden = { clusterIds: new Set(), count: 0 },
 ): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
-  const jobs = items.filter((item) => item !== undefined).map(parse)
-  const matching = jobs.filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
-  return { jobs: matching, totalCount: totalCount - (pageKeys.length - matching.length), next }
+  const current = items.filter((item) => item !== undefined).map(parse)
+  const matching = current.filter((job) => matches(job, filter))
+  const jobs = matching.filter((job) => !hidden.clusterIds.has(clusterOf(job)))
+  const hiddenCount = Math.max(hidden.count, matching.length - jobs.length)
+  const staleCount = pageKeys.length - matching.length
+  return { jobs, totalCount: Math.max(jobs.length, totalCount - staleCount - hiddenCount), next }
 }
 
 /** Pending jobs are read first, because they may be stored during the request. */

@@ -7,20 +7,41 @@ import { type OutboxRecord } from '../outbox/record.ts'
 /** Counts jobs in a projection, because a count written by every job transaction would cause contention. */
 export const jobTotalsProjection: Projection = { name: 'job totals', writes }
 
+const numberOf = (item: Item | undefined, name: string): number => Math.max(0, Number(item?.[name] ?? 0))
+
 export const countJobs = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
-  Math.max(0, Number(item?.[status] ?? 0))
+  Math.max(0, countStored(item, status) - countHidden(item, status))
+
+/** Includes the jobs of removed clusters until they are purged. */
+export const countStored = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
+  numberOf(item, status)
+
+export const countHidden = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
+  numberOf(item, hiddenOf(status))
 
 export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
-  Math.max(0, countJobs(item, status) - Number(item?.[operationsOf(status)] ?? 0))
+  Math.max(0, countStored(item, status) - numberOf(item, operationsOf(status)))
 
 /** The totals include operations, which are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
+/** The totals include the jobs of removed clusters, which are also counted separately. */
+const hiddenOf = (status: string): string => `hidden ${status}`
+
+/** Hides jobs of a removed cluster. The projection of their purge counts them back. */
+export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
+  const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
+  if (counts.length === 0) return []
+  const total = counts.reduce((sum, [, count]) => sum + count, 0)
+  const add = Object.fromEntries([['total', total] as const, ...counts].map(([name, count]) => [hiddenOf(name), count]))
+  return [upsert(keys.jobTotals(organisationId), { add })]
+}
 
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
   const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
   for (const { clusterId, from, to } of records.flatMap(({ transitions }) => transitions)) {
-    const counters = clusterId === undefined ? [String, operationsOf] : [String]
+    const isPurged = to === undefined
+    const counters = clusterId === undefined ? [String, operationsOf] : isPurged ? [String, hiddenOf] : [String]
     for (const counter of counters) {
       if (from !== undefined) add(counter(from), -1)
       if (to !== undefined) add(counter(to), 1)

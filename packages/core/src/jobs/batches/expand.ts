@@ -5,7 +5,8 @@ import { type BatchRecord, findBatch, stopReasonOf } from './record.ts'
 import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
-import { type CounterChange, counterWrites } from '../../clusters/counters.ts'
+import { hiddenWrites } from '../totals-projection.ts'
+import { addEnded, type CounterChange, counterWrites } from '../../clusters/counters.ts'
 import { unchanged } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
 import { create, patch, backOff, remove, type WriteItem } from '../../db/table.ts'
@@ -24,7 +25,7 @@ import { notifyRelay } from '../../lib/relay-notify.ts'
 /** Consecutive attempts without progress before the expansion fails. */
 const maxAttempts = 10
 /** A transaction has at most 100 writes and 4 MB. The batch and the outbox record need one write each. */
-const maxWrites = 98
+const maxWrites = 97
 const maxPayloadBytes = 2_500_000
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
@@ -73,6 +74,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
         progressWrite(batch, { expanded, released }),
         ...counters.map(({ write }) => write),
         ...jobs.flatMap(jobWrites),
+        ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
       events: jobs.flatMap(({ effects: { events = [] } }) => events),
       transitions: jobs.flatMap(({ effects: { transitions = [] } }) => transitions),
@@ -102,6 +104,12 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
 
 type NewJob = ReturnType<typeof newJob>
 
+/** The jobs of clusters that were removed before. */
+const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
+  const statuses = jobs.filter(({ counterChange }) => counterChange === undefined).map(({ record }) => record.status)
+  return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))
+}
+
 function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet<string>): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
@@ -125,7 +133,11 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClu
   const isWaiting = end === undefined && !job.isThrottled
   const dispatchFields = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
   const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
-  const add = { jobs: 1, ...(end === undefined && { activeJobs: 1 }), ...(isWaiting && { waitingJobs: 1 }) }
+  const add = {
+    jobs: 1,
+    ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
+    ...(isWaiting && { waitingJobs: 1 }),
+  }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
     : { clusterId: pendingJob.clusterId, add }
