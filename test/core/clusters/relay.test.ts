@@ -377,7 +377,7 @@ test('rejects forged, expired and replaced tokens', async () => {
   expect(await enroll(enrollRequest(issued.enrollmentToken))).toMatchObject({ clusterId: id })
 })
 
-const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+const letters = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')
 
 test.each([
   ['a restart', 'A A B B', 0],

@@ -51,7 +51,11 @@ function admissionWrite(organisationId: string, shard: number, jobs: number): Wr
   return upsert(
     keys.activeJobs(organisationId, shard),
     { add: { count: jobs } },
-    { limit: unchanged(limit), isOver: { absent: true }, count: room >= 0 ? { absentOrAtMost: room } : { atMost: room } },
+    {
+      limit: unchanged(limit),
+      isOver: { absent: true },
+      count: room >= 0 ? { absentOrAtMost: room } : { atMost: room },
+    },
   )
 }
 

@@ -1,7 +1,14 @@
 import { type PasswordChange } from '@platform/contract/user'
 import { type Caller, type Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
-import { acceptedWrites, type Attempt, beginAttempt, comparePassword, type Credential, renewCredential } from './credential.ts'
+import {
+  acceptedWrites,
+  type Attempt,
+  beginAttempt,
+  comparePassword,
+  type Credential,
+  renewCredential,
+} from './credential.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'

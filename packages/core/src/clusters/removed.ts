@@ -27,3 +27,15 @@ export const purgedWrites = (organisationId: string, clusterId: string): WriteIt
 
 export const parseRemoved = (item: Item | undefined): ReadonlySet<unknown> =>
   item?.['ids'] instanceof Set ? item['ids'] : new Set()
+
+/** The totals include the jobs of removed clusters, which are also counted separately. */
+export const hiddenOf = (status: string): string => `hidden ${status}`
+
+/** Hides jobs of a removed cluster. The projection of their purge counts them back. */
+export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
+  const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
+  if (counts.length === 0) return []
+  const total = counts.reduce((sum, [, count]) => sum + count, 0)
+  const add = Object.fromEntries([['total', total] as const, ...counts].map(([name, count]) => [hiddenOf(name), count]))
+  return [upsert(keys.jobTotals(organisationId), { add })]
+}

@@ -27,7 +27,10 @@ export async function finishQueued(
   end: JobEnd,
   context: CancelContext = {},
 ): Promise<boolean> {
-  const counters = counterWrites(actor.organisationId, jobs.map((job) => counterChange(job, end)))
+  const counters = counterWrites(
+    actor.organisationId,
+    jobs.map((job) => counterChange(job, end)),
+  )
   const effects = jobs.map((job) => effectsOfFinish(job, end))
   const failure = await commit(actor, {
     writes: [...jobs.flatMap((job) => finishWrites(job, end, context)), ...counters.map(({ write }) => write)],

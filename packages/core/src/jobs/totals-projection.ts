@@ -1,5 +1,6 @@
 import { type JobStatus } from '@platform/contract/job'
 import { type Projection } from '../outbox/run-projections.ts'
+import { hiddenOf } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, type WriteItem, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
@@ -24,18 +25,6 @@ export const countSubmitted = (item: Item | undefined, status: JobStatus | 'tota
 
 /** The totals include operations, which are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
-/** The totals include the jobs of removed clusters, which are also counted separately. */
-const hiddenOf = (status: string): string => `hidden ${status}`
-
-/** Hides jobs of a removed cluster. The projection of their purge counts them back. */
-export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
-  const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
-  if (counts.length === 0) return []
-  const total = counts.reduce((sum, [, count]) => sum + count, 0)
-  const add = Object.fromEntries([['total', total] as const, ...counts].map(([name, count]) => [hiddenOf(name), count]))
-  return [upsert(keys.jobTotals(organisationId), { add })]
-}
-
 async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
   const sums: Record<string, number> = {}
   const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
