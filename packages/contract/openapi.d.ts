@@ -3788,6 +3788,8 @@ export interface components {
              */
             version: string;
             description: string;
+            /** @description The event types that the manifest declares */
+            events: string[];
             /** @description Whether a trusted key has signed this image */
             verified: boolean;
             /** @description Name of the key that signed it */

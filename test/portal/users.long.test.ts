@@ -269,6 +269,15 @@ inTenant('an administrator limits the lifetime of API tokens and sets its defaul
   expectStatus(await create({ expiresAt: null }), 400)
   await button(page, 'API token lifetimes').click()
   expect(await form.getByLabel('Maximum in days').inputValue()).toBe('30')
+  await page.goto('/settings/account?tab=tokens')
+  await button(page, 'Create API token').click()
+  const expires = form.getByLabel('Expires')
+  expect(await expires.getByRole('option').allInnerTexts()).toEqual(['In 7 days', 'In 30 days'])
+  await form.getByLabel('Name').fill('longest')
+  await expires.selectOption('In 30 days')
+  await button(form, 'Select all').click()
+  await button(form, 'Create').click()
+  await button(form, 'Done').click()
 })
 
 test('other sessions are listed and ended', async ({ open, api }) => {

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { listOf, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
-import { ModuleId, version } from './manifest.ts'
+import { EventPattern, ModuleId, version } from './manifest.ts'
 
 /** The release of a module that the catalog offers, with the installed version. */
 export const CatalogItem = z
@@ -13,6 +13,7 @@ export const CatalogItem = z
       example: '1.0.0',
     }),
     description: z.string().max(300),
+    events: z.array(EventPattern).max(50).meta({ description: 'The event types that the manifest declares' }),
     verified: z.boolean().meta({ description: 'Whether a trusted key has signed this image' }),
     verifiedBy: z.string().max(100).optional().meta({ description: 'Name of the key that signed it' }),
     unverifiedReason: z.string().max(500).optional().meta({ description: 'Why it is not verified' }),

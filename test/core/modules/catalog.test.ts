@@ -48,13 +48,15 @@ test('is empty before the first scan', async () => {
 })
 
 test('lists the newest release of a module with the installed version', async () => {
-  const newest = catalogRelease('hello', '1.10.0', { createdAtMs: now() })
+  const events = ['platform.user.created']
+  const newest = catalogRelease('hello', '1.10.0', { createdAtMs: now(), events })
   await putCatalog({ 'r.test/hello': [newest, catalogRelease('hello', '1.9.0')] }, ['r2 is unreachable'])
   const item = {
     id: 'hello',
     name: 'hello',
     version: '1.10.0',
     description: 'A module under test.',
+    events,
     verified: true,
     verifiedBy: 'tests',
     installed: false,

@@ -1,5 +1,5 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
-import { allowEvents, refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
+import { allowEvents, publisher, refreshSubscriptions, subscriber, userCreated } from '../support/module-events.ts'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
@@ -59,7 +59,7 @@ test.each([
 ])('matches the subscription %j with %j', async (subscriptions, types) => {
   const id = newModuleId()
   const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
-  const reservation = { apiBasePath: `/api/${id}`, deployment, subscriptions } as any
+  const reservation = { apiBasePath: `/api/${id}`, publisher, deployment, subscriptions } as any
   await transact([reserveRoutesWrite(await readRoutes(), id, reservation)])
   // Twice, so that the clock does not return to the time of an earlier test's cache.
   await refreshSubscriptions()
@@ -73,16 +73,19 @@ test.each([
 })
 
 test.each([
-  ['no decision', undefined, true, 0],
-  ['its administrator allowed', ['platform.user.created'], true, 1],
-  ['the area allowed', ['platform.user.*'], true, 1],
-  ['other events allowed', ['platform.user.deleted'], true, 0],
-  ['a disabled module', ['platform.user.created'], false, 0],
-])('an organisation with %s sends %j, enabled: %s', async (_, events, isEnabled, count) => {
+  ['no decision', undefined, {}, 0],
+  ['its administrator allowed', ['platform.user.created'], {}, 1],
+  ['the area allowed', ['platform.user.*'], {}, 1],
+  ['other events allowed', ['platform.user.deleted'], {}, 0],
+  ['a disabled module', ['platform.user.created'], { enabled: false }, 0],
+  ['a decision about another publisher', ['platform.user.created'], { publisher: 'key other' }, 0],
+  ['a decision about a repository', ['platform.user.created'], { publisher: 'repository tests' }, 0],
+  ['a decision about no publisher', ['platform.user.created'], { publisher: undefined }, 0],
+])('an organisation with %s sends %j: %j', async (_, events, consent, count) => {
   const { id, caller } = await subscriber()
   await allowEvents(caller.organisationId, id, ['platform.user.created'])
   const { organisationId } = await committed(userCreated())
-  if (events !== undefined) await allowEvents(organisationId, id, events, isEnabled)
+  if (events !== undefined) await allowEvents(organisationId, id, events, consent)
   await drainOutbox(organisationId)
   expect(await eventsFor(id)).toHaveLength(count)
 })
@@ -103,4 +106,18 @@ test('an administrator allows declared events of a module, and stops them', asyn
   expect(await setConsent(admin, id, { enabled: false })).toEqual({ ...about, enabled: false, events: [] })
   expect(await errorCodeOf(setConsent(admin, 'unknown', { enabled: true }))).toBe('module_not_found')
   expect(await errorCodeOf(setConsent(await newCaller(undefined, 'Viewer'), id, { enabled: true }))).toBe('forbidden')
+})
+
+test('a decision about a module that is absent or of another publisher can be seen and withdrawn', async () => {
+  const { id } = await subscriber()
+  const admin = await newCaller(undefined, 'OrgAdmin')
+  const stored = async (moduleId: string) => (await listConsents(admin)).items.find((module) => module.id === moduleId)
+  await allowEvents(admin.organisationId, id, ['platform.user.created'], { publisher: 'key other' })
+  expect(await stored(id)).toMatchObject({ enabled: false, events: [] })
+  const [absent, events] = [newModuleId(), ['platform.user.created']]
+  await allowEvents(admin.organisationId, absent, events)
+  expect(await stored(absent)).toEqual({ id: absent, name: absent, enabled: true, events, declaredEvents: [] })
+  expect(await errorCodeOf(setConsent(admin, absent, { enabled: true }))).toBe('module_not_found')
+  expect(await setConsent(admin, absent, { enabled: false })).toMatchObject({ enabled: false, events: [] })
+  expect(await stored(absent)).toBeUndefined()
 })

@@ -11,8 +11,16 @@ let refreshes = 0
 /** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */
 export const refreshSubscriptions = async () => advanceClock(++refreshes * 10_000)
 
-export const allowEvents = async (organisationId: string, moduleId: string, events: string[], enabled = true) => {
-  const set = { [`module:${moduleId}`]: JSON.stringify({ enabled, events }) }
+/** The publisher of the modules of `runningModule`. */
+export const publisher = 'key tests'
+
+export const allowEvents = async (
+  organisationId: string,
+  moduleId: string,
+  events: string[],
+  consent: { enabled?: boolean; publisher?: string | undefined } = {},
+) => {
+  const set = { [`module:${moduleId}`]: JSON.stringify({ enabled: true, events, publisher, ...consent }) }
   await transact([upsert(keys.organisationModules(organisationId), { set })])
 }
 

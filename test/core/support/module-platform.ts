@@ -126,8 +126,8 @@ export async function takeEvents({ organisationId }: Caller): Promise<{ name: st
 }
 
 export async function runningModule(module: Partial<PushedModule> = {}) {
-  const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), newModuleId()]
-  await install(caller, { id, ...module })
+  const [caller, id] = [await newCaller(undefined, 'PlatformAdmin'), module.id ?? newModuleId()]
+  await install(caller, { ...module, id })
   await takeEvents(caller)
   return { caller, id }
 }

@@ -105,6 +105,7 @@ export const catalogRelease = (
   digest,
   name: moduleId,
   description: 'A module under test.',
+  events: [],
   isVerified: true,
   verifiedBy: 'tests',
   ...overrides,

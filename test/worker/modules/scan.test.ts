@@ -53,7 +53,7 @@ test('finds releases by digest, with version labels, names from module.json and 
   const two = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
   const three = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
   await scan(sourceOf(id))
-  const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.' }
+  const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.', events: [] }
   const signed = { isVerified: true, verifiedBy: 'tests' }
   expect(await releasesOf(id)).toEqual([
     { ...about, ...signed, version: '1.10.0-rc.1', digest: two.digest, createdAtMs: Date.parse(created) },

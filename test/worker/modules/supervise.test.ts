@@ -13,7 +13,9 @@ import {
 } from '../../core/support/module-platform.ts'
 import { pushModule } from '../../core/support/module-images.ts'
 import * as fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { slotWarning } from '@platform/contract/module'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { config } from '@platform/core/config'
 import { now } from '@platform/core/clock'
 import * as Module from '@platform/core/modules/module'
 import { aggregateOf, ready } from '@platform/core/platform/health'
@@ -22,6 +24,8 @@ import { healthOf } from '@platform/worker/modules/health-check'
 import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
 import { supervise } from '@platform/worker/modules/supervise'
 import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
+import { captureLog } from '../../support/log.ts'
+import { newModuleId } from '../../core/support/modules.ts'
 import { waitFor } from '../../support/wait-for.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
@@ -296,6 +300,26 @@ async function pausedHealthCheck() {
     await supervising
   }
 }
+
+test('logs slots that differ from the manifest once after each crash', async () => {
+  Object.assign(config, { PLAT_LOG_LEVEL: 'warn' })
+  onTestFinished(() => void Object.assign(config, { PLAT_LOG_LEVEL: 'error' }))
+  const id = newModuleId()
+  const navSlots = [{ slotId: 'nav.primary', id, label: 'X', icon: 'hand', route: `/modules/${id}`, order: 1 }]
+  await runningModule({ id, spec: { navSlots } })
+  await runningModule()
+  const warningsAfter = async (crashes: number) => {
+    const list = async () => (await runtime.list()).map((status) => ({ ...status, crashes }))
+    const lines = await captureLog(() => supervise(async () => ({ ...runtime, list })))
+    return lines.filter(({ message }) => message === slotWarning)
+  }
+  expect(await warningsAfter(0)).toEqual([])
+  expect(await warningsAfter(1)).toMatchObject([
+    { moduleId: id, slots: [], manifestSlots: [`nav.primary ${id} /modules/${id}`] },
+  ])
+  expect(await warningsAfter(1)).toEqual([])
+  expect(await warningsAfter(2)).toHaveLength(1)
+})
 
 test('records no health check that ends after the uninstallation', async () => {
   const { caller, id } = await runningModule()

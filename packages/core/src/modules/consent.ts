@@ -8,34 +8,58 @@ import { get, type Item, upsert } from '../db/table.ts'
 import { platformError, validationFailed } from '../error.ts'
 import { commit } from '../outbox/commit.ts'
 import { isInstalled, readModules } from './module.ts'
-import { isModuleId, type ModuleRecord, parseModule } from './record.ts'
+import { isModuleId, type ModuleRecord, parseModule, publisherOf } from './record.ts'
 
-/** The events that modules may receive of an organisation. Without an administrator's decision, they receive none. */
+/**
+ * The events that modules may receive of an organisation. Without an administrator's decision, they receive none. A
+ * decision applies to releases of the publisher that the administrator saw, also after the module was reinstalled.
+ */
 
-const Consent = z.object({ enabled: z.boolean(), events: z.array(z.string()) })
+const Consent = z.object({ enabled: z.boolean(), events: z.array(z.string()), publisher: z.string().optional() })
 type Consent = z.infer<typeof Consent>
 
 const attributeName = (moduleId: string): string => `module:${moduleId}`
 
-const consentIn = (item: Item | undefined, moduleId: string): Consent => {
+const none: Consent = { enabled: false, events: [] }
+
+const consentIn = (item: Item | undefined, moduleId: string): Consent | undefined => {
   const text = item?.[attributeName(moduleId)]
-  return typeof text === 'string' ? Consent.parse(JSON.parse(text)) : { enabled: false, events: [] }
+  return typeof text === 'string' ? Consent.parse(JSON.parse(text)) : undefined
 }
 
-export type AllowedEvents = (moduleId: string) => readonly string[]
+const consentTo = (item: Item | undefined, moduleId: string, publisher: string | undefined): Consent => {
+  const consent = consentIn(item, moduleId)
+  return consent !== undefined && consent.publisher === publisher ? consent : none
+}
+
+export type AllowedEvents = (module: { moduleId: string; publisher: string | undefined }) => readonly string[]
 
 export async function readAllowedEvents(organisationId: string): Promise<AllowedEvents> {
   const item = await get(keys.organisationModules(organisationId), { stale: true })
-  return (moduleId) => {
-    const { enabled, events } = consentIn(item, moduleId)
-    return enabled ? events : []
+  return ({ moduleId, publisher }) => {
+    const { enabled, events } = consentTo(item, moduleId, publisher)
+    return enabled && publisher !== undefined ? events : []
   }
 }
 
 export async function listConsents({ organisationId }: Caller): Promise<{ items: OrganisationModule[] }> {
   const [{ modules }, item] = await Promise.all([readModules(), get(keys.organisationModules(organisationId))])
-  return { items: modules.filter(isInstalled).map((module) => view(module, consentIn(item, module.id))) }
+  const installed = modules.filter(isInstalled)
+  const ids = new Set(installed.map(({ id }) => id))
+  const absent = consentedIds(item).filter((id) => !ids.has(id))
+  return {
+    items: [
+      ...installed.map((module) => view(module, consentTo(item, module.id, publisherOf(module.release)))),
+      ...absent.map((id) => viewOfAbsent(id, consentIn(item, id))),
+    ],
+  }
 }
+
+const consentedIds = (item: Item | undefined): string[] =>
+  Object.keys(item ?? {})
+    .filter((name) => name.startsWith(attributeName('')))
+    .map((name) => name.slice(attributeName('').length))
+    .filter((id) => consentIn(item, id)?.enabled)
 
 export async function setConsent(
   caller: Caller,
@@ -43,8 +67,9 @@ export async function setConsent(
   change: OrganisationModuleChange,
 ): Promise<OrganisationModule> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
-  const [, item] = await reauthorize(caller, ['users:admin'], [keys.module(moduleId)])
-  if (item === undefined) throw platformError('module_not_found')
+  const consentsKey = keys.organisationModules(caller.organisationId)
+  const [, item, consents] = await reauthorize(caller, ['users:admin'], [keys.module(moduleId), consentsKey])
+  if (item === undefined) return withdrawFromAbsent(caller, moduleId, consentIn(consents, moduleId), change)
   const module = parseModule(item)
   const declared = declaredEvents(module)
   const { enabled, events = enabled ? declared : [] } = change
@@ -54,17 +79,35 @@ export async function setConsent(
       : [{ in: 'body', path: `/events/${index}`, code: 'not_declared', message: 'is not declared by the module' }],
   )
   if (unknown.length > 0) throw validationFailed(unknown)
-  const consent = { enabled, events: [...new Set(events)] }
+  const consent = { enabled, events: [...new Set(events)], publisher: publisherOf(module.release) }
   const response = view(module, consent)
   const set = { [attributeName(moduleId)]: JSON.stringify(consent) }
   await commit(caller, {
-    writes: [upsert(keys.organisationModules(caller.organisationId), { set })],
+    writes: [upsert(consentsKey, { set })],
     response,
     audit: {
       action: enabled ? 'module.enable' : 'module.disable',
       resource: moduleId,
       detail: consent.events.join(' ').slice(0, 500),
     },
+  })
+  return response
+}
+
+/** Otherwise the consent would apply again if the module is reinstalled. */
+async function withdrawFromAbsent(
+  caller: Caller,
+  moduleId: string,
+  consent: Consent | undefined,
+  { enabled }: OrganisationModuleChange,
+): Promise<OrganisationModule> {
+  if (enabled || consent === undefined) throw platformError('module_not_found')
+  const response = viewOfAbsent(moduleId, none)
+  const change = { set: { [attributeName(moduleId)]: JSON.stringify(none) } }
+  await commit(caller, {
+    writes: [upsert(keys.organisationModules(caller.organisationId), change)],
+    response,
+    audit: { action: 'module.disable', resource: moduleId },
   })
   return response
 }
@@ -78,4 +121,13 @@ const view = (module: ModuleRecord, { enabled, events }: Consent): OrganisationM
   enabled,
   events,
   declaredEvents: declaredEvents(module),
+})
+
+/** The module was uninstalled after an administrator had allowed events. */
+const viewOfAbsent = (id: string, { enabled, events }: Consent = none): OrganisationModule => ({
+  id,
+  name: id,
+  enabled,
+  events,
+  declaredEvents: [],
 })

@@ -20,6 +20,7 @@ const cacheMs = 2000
 
 interface Subscriber {
   moduleId: string
+  publisher: string | undefined
   subscriptions: readonly string[]
 }
 
@@ -29,7 +30,11 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
   // The absolute difference, because the clock may be set back.
   if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheMs) {
     const { reservations } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
-    const subscribers = [...reservations].map(([moduleId, { subscriptions = [] }]) => ({ moduleId, subscriptions }))
+    const subscribers = [...reservations].map(([moduleId, { publisher, subscriptions = [] }]) => ({
+      moduleId,
+      publisher,
+      subscriptions,
+    }))
     cache = { atMs: now(), subscribers: subscribers.filter((subscriber) => subscriber.subscriptions.length > 0) }
   }
   return cache.subscribers
@@ -57,7 +62,7 @@ export const moduleEventProjection: Projection = {
     const allowed = await currentlyAllowed(organisationId)
     const pending = subscribers.map((subscriber) => ({
       subscriber,
-      items: itemsFor(subscriber, allowed(subscriber.moduleId), records),
+      items: itemsFor(subscriber, allowed(subscriber), records),
     }))
     await batchPut(pending.flatMap(({ items }) => items))
     const moduleIds = pending.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)

@@ -41,6 +41,10 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 /** The name of the key that signs the modules in the embedded registry of a one-machine platform. */
 export const ownKeyName = 'this platform'
 
+/** The key that signed a release. Only a release of the same publisher inherits what users allowed a module. */
+export const publisherOf = ({ isVerified, verifiedBy, repository }: ModuleRelease): string =>
+  isVerified ? `key ${verifiedBy}` : `repository ${repository}`
+
 export const isSeeded = ({ isVerified, verifiedBy }: Pick<ModuleRelease, 'isVerified' | 'verifiedBy'>): boolean =>
   isVerified && verifiedBy === ownKeyName
 

@@ -13,6 +13,8 @@ const RouteReservation = z.object({
   apiBasePath: z.string(),
   deployment: Deployment.optional(),
   subscriptions: z.array(z.string()).optional(),
+  /** The publisher of the deployed release. */
+  publisher: z.string().optional(),
   /** The permissions of a caller that the module can see. */
   permissions: z.array(z.string()).optional(),
 })

@@ -34,6 +34,11 @@ export type Permission = Schemas['UserProfile']['permissions'][number]
 /** Whether the user has a permission. It decides only what the portal shows; the platform enforces permissions. */
 export const useHasPermission = (permission: Permission): boolean => useMe().permissions.includes(permission)
 
+export const organisationSettingsQuery = queryOptions({
+  queryKey: ['organisation-settings'],
+  queryFn: () => unwrap(api.GET('/api/v1/organisation/settings')),
+})
+
 // A new module must appear in the navigation within five seconds.
 const summaryIntervalSeconds = 4
 

@@ -42,7 +42,7 @@ async function storeFailure(
   { code, message: text }: { code: ModuleErrorCode; message: string },
 ) {
   const { id: moduleId, organisationId, updatedAtMs, release } = record
-  const { version, manifest } = release
+  const { version } = release
   const message = text.slice(0, 1000).toWellFormed()
   const set = {
     state: 'Failed',
@@ -55,7 +55,7 @@ async function storeFailure(
     commit(system(organisationId), {
       writes: [
         patch(keys.module(moduleId), { set, remove: ['deployment'] }, unchanged),
-        reserveRoutesWrite(await readRoutes(), moduleId, reservationOf(manifest)),
+        reserveRoutesWrite(await readRoutes(), moduleId, reservationOf(release)),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],
     }),

@@ -135,7 +135,7 @@ function publishChange(
   return {
     writes: [
       patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
-      reserveRoutesWrite(routes, moduleId, reservationOf(manifest, { deployment, subscriptions })),
+      reserveRoutesWrite(routes, moduleId, reservationOf(release, { deployment, subscriptions })),
       replace(keys.moduleHealth(moduleId), health),
     ],
     events: [

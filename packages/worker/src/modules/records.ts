@@ -2,7 +2,13 @@ import * as keys from '@platform/core/db/keys'
 import { get, getConsistent } from '@platform/core/db/table'
 import { type InstallState } from '@platform/core/modules/install-state'
 import { isServing } from '@platform/core/modules/module'
-import { type Deployment, type ModuleRecord, parseModule } from '@platform/core/modules/record'
+import {
+  type Deployment,
+  type ModuleRecord,
+  type ModuleRelease,
+  parseModule,
+  publisherOf,
+} from '@platform/core/modules/record'
 import { parseRoutes, type RouteReservation } from '@platform/core/modules/routes'
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { isSubscribed } from '@platform/core/webhooks/record'
@@ -43,10 +49,13 @@ const truncated = (subscriptions: readonly string[], warnings: readonly string[]
   ].slice(0, warningLimit)
 
 /** The entry of a module in the routes. */
-export const reservationOf = (
-  { spec }: ModuleManifest,
+export function reservationOf(
+  release: ModuleRelease,
   serving: { deployment?: Deployment; subscriptions?: string[] } = {},
-): RouteReservation => ({ apiBasePath: spec.apiBasePath, permissions: spec.permissionsRequired ?? [], ...serving })
+): RouteReservation {
+  const { apiBasePath, permissionsRequired } = release.manifest.spec
+  return { apiBasePath, permissions: permissionsRequired ?? [], publisher: publisherOf(release), ...serving }
+}
 
 export async function findModule(moduleId: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(moduleId))

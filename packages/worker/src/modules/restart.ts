@@ -8,7 +8,7 @@ import { log } from '@platform/core/log'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
 import { type Deployment, isSeeded, serialise } from '@platform/core/modules/record'
 import { callControl } from './lifecycle/control-client.ts'
-import { InstanceDescription } from './lifecycle/description.ts'
+import { InstanceDescription, logSlotWarning } from './lifecycle/description.ts'
 import { runLifecycle, type LifecycleResult, deploymentExists } from './lifecycle/run.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { retryOnConflictFor } from './finish.ts'
@@ -62,6 +62,13 @@ async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<
   }
 }
 
+/** An instance that replaces a crashed one configures itself. */
+export async function logReload(runtime: ModuleRuntime, { release, deployment }: ServingModule): Promise<void> {
+  const request = { method: 'GET', path: '/describe', limitMs: describeMs, schema: InstanceDescription } as const
+  const description = await callControl(runtime, deployment, request)
+  if (description.isDone) logSlotWarning(description.body, release.manifest)
+}
+
 /** Runs the hooks of a running module that was never started, because its deploying process was terminated. */
 export async function resumeLifecycle(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
@@ -103,7 +110,7 @@ export async function storeDeployment(
   const conflict = await retryOnConflictFor(async () =>
     transact([
       patch(keys.module(record.id), { set }, unmodified),
-      reserveRoutesWrite(await readRoutes(), record.id, reservationOf(manifest, { deployment, subscriptions })),
+      reserveRoutesWrite(await readRoutes(), record.id, reservationOf(record.release, { deployment, subscriptions })),
     ]),
   )
   if (conflict) log('warn', 'Module changed during start', { moduleId: record.id })

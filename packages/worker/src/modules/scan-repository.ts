@@ -105,7 +105,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
     const image = await readImage(client, name, digest)
     const labels = image && moduleLabelsOf(image)
     if (image === undefined || labels === undefined) return { digest }
-    const { metadata } = await manifestOf({ client, image }, { manifestUrl: undefined, isVerified: false })
+    const { metadata, spec } = await manifestOf({ client, image }, { manifestUrl: undefined, isVerified: false })
     const { id, version, description } = metadata
     if (labels.id !== id || labels.version !== version) return invalidRelease(digest, 'labels and module.json disagree')
     const createdAtMs = Date.parse(image.config.created ?? '')
@@ -115,6 +115,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
       digest,
       name: metadata.name,
       description,
+      events: spec.events,
       isVerified: false,
       ...(Number.isFinite(createdAtMs) && { createdAtMs }),
       ...(image.digest !== digest && { imageDigest: image.digest }),

@@ -1,3 +1,4 @@
+import { BoundedCache } from '@platform/core/lib/bounded-cache'
 import { log } from '@platform/core/log'
 import { readModules } from '@platform/core/modules/module'
 import { type Deployment, type ModuleRecord } from '@platform/core/modules/record'
@@ -5,7 +6,7 @@ import { shutDown } from './lifecycle/shut-down.ts'
 import { type DeploymentStatus, type ModuleRuntime } from '../runtimes/port.ts'
 import { checkModule } from './health-check.ts'
 import { failCrashed, logErrors } from './fail.ts'
-import { storeDeployment, restartAll } from './restart.ts'
+import { logReload, storeDeployment, restartAll } from './restart.ts'
 import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
 
@@ -29,6 +30,7 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
     const { deployment = record.deployment } = statusOf(record) ?? {}
     // A terminated tick may not have stored the module's new deployment.
     await storeDeployment({ record, deployment }, record)
+    if (hasReloaded(statusOf(record))) await logReload(runtime, { ...record, deployment })
     await checkModule(runtime, { record: { ...record, deployment }, health: healthById.get(record.id) })
   }
   const checkEach = (records: readonly ServingModule[]) =>
@@ -41,6 +43,17 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
   ])
   if (invalidIds.size > 0) return
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
+}
+
+/** The known crashes by deployment. */
+const crashesById = new BoundedCache<number>(10_000)
+
+function hasReloaded(status: DeploymentStatus | undefined): boolean {
+  if (status?.state !== 'running') return false
+  const { id } = status.deployment
+  const known = crashesById.get(id) ?? 0
+  crashesById.set(id, status.crashes)
+  return status.crashes > known
 }
 
 /** Undefined if the runtime is unreachable; modules then only miss heartbeats. */

@@ -262,7 +262,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
   test('guesses of strangers do not limit a browser that knows the typed name, which differs from the name here', async () => {
     await directory()
     const start = (name: string, secret: string, device = '') =>
-      startBrowserSession(credentialsOf(name, secret), { browser: '', origin: { ...newOrigin(), device } })
+      startBrowserSession(credentialsOf(name, secret), { browsers: [], origin: { ...newOrigin(), device } })
     const { device } = await start('second', 'password of two names')
     for (const name of ['second', 'grace']) {
       for (let guess = 0; guess < config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; guess++) await signInError(name, 'wrong')

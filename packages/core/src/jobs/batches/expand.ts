@@ -25,7 +25,7 @@ import { notifyRelay } from '../../lib/relay-notify.ts'
 /** Consecutive attempts without progress before the expansion fails. */
 const maxAttempts = 10
 /** A transaction has at most 100 writes and 4 MB. The batch and the outbox record need one write each. */
-const maxWrites = 97
+const maxWrites = 98
 const maxPayloadBytes = 2_500_000
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
@@ -74,6 +74,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
         progressWrite(batch, { expanded, released }),
         ...counters.map(({ write }) => write),
         ...jobs.flatMap(jobWrites),
+        // In place of the counters of removed clusters.
         ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
       events: jobs.flatMap(({ effects: { events = [] } }) => events),

@@ -35,7 +35,7 @@ export async function list(filter: CatalogFilter) {
 function itemsOf(choices: readonly CatalogChoice[], module: ModuleRecord | undefined): CatalogItem[] {
   const release = latestOf(choices)
   if (release === undefined) return []
-  const { moduleId: id, name, version, description, isVerified, verifiedBy, reason, reference } = release
+  const { moduleId: id, name, version, description, events, isVerified, verifiedBy, reason, reference } = release
   const installedVersion = isInstalled(module) ? module.release.version : undefined
   return [
     {
@@ -43,6 +43,7 @@ function itemsOf(choices: readonly CatalogChoice[], module: ModuleRecord | undef
       name,
       version,
       description,
+      events,
       verified: isVerified,
       ...(verifiedBy !== undefined && { verifiedBy }),
       ...(!isVerified && reason !== undefined && { unverifiedReason: reason }),

@@ -8,6 +8,8 @@ export const CatalogRelease = z.object({
   digest: z.string(),
   name: z.string(),
   description: z.string(),
+  /** The event types that the manifest declares. */
+  events: z.array(z.string()).default([]),
   isVerified: z.boolean(),
   verifiedBy: z.string().optional(),
   reason: z.string().optional(),

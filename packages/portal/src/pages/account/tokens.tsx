@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { type Permission, useMe } from '../../api/account.ts'
+import { organisationSettingsQuery, type Permission, useMe } from '../../api/account.ts'
 import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { Button } from '../../ui/button.tsx'
@@ -113,21 +113,35 @@ type CreatedApiToken = Schemas['CreatedApiToken']
 
 const dayMs = 86_400_000
 
-// Values are days until the token expires; 0 means never.
-const lifetimes = [
-  { value: '7', label: 'In 7 days' },
-  { value: '30', label: 'In 30 days' },
-  { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
-  { value: '0', label: 'Never' },
-]
+/** Days until the token expires, or null for never. The first one is the default, which the platform calculates. */
+function lifetimesOf({ maxTokenLifetimeDays, defaultTokenLifetimeDays }: Schemas['OrganisationSettings']) {
+  const maxDays = maxTokenLifetimeDays ?? Infinity
+  const defaultDays = Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity)
+  const others = [7, 30, 90, 365, maxDays].filter((days) => days <= maxDays && days < Infinity)
+  const never = maxDays === Infinity ? [Infinity] : []
+  return [...new Set([defaultDays, ...others.toSorted((one, other) => one - other), ...never])]
+}
+
+const lifetimeLabel = (days: number): string => {
+  if (days === Infinity) return 'Never'
+  return days === 365 ? 'In a year' : `In ${days} ${days === 1 ? 'day' : 'days'}`
+}
+
+// The clock of the browser may be ahead, and the platform rejects an expiry beyond the maximum.
+const clockToleranceMs = 300_000
+
+const expiryAfter = (days: number, maxDays: number | null): string =>
+  new Date(Date.now() + days * dayMs - (days === maxDays ? clockToleranceMs : 0)).toISOString()
 
 function NewToken({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<CreatedApiToken>()
+  const settings = useQuery(organisationSettingsQuery)
   return (
     <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>
       {created === undefined ? (
-        <TokenForm onCreated={setCreated} />
+        <Loaded query={settings} what="the lifetimes">
+          {(loaded) => <TokenForm settings={loaded} onCreated={setCreated} />}
+        </Loaded>
       ) : (
         <>
           <p>Copy the token now. It is not shown again.</p>
@@ -146,17 +160,29 @@ function NewToken({ onClose }: { onClose: () => void }) {
 const withRequired = (chosen: Permission[]): Permission[] =>
   chosen.includes('modules:install') ? [...new Set([...chosen, 'platform:admin' as const])] : chosen
 
-function TokenForm({ onCreated }: { onCreated: (token: CreatedApiToken) => void }) {
+interface TokenFormProps {
+  settings: Schemas['OrganisationSettings']
+  onCreated: (token: CreatedApiToken) => void
+}
+
+function TokenForm({ settings, onCreated }: TokenFormProps) {
   const { permissions } = useMe()
   const [chosen, setChosen] = useDraft<Permission[]>('permissions', [])
+  const lifetimes = lifetimesOf(settings)
+  const [defaultDays] = lifetimes
+  const options = lifetimes.map((days) => ({ value: String(days), label: lifetimeLabel(days) }))
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const queries = useQueryClient()
   const create = async ({ name = '', days }: FormValues) => {
     setWasSubmitted(true)
     // The field shows the problem; a token without permissions would be useless.
     if (chosen.length === 0) return false
-    const expiresAt = days === '0' ? null : new Date(Date.now() + Number(days) * dayMs).toISOString()
-    const body = { name: name.trim(), permissions: chosen, expiresAt }
+    const expiry = Number(days) === Infinity ? null : expiryAfter(Number(days), settings.maxTokenLifetimeDays)
+    const body = {
+      name: name.trim(),
+      permissions: chosen,
+      ...(Number(days) !== defaultDays && { expiresAt: expiry }),
+    }
     onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
     await queries.invalidateQueries({ queryKey: ['api-tokens'] })
     return true
@@ -164,7 +190,7 @@ function TokenForm({ onCreated }: { onCreated: (token: CreatedApiToken) => void 
   return (
     <Form submitLabel="Create" onSubmit={create} actions={<CancelButton />}>
       <TextField name="name" label="Name" hint="For example, the script that uses it." maxLength={100} required />
-      <SelectField name="days" label="Expires" options={lifetimes} defaultValue="90" />
+      <SelectField name="days" label="Expires" options={options} defaultValue={String(defaultDays)} />
       <CheckGroup
         label="Permissions"
         choices={permissions.map((value) => ({ value, label: permissionTexts[value], hint: <code>{value}</code> }))}

@@ -1,10 +1,14 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { useHasPermission } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { refreshModules } from '../../api/query.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { EventChoices, setEvents } from './module-events.tsx'
 import styles from './modules.module.css'
-import type { ModuleEntry } from './use-modules.ts'
+import { type ModuleEntry, organisationModulesQuery } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
 
 interface InstallDialogProps {
@@ -22,11 +26,16 @@ export function InstallDialog({
   onClose,
   onStarted,
 }: InstallDialogProps) {
+  const [allowed, setAllowed] = useState<string[]>([])
+  const mayAllow = useHasPermission('users:admin')
+  const declared = release?.events ?? []
   const verb = installed === undefined ? 'Install' : 'Upgrade'
   const install = async (version: string) => {
     const body = version === '' ? {} : { version }
     const call = api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body })
-    const { jobId } = await unwrap(call)
+    const { jobId, events } = await unwrap(call)
+    const accepted = allowed.filter((type) => events.includes(type))
+    if (accepted.length > 0) await setEvents(id, accepted)
     void refreshModules()
     onClose()
     onStarted(jobId)
@@ -58,6 +67,12 @@ export function InstallDialog({
           placeholder={release?.version ?? ''}
           hint={release ? `Defaults to the newest version, ${release.version}.` : 'Defaults to the newest version.'}
         />
+        {declared.length > 0 && mayAllow && installed === undefined && (
+          <EventChoices declared={declared} allowed={allowed} onChange={setAllowed} />
+        )}
+        {declared.length > 0 && installed && (
+          <p>Events that the new version declares in addition are not sent until you allow them in its details.</p>
+        )}
       </Form>
     </Dialog>
   )
@@ -71,15 +86,26 @@ interface ImageDialogProps {
 
 /** Installs a module by its image. Errors of the image or its manifest are shown in the form. */
 export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
+  const [accepted, setAccepted] = useState<Schemas['InstallAccepted']>()
+  const mayAllow = useHasPermission('users:admin')
+  const { data: decisions } = useQuery(organisationModulesQuery)
+  const finish = (installation: Schemas['InstallAccepted']) => {
+    setAccepted(undefined)
+    onClose()
+    onStarted(installation)
+  }
   const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
     const optional = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
-    const accepted = await unwrap(
+    const installation = await unwrap(
       api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...optional } }),
     )
     void refreshModules()
-    onClose()
-    onStarted(accepted)
+    // The events of an upgrade are allowed in the details of the module.
+    const isUpgrade = decisions?.items.some(({ id }) => id === installation.moduleId) === true
+    if (mayAllow && installation.events.length > 0 && !isUpgrade) setAccepted(installation)
+    else finish(installation)
   }
+  if (accepted) return <EventsDialog accepted={accepted} onClose={() => finish(accepted)} />
   return (
     <Dialog
       isOpen={isOpen}
@@ -107,6 +133,27 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
           placeholder="https://example.com/module.json"
           hint="Defaults to the module.json in the image."
         />
+      </Form>
+    </Dialog>
+  )
+}
+
+interface EventsDialogProps {
+  accepted: Schemas['InstallAccepted']
+  onClose: () => void
+}
+
+/** The events of an image are known only after it was read. */
+function EventsDialog({ accepted: { moduleId, events }, onClose }: EventsDialogProps) {
+  const [allowed, setAllowed] = useState<string[]>([])
+  const save = async () => {
+    if (allowed.length > 0) await setEvents(moduleId, allowed)
+    onClose()
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title={`Events for ${moduleId}`} description="The installation has started.">
+      <Form submitLabel="Continue" onSubmit={save} hasDraft={false}>
+        <EventChoices declared={events} allowed={allowed} onChange={setAllowed} />
       </Form>
     </Dialog>
   )

@@ -3,9 +3,37 @@ import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { refreshModules } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
+import { CheckGroup } from '../../ui/field.tsx'
 import { showErrorToast } from '../../ui/toast.tsx'
 import styles from './modules.module.css'
 import { organisationModulesQuery } from './use-modules.ts'
+
+/** Allows the module to receive these events of the own organisation and no others. */
+export async function setEvents(id: string, events: readonly string[]): Promise<void> {
+  try {
+    const body = events.length > 0 ? { enabled: true, events: [...events] } : { enabled: false }
+    await unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
+    await refreshModules()
+  } catch (error) {
+    showErrorToast('The events were not changed', error)
+  }
+}
+
+interface EventChoicesProps {
+  declared: readonly string[]
+  allowed: readonly string[]
+  onChange: (allowed: string[]) => void
+}
+
+export const EventChoices = ({ declared, allowed, onChange }: EventChoicesProps) => (
+  <CheckGroup
+    label="Events of your organisation that the module may receive"
+    hint="You can change this later in the details of the module."
+    choices={declared.map((value) => ({ value, label: <code>{value}</code> }))}
+    chosen={allowed}
+    onChange={onChange}
+  />
+)
 
 /** The events that a module asks for, and the decision of an administrator for the own organisation. */
 export function ModuleEvents({ moduleId, declared }: { moduleId: string; declared: readonly string[] }) {
@@ -13,20 +41,7 @@ export function ModuleEvents({ moduleId, declared }: { moduleId: string; declare
   const { data } = useQuery(organisationModulesQuery)
   const module = data?.items.find(({ id }) => id === moduleId)
   const allowed = module?.enabled ? module.events : []
-  const decide = async (enabled: boolean) => {
-    try {
-      const params = { path: { id: moduleId } }
-      await unwrap(
-        api.PUT('/api/v1/organisation/modules/{id}', {
-          params,
-          body: enabled ? { enabled, events: [...declared] } : { enabled },
-        }),
-      )
-      await refreshModules()
-    } catch (error) {
-      showErrorToast('The events were not changed', error)
-    }
-  }
+  const decide = (enabled: boolean) => setEvents(moduleId, enabled ? declared : [])
   if (declared.length === 0) return null
   return (
     <section className={styles['part']} aria-label="Events">

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { organisationSettingsQuery } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -6,15 +7,13 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
 
-const path = '/api/v1/organisation/settings'
-const queryKey = ['organisation-settings']
-
 export function TokenLifetimes({ onClose }: { onClose: () => void }) {
-  const query = useQuery({ queryKey, queryFn: () => unwrap(api.GET(path)) })
+  const query = useQuery(organisationSettingsQuery)
   const queries = useQueryClient()
   const save = async ({ max = '', byDefault = '' }: FormValues) => {
     const body = { maxTokenLifetimeDays: daysOf(max), defaultTokenLifetimeDays: daysOf(byDefault) }
-    queries.setQueryData(queryKey, await unwrap(api.PATCH(path, { body })))
+    const settings = await unwrap(api.PATCH('/api/v1/organisation/settings', { body }))
+    queries.setQueryData(organisationSettingsQuery.queryKey, settings)
     showToast('Lifetimes of API tokens saved')
     onClose()
   }

@@ -1,5 +1,6 @@
 import { type ModuleManifest } from '@platform/contract/manifest'
 import { slotWarning } from '@platform/contract/module'
+import { log } from '@platform/core/log'
 import * as z from 'zod'
 import { type Description, states } from '@platform/modules/protocol'
 import { sanitize } from './control-client.ts'
@@ -31,8 +32,14 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
   ].slice(0, maxWarnings)
 }
 
+/** Call it whenever the code of a module was loaded. */
+export function logSlotWarning({ slots }: Description, { metadata: { id }, spec: { navSlots } }: ModuleManifest): void {
+  if (canonicalText(slots) === canonicalText(navSlots)) return
+  log('warn', slotWarning, { moduleId: id, slots: slotNames(slots), manifestSlots: slotNames(navSlots) })
+}
+
 /** Names for the log; the slots of the code may contain anything. */
-export const slotNames = (slots: readonly Record<string, unknown>[]): string[] =>
+const slotNames = (slots: readonly Record<string, unknown>[]): string[] =>
   slots.slice(0, 20).map(({ slotId, id, route }) => sanitize([slotId, id, route].map(String).join(' '), 300))
 
 /** The same text for equal slots, regardless of the order of slots and members. */

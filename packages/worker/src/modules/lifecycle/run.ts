@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ModuleManifest } from '@platform/contract/manifest'
-import { type ModuleErrorCode, slotWarning } from '@platform/contract/module'
-import { log } from '@platform/core/log'
+import { type ModuleErrorCode } from '@platform/contract/module'
 import { type Deployment } from '@platform/core/modules/record'
 import { type Description, type PublishedEvent } from '@platform/modules/protocol'
 import { type ModuleRuntime } from '../../runtimes/port.ts'
 import { callControl, type ControlResponse, sanitize } from './control-client.ts'
-import { InstanceDescription, slotNames, warningsOf } from './description.ts'
+import { InstanceDescription, logSlotWarning, warningsOf } from './description.ts'
 import { probe } from './probe.ts'
 
 export interface Candidate {
@@ -86,12 +85,8 @@ class ModuleStart {
         `The code has the id ${sanitize(id)}, but the manifest has ${manifest.metadata.id}.`,
       )
     }
-    const warnings = warningsOf(description.body, manifest)
-    this.result.warnings.push(...warnings)
-    if (warnings.includes(slotWarning)) {
-      const [slots, manifestSlots] = [description.body.slots, manifest.spec.navSlots].map(slotNames)
-      log('warn', slotWarning, { moduleId: id, slots, manifestSlots })
-    }
+    this.result.warnings.push(...warningsOf(description.body, manifest))
+    logSlotWarning(description.body, manifest)
     const configured = await this.#call('POST', '/configure')
     if (!configured.isDone) return this.#fail('PLAT-MOD-5004', configured.message)
     this.result.subscriptions.push(...configured.body.subscriptions)
