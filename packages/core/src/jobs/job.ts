@@ -108,7 +108,7 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
   const { job, payload } = lookup
   const view = jobView(job, parsePayload(payload))
   const result = 'result' in lookup ? lookup.result : undefined
-  return result === undefined ? view : { ...view, result: await readResult(job, result) }
+  return result === undefined ? view : { ...view, result: await readResult(job, result, view.payload) }
 }
 
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {

@@ -135,5 +135,8 @@ export function fitToResponse(text: string, maxBytes: number): string {
   return result
 }
 
-/** A function's response contains the body as a JSON string within JSON, so a quote becomes four characters. */
-const encodedSize = (text: string): number => Buffer.byteLength(JSON.stringify(JSON.stringify(text)))
+/**
+ * The bytes of a value in a function's response, which contains the body as a JSON string within JSON: a quote becomes
+ * four characters, a control character seven.
+ */
+export const encodedSize = (value: unknown): number => Buffer.byteLength(JSON.stringify(JSON.stringify(value)))

@@ -7,7 +7,7 @@ import * as keys from '../db/keys.ts'
 import { type Item, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { chunkView, parseChunkView, readChunks } from './output-item.ts'
-import { fitToResponse, joined, retained, separated } from './output-range.ts'
+import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
 
 /** The result item includes up to 32 KiB of output, so that reading a small job takes no further reads. */
 
@@ -16,11 +16,10 @@ const maxInlineBytes = 32_768
 const maxInlineChunks = 200
 const maxInlineJsonBytes = 100_000
 
-/**
- * Limits the job's output and, separately, the output of all nodes. A function response has at most 6 MB, and encoding
- * makes line breaks three times and control characters seven times as long.
- */
-const maxResponseBytes = 2_400_000
+/** Limits the job's output and, separately, the output of all nodes. */
+const maxOutputBytes = 2_400_000
+/** A function response has at most 6 MB; the rest is for the fields of the job. */
+const maxResponseBytes = 6_100_000
 
 const Chunks = z.array(OutputChunk)
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
@@ -48,29 +47,32 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
   return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
 
-export async function readResult(job: JobRecord, item: Item): Promise<JobResult> {
+/** The output is cut so that it fits into a function response together with the payload. */
+export async function readResult(job: JobRecord, item: Item, payload: unknown): Promise<JobResult> {
   const record = ResultRecord.parse(item)
   const chunks =
     record.chunks === undefined
       ? await readChunks(job, 0)
       : Chunks.parse(JSON.parse(record.chunks)).map((chunk) => parseChunkView(chunk))
   const ranges = separated(retained(chunks, job.outputBytes))
-  const nodes = NodeExits.parse(JSON.parse(record.nodes))
+  const nodes = NodeExits.parse(JSON.parse(record.nodes)).map((node) => ({
+    ...node,
+    output: joined(ranges, ({ nodeId }) => nodeId === node.nodeId).toString(),
+  }))
   const all = joined(ranges)
   const text = all.toString()
-  const output = fitToResponse(text, maxResponseBytes)
-  const isCut = output !== text
-  const nodeBytes = isCut ? maxResponseBytes / nodes.length : maxResponseBytes
+  const fixedBytes = encodedSize([payload, nodes.map((node) => ({ ...node, output: '' }))])
+  const maxBytes = Math.min(maxOutputBytes, (maxResponseBytes - fixedBytes) / 2)
+  const output = fitToResponse(text, maxBytes)
+  // Characters that nodes wrote in turns can be longer as output of each node than as output of the job.
+  const isNodeCut = nodes.reduce((bytes, node) => bytes + encodedSize(node.output), 0) > maxBytes
+  const nodeBytes = isNodeCut ? maxBytes / nodes.length : maxBytes
   return {
     output,
     ...(!isUtf8(all) && { binary: true }),
     exitCode: record.exitCode,
-    nodes: nodes.map(({ nodeId, exitCode }) => ({
-      nodeId,
-      exitCode,
-      output: fitToResponse(joined(ranges, (range) => range.nodeId === nodeId).toString(), nodeBytes),
-    })),
-    truncated: isCut || ranges.some(({ missingBytes }) => missingBytes > 0),
+    nodes: nodes.map((node) => ({ ...node, output: fitToResponse(node.output, nodeBytes) })),
+    truncated: isNodeCut || output !== text || ranges.some(({ missingBytes }) => missingBytes > 0),
     totalBytes: job.outputBytes,
   }
 }
