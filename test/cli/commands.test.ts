@@ -1,4 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
@@ -117,18 +119,29 @@ test.runIf(isLong)('labels each line with its node if a cluster has several', as
   const relayCommand = (await plat.prints(['cluster', 'register', 'two-nodes'])).trim()
   await using relay = runRelayCommand(`${relayCommand} --nodes nodes.json`, relayFolder)
   await relay.writes(/Connected/)
-  const out = await plat.prints(['run', '--cluster', 'two-nodes', '--', String.raw`printf 'one\n'; printf 'two'`])
-  const lines = ['gate | one', 'gate | two', 'worker | one', 'worker | two']
-  expect(out.trimEnd().split('\n').toSorted()).toEqual(lines)
+  const { bytes } = await plat.run([
+    'run',
+    '--cluster',
+    'two-nodes',
+    '--',
+    String.raw`printf 'one\377\n'; printf '\303'`,
+  ])
+  const lines = ['gate | one\xff', 'gate | \xc3', 'worker | one\xff', 'worker | \xc3']
+  expect(bytes.toString('latin1').trimEnd().split('\n').toSorted()).toEqual(lines.toSorted())
   expect(await plat.prints(['run', '--cluster', 'two-nodes', '--node', 'gate', '--', 'printf raw'])).toBe('raw')
   await plat.prints(['cluster', 'delete', 'two-nodes', '--yes'])
 })
 
-test.runIf(isLong)('--output-dir writes the exact output to one file per cluster', async () => {
+test('prints output byte for byte, also under headings, and writes it to one file per cluster', async () => {
+  const script = String.raw`printf 'a\033[31m\r\n\377\n'; echo text | gzip -n; printf '\303'`
+  const bytes = execFileSync('sh', ['-c', script])
+  const one = await plat.run(runAtBerlin(script))
+  const [id = ''] = /job_\w+/.exec(one.err) ?? []
   const results = join(folder, 'results')
-  await plat.prints(['run', '--all', '--output-dir', results, '--', String.raw`printf 'a\033[31m\r\n'`])
-  for (const name of ['berlin-1', 'munich-1'])
-    expect(await readFile(join(results, `${name}.txt`), 'utf8')).toBe('a\u001b[31m\r\n')
+  await plat.prints(['run', '--all', '--output-dir', results, '--', script])
+  const files = ['berlin-1', 'munich-1'].map((name) => readFileSync(join(results, `${name}.txt`)))
+  expect([one.bytes, (await plat.run(['job', 'output', id])).bytes, ...files]).toEqual(Array(4).fill(bytes))
+  expect((await plat.run(['run', '--all', '--', script])).bytes.includes(bytes)).toBe(true)
 })
 
 test('Ctrl-C cancels all jobs of a run on several clusters', async () => {

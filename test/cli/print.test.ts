@@ -133,7 +133,8 @@ test.each([
 })
 
 test('prefixes lines after a line feed only', () => {
-  expect(labelled('a', 'one\rtwo\u2028three\nfour\r\n\nfive\n')).toBe(
+  expect(labelled('a', Buffer.from('one\rtwo\u2028three\nfour\r\n\nfive\n')).toString()).toBe(
     'a | one\rtwo\u2028three\na | four\r\na | \na | five\n',
   )
+  expect(labelled('a', Buffer.from('1\xff\n\xc3', 'latin1')).toString('latin1')).toBe('a | 1\xff\na | \xc3')
 })

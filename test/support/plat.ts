@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
 import { waitFor } from './wait-for.ts'
@@ -13,6 +13,8 @@ afterAll(() => running.forEach((child) => child.kill('SIGKILL')))
 export interface Ended {
   exitCode: number | null
   out: string
+  /** Standard output, which `out` has as text. */
+  bytes: Buffer
   err: string
 }
 
@@ -66,9 +68,9 @@ export class Plat {
     child.stdin.on('error', () => {})
     child.stdin.end(input)
     const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
-    const ended = Promise.all([exit, text(child.stdout)]).then(([exitCode, out]): Ended => {
+    const ended = Promise.all([exit, buffer(child.stdout)]).then(([exitCode, bytes]): Ended => {
       running.delete(child)
-      return { exitCode, out, err }
+      return { exitCode, out: bytes.toString(), bytes, err }
     })
     return {
       ended,

@@ -46,6 +46,21 @@ export async function* outputOf(
   }
 }
 
+/** The output of an ended job. `result.output` is text without bytes that are not UTF-8, and may be shorter. */
+export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer> {
+  if (!result?.binary && !result?.truncated) return Buffer.from(result?.output ?? '')
+  const parts: Buffer[] = []
+  for (let offset = 0; ;) {
+    const params = { path: { id }, query: { offset } }
+    const headers = { accept: 'application/octet-stream' }
+    const call = api.GET('/api/v1/jobs/{id}/output', { params, headers, parseAs: 'arrayBuffer' })
+    parts.push(Buffer.from(await unwrap(call)))
+    const { headers: received } = (await call).response
+    if (!received.has('link')) return Buffer.concat(parts)
+    offset = Number(received.get('x-next-offset'))
+  }
+}
+
 export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): number {
   const code = result?.exitCode ?? undefined
   if (status === 'Completed') return code ?? exitCodes.ok

@@ -41,31 +41,40 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
 export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string>): OutputPrinter {
   let expected = from
   const unfinished = new Map<string, { chunk: Chunk; bytes: Buffer }>()
-  const lines = (chunk: Chunk, text: string) =>
-    writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, text))
+  const lines = (chunk: Chunk, bytes: Buffer) =>
+    writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, bytes))
   return {
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
       const bytes = bytesOf(chunk)
-      if (chunk.offset > expected) await lines(chunk, droppedLine(chunk.offset - expected, false))
+      if (chunk.offset > expected) await lines(chunk, Buffer.from(droppedLine(chunk.offset - expected, false)))
       expected = chunk.offset + bytes.length
       const all = Buffer.concat([unfinished.get(key)?.bytes ?? Buffer.alloc(0), bytes])
       const end = all.lastIndexOf(newline) + 1
       unfinished.set(key, { chunk, bytes: all.subarray(end) })
-      if (end > 0) await lines(chunk, all.toString('utf8', 0, end))
+      if (end > 0) await lines(chunk, all.subarray(0, end))
     },
     async end() {
-      for (const { chunk, bytes } of unfinished.values())
-        if (bytes.length > 0) await lines(chunk, `${bytes.toString()}\n`)
+      for (const { chunk, bytes } of unfinished.values()) await lines(chunk, withLineEnd(bytes))
     },
   }
 }
 
 /** Prefixes each line. Only a line feed ends a line; other separators are part of the output. */
-export function labelled(name: string, text: string): string {
-  const shown = forReader(text)
-  return shown.replaceAll(/(?:^|(?<=\n))(?=[^])/g, `${oneLine(name)} | `)
+export function labelled(name: string, bytes: Buffer): Buffer {
+  const label = Buffer.from(`${oneLine(name)} | `)
+  const shown = forReader(bytes)
+  const parts: Buffer[] = []
+  for (let from = 0, to = 0; from < shown.length; from = to) {
+    to = shown.indexOf(newline, from) + 1 || shown.length
+    parts.push(label, shown.subarray(from, to))
+  }
+  return Buffer.concat(parts)
 }
 
+export const withLineEnd = (bytes: Buffer): Buffer =>
+  (bytes.at(-1) ?? newline) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
+
 /** Makes control characters of script output visible in a terminal. Files and pipes receive the output unchanged. */
-export const forReader = (text: string): string => (process.stdout.isTTY ? sanitiseText(text) : text)
+export const forReader = (bytes: Buffer): Buffer =>
+  process.stdout.isTTY ? Buffer.from(sanitiseText(bytes.toString())) : bytes

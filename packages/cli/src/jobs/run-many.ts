@@ -11,8 +11,8 @@ import { counted } from '../print/text.ts'
 import { say, write, writeJsonLine } from '../print/write.ts'
 import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, followBatches } from './batch.ts'
 import { Interrupt } from './interrupt.ts'
-import { endOf, exitCodeOf, getJob, type Job } from './job.ts'
-import { forReader } from './printer.ts'
+import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
+import { forReader, withLineEnd } from './printer.ts'
 import { type RunOptions, submissionOf } from './run-one.ts'
 
 /**
@@ -135,10 +135,10 @@ class Run {
     this.#progress.clear()
     if (this.#options.json) return writeJsonLine(job)
     const name = this.#names.get(this.#clusterOf.get(job.id) ?? '') ?? job.id
-    const output = job.result?.output ?? ''
+    const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
-      const text = forReader(output)
-      return write(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n${text}${/[^\n]$/.test(text) ? '\n' : ''}`)
+      const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n`)
+      return write(Buffer.concat([heading, withLineEnd(forReader(output))]))
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
