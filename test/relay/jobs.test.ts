@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -58,7 +58,12 @@ describe.concurrent('a script', () => {
     [
       'names CR LF as the cause of its failure',
       '#!/bin/sh\r\nexit 0\r\n',
-      { stderr: expect.stringMatching(/\[The lines of the script end with CR LF/), exitCode: 127 },
+      { stderr: expect.stringMatching(/\[Lines of the script end with CR LF/), exitCode: 127 },
+    ],
+    [
+      'names CR LF after its first line as the cause of its failure',
+      'true\nfalse\r\n',
+      { stderr: expect.stringMatching(/\[Lines of the script end with CR LF/), exitCode: 127 },
     ],
     [
       'names a byte order mark as the cause of its failure',
@@ -92,10 +97,15 @@ describe.concurrent('a script', () => {
     expect(job.bytes().equals(readFileSync(copy))).toBe(true)
   })
 
-  test('runs in an empty folder, which is removed afterwards', async () => {
-    const job = await stage.platform.run({ script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a' })
-    expect(job.output.trim().split('\n')).toHaveLength(1)
-    expect(existsSync(job.output.trim())).toBe(false)
+  test('runs in an empty folder below --work-dir, which is removed afterwards', async () => {
+    await using folder = await temporaryFolder()
+    chmodSync(folder.path, 0o711)
+    // Modes do not restrict root.
+    const runAs = process.getuid?.() === 0 ? ['--run-as', 'daemon'] : []
+    await using other = await Stage.start({ args: ['--work-dir', folder.path, ...runAs] })
+    const job = await other.platform.run({ script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a' })
+    expect(job.output).toMatch(new RegExp(`^${folder.path}/.*\n$`))
+    expect(readdirSync(join(job.output.trim(), '../..'))).toEqual([])
   })
 
   test('ends together with its child processes', async () => {

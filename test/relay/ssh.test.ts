@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missingPrograms } from '../support/installed-programs.ts'
+import { canMount, mountedFolder } from '../support/mounted-folder.ts'
 import { startSshd } from '../support/sshd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { ended, Stage } from './support/stage.ts'
@@ -29,10 +30,10 @@ exec env -i PATH="$PATH" TMPDIR=${remote.path} sh -c "$command"
   return `${binFolder}${delimiter}${process.env.PATH}`
 }
 
-function startStage(nodes: object[]): Promise<Stage> {
+function startStage(nodes: object[], ...args: string[]): Promise<Stage> {
   const nodesFile = join(remote.path, `nodes-${nodes.length}.json`)
   writeFileSync(nodesFile, JSON.stringify({ nodes }))
-  return Stage.start({ args: ['--nodes', nodesFile], environment: { PATH: sshPath } })
+  return Stage.start({ args: ['--nodes', nodesFile, ...args], environment: { PATH: sshPath } })
 }
 
 beforeAll(async () => {
@@ -126,6 +127,19 @@ test('sends a heartbeat before slow nodes respond, which are Offline until then'
   expect(connections).toBeLessThan(silent.length)
   const statuses = other.platform.heartbeats[0]?.nodes.map(({ status }) => status)
   expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
+})
+
+const here = { name: 'here', executor: 'local' }
+
+test.skipIf(!canMount).for<[string, (path: string) => Parameters<typeof startStage>]>([
+  ['state folder', (path) => [[here], '--state-dir', path]],
+  ['--work-dir', (path) => [[here], '--work-dir', path]],
+  ['workDir of an ssh node', (path) => [[{ name: 'there', executor: 'ssh', host: 'there', workDir: path }]]],
+])('a script, but no program beside it, runs from a %s that is mounted noexec', async ([, settings]) => {
+  await using disk = await mountedFolder('8m,noexec')
+  await using other = await startStage(...settings(disk.path))
+  const job = await other.platform.run({ script: '#!/bin/sh\npwd; cp /bin/true . && ./true' })
+  expect([job.output, job.completion?.exitCode]).toEqual([expect.stringContaining(`${disk.path}/`), 126])
 })
 
 const withSshd = missingPrograms('sshd', 'ssh', 'ssh-keygen')

@@ -11,7 +11,7 @@ export const canMount: boolean = await mountedFolder('1m').then(
   () => false,
 )
 
-/** A file system of its own, in memory. */
+/** A file system of its own, in memory. Mount options may follow the size: `8m,noexec`. */
 export async function mountedFolder(size: string, path?: string): Promise<{ path: string } & AsyncDisposable> {
   const folder = await temporaryFolder()
   const mountPoint = path ?? folder.path

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream } from '../backlog.ts'
 import { messageOf } from '../log.ts'
 import { countMembers, signalGroup, stampOf } from '../process-group.ts'
-import { firstLineProblem } from './environment.ts'
+import { textProblem } from './environment.ts'
 import { endedProcessesLine, graceMs, type Running, settleMs, type StopMode, type Task } from './executor.ts'
 
 const drainMs = 1000
@@ -91,7 +91,7 @@ async function outcome(child: ChildProcess, output: Forwarded, task: Task, group
   const code = await exitCodeOf(child).catch((error: unknown) => failureCode(error, task))
   const left = (await group?.end()) ?? 0
   await output.end()
-  const problem = code === 0 ? undefined : firstLineProblem(task.script)
+  const problem = code === 0 ? undefined : textProblem(task.script)
   if (problem) writeLine(task, output.isLineOpen, `[${problem}]`)
   if (left > 0) writeLine(task, !problem && output.isLineOpen, endedProcessesLine(left))
   return code

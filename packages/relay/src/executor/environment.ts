@@ -24,10 +24,10 @@ export function interpreterOf(script: string): string[] {
   return trimmed ? [program, trimmed] : [program]
 }
 
-/** Why the first line of a script that failed may be the cause, or undefined. */
-export function firstLineProblem(script: string): string | undefined {
+/** Why the text of a script that failed may be the cause, or undefined. */
+export function textProblem(script: string): string | undefined {
   if (script.startsWith('\uFEFF')) return 'The script begins with a byte order mark, which a shell reads as a command.'
-  if (/^[^\n]*\r\n/.test(script)) return 'The lines of the script end with CR LF. Convert them to LF.'
+  if (script.includes('\r\n')) return 'Lines of the script end with CR LF, which may be the cause. Convert them to LF.'
   if (/^\s+#!/.test(script)) return 'The "#!" line is not the first line, so the script ran with sh.'
   return undefined
 }
