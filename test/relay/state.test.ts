@@ -11,8 +11,10 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { OutputReport } from '@platform/contract/relay'
 import { retryDelayMs } from '@platform/relay/backoff'
 import { Backlog, callBytes, type Piece } from '@platform/relay/backlog'
+import type { Client } from '@platform/relay/client'
 import { relayUser, type ScriptUser } from '@platform/relay/executor/user'
 import { ensureWorkFolder } from '@platform/relay/executor/work-folder'
 import { RetryableError } from '@platform/relay/http'
@@ -25,7 +27,8 @@ import { Output } from '@platform/relay/output'
 import { isolatesScripts } from '@platform/relay/relay'
 import { type Leader, stampOf } from '@platform/relay/process-group'
 import { Storage } from '@platform/relay/storage'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Upload } from '@platform/relay/upload'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Program } from '../support/program.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -37,7 +40,10 @@ beforeEach(() => {
   path = join(folder, 'journal.jsonl')
 })
 
-afterEach(() => rmSync(folder, { recursive: true }))
+afterEach(() => {
+  vi.useRealTimers()
+  rmSync(folder, { recursive: true })
+})
 
 const completion: CompletionRecord = { outcome: 'exited', exitCode: 0, nodes: [] }
 const claiming: Entry = { state: 'claiming', jobId: 'job_1', claimKey: 'key' }
@@ -225,6 +231,32 @@ test.for(['stdout', 'stderr'] as const)(
     expect(textOf(pieces).length + gaps[0]!.droppedBytes).toBe(lines.join('').length)
   },
 )
+
+test.for<[string, { everyMs: number; streams: Piece['stream'][]; text: string }]>([
+  ['yes', { everyMs: 5, streams: ['stdout'], text: 'y\n'.repeat(420) }],
+  ['short writes to both streams in turns', { everyMs: 1, streams: ['stdout', 'stderr'], text: '.\n' }],
+  ['a slow dripper', { everyMs: 100, streams: ['stdout'], text: '.' }],
+])('sends the output of %s in requests of 64 KiB, or one a second', async ([, { everyMs, streams, text }]) => {
+  vi.useFakeTimers()
+  const sizes: number[] = []
+  const deliver: Client['deliver'] = async ({ body }) => {
+    const { chunks = [] } = OutputReport.parse(body)
+    // A chunk counts 100 bytes in addition to its data.
+    sizes.push(chunks.reduce((bytes, { data }) => bytes + 100 + data.length, 0))
+    return { status: 200, headers: new Headers(), body: {} }
+  }
+  const lease = { jobId: 'job_1', leaseId: 'lease_1' }
+  const upload = new Upload({ lease, output: new Output(), client: { deliver }, onCancel: () => {} })
+  upload.start(new AbortController().signal)
+  for (let atMs = 0; atMs < 10_000; atMs += everyMs) {
+    for (const stream of streams) upload.append('node_00000000000000000000000000', stream, Buffer.from(text))
+    await vi.advanceTimersByTimeAsync(everyMs)
+  }
+  const writtenBytes = (10_000 / everyMs) * streams.length * (100 + text.length)
+  expect(sizes.filter((bytes) => bytes < callBytes - 100 - text.length).length).toBeLessThanOrEqual(10)
+  expect(sizes.length).toBeLessThanOrEqual(10 + writtenBytes / callBytes)
+  expect(sizes.length).toBeGreaterThan(8)
+})
 
 test('numbers undelivered requests in sending order', () => {
   const output = new Output()

@@ -16,7 +16,7 @@ export type Lease = { jobId: string; leaseId: string }
 export type UploadOptions = {
   lease: Lease
   output: Output
-  client: Client
+  client: Pick<Client, 'deliver'>
   /** Called when the server requests that the script is stopped. */
   onCancel: () => void
 }
