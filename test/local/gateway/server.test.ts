@@ -38,6 +38,7 @@ test('an unopened gateway is alive, and responds to other requests with 503 star
   const gateway = await listen('127.0.0.1', 0)
   const live = await fetch(`${gateway.url}/health/live`)
   expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }])
+  expect((await fetch(`${gateway.url}/health/live`, { method: 'HEAD' })).status).toBe(200)
   for (const path of ['/health/ready', '/health/startup', '/things', '/nowhere', '/health/lively']) {
     const response = await fetch(gateway.url + path)
     expect(response.status, path).toBe(503)

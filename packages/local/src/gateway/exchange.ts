@@ -130,7 +130,7 @@ function disconnectSignal(response: ServerResponse): AbortSignal {
 
 /** Until the platform is ready, only the liveness probe succeeds. */
 export function startingResponse(request: IncomingMessage): HttpResponse {
-  const isLivenessProbe = request.method === 'GET' && /^\/health\/live(\?|$)/.test(request.url ?? '')
+  const isLivenessProbe = /^(GET|HEAD)$/.test(request.method ?? '') && /^\/health\/live(\?|$)/.test(request.url ?? '')
   if (!isLivenessProbe) {
     return errorResponse(
       platformError('starting', { retryAfterSeconds: 1 }),
