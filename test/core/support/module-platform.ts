@@ -1,6 +1,6 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { pushModule, type PushedModule } from './module-images.ts'
-import { mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tmpdir } from 'node:os'
 import { rm } from 'node:fs/promises'
@@ -17,6 +17,7 @@ import { runModuleOperation } from './module-operations.ts'
 import { findModule } from '@platform/worker/modules/records'
 import { fetchImage } from '@platform/worker/runtimes/fetch-image'
 import { Images } from '@platform/worker/runtimes/images'
+import { openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
 import { processLauncher } from '@platform/worker/runtimes/process'
 import { restartDelayMs } from '@platform/worker/runtimes/supervisor'
 import { superviseModules, type SupervisedRuntime } from '@platform/worker/runtimes/supervised'
@@ -34,16 +35,25 @@ import { newModuleId } from './modules.ts'
 const runFolder = mkdtempSync(join(tmpdir(), 'run-'))
 export const output: string[] = []
 
+const optionsOf = (name: string, images = 'images') => ({
+  images: new Images(join(runFolder, images), (image, place) => fetchImage(registryClientFor, image, place)),
+  runFolder: join(runFolder, name),
+  tokenOf,
+  onLog: (moduleId: string, line: string) => void output.push(`${moduleId} ${line}`),
+  pauseMs: (crashes: number) => (isLong ? restartDelayMs(crashes) : 50),
+})
+
 /** Opens a separate runtime, as after a restart; by default with the same images. */
-export const openRuntime = (name: string, images = 'images'): Promise<SupervisedRuntime> =>
-  superviseModules({
-    launcher: processLauncher(),
-    images: new Images(join(runFolder, images), (image, place) => fetchImage(registryClientFor, image, place)),
-    runFolder: join(runFolder, name),
-    tokenOf,
-    onLog: (moduleId, line) => void output.push(`${moduleId} ${line}`),
-    pauseMs: (crashes) => (isLong ? restartDelayMs(crashes) : 50),
-  })
+export const openRuntime = (name: string, images?: string): Promise<SupervisedRuntime> =>
+  superviseModules({ launcher: processLauncher(), ...optionsOf(name, images) })
+
+/** Opens a runtime for which `runc` does not work. */
+export function openRuntimeWithoutContainers(name: string): Promise<SupervisedRuntime> {
+  mkdirSync(join(runFolder, name))
+  // The place of the state folder of runc.
+  writeFileSync(join(runFolder, name, 'runc'), '')
+  return openLocalRuntime({ mode: 'auto', ...optionsOf(name) })
+}
 
 export const runtime = await openRuntime('a')
 export const pick = async () => runtime

@@ -10,6 +10,7 @@ import {
   requestInstall,
   requestUninstall,
   noTraces,
+  openRuntimeWithoutContainers,
 } from '../../core/support/module-platform.ts'
 import { pushModule } from '../../core/support/module-images.ts'
 import * as fc from 'fast-check'
@@ -17,11 +18,14 @@ import { slotWarning } from '@platform/contract/module'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { config } from '@platform/core/config'
 import { now } from '@platform/core/clock'
+import * as keys from '@platform/core/db/keys'
+import { update } from '@platform/core/db/table'
 import * as Module from '@platform/core/modules/module'
 import { aggregateOf, ready } from '@platform/core/platform/health'
-import { type StoredCheck } from '@platform/core/modules/record'
+import { ownKeyName, serialise, type StoredCheck } from '@platform/core/modules/record'
 import { healthOf } from '@platform/worker/modules/health-check'
 import { dueJobs, type JobSchedule } from '@platform/worker/modules/job-schedule'
+import { findModule } from '@platform/worker/modules/records'
 import { supervise } from '@platform/worker/modules/supervise'
 import { type ModuleRuntime, RuntimeError } from '@platform/worker/runtimes/port'
 import { captureLog } from '../../support/log.ts'
@@ -134,6 +138,24 @@ test('a module that does not respond degrades the platform, even if its checks a
   await tickUnavailable()
   expect((await readyModule()).aggregate).toBe('Degraded')
   expect((await Module.read(id)).health).toBe('Unhealthy')
+})
+
+test('a module that was approved in a container fails with the reason if no container can run', async () => {
+  const { id } = await runningModule()
+  const { release, deployment } = (await findModule(id))!
+  // A module of this platform may run as a process, if it was installed as one.
+  const set = {
+    release: serialise({ ...release, isVerified: true, verifiedBy: ownKeyName }),
+    deployment: serialise({ ...deployment, runtime: 'container' }),
+  }
+  await update(keys.module(id), { set })
+  await runtime.remove(deployment!, 0)
+  const fallback = await openRuntimeWithoutContainers('fallback')
+  await supervise(async () => fallback)
+  const message = expect.stringMatching(/^This module requires a container.*PLAT_MODULE_ISOLATION=process/)
+  expect(await Module.read(id)).toMatchObject({ state: 'Failed', lastError: { code: 'PLAT-MOD-5007', message } })
+  expect(await fallback.list()).toEqual([])
+  await fallback.close(0)
 })
 
 describe('background jobs', () => {
