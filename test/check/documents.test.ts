@@ -54,6 +54,16 @@ test('every test file and npm command that a page names exists', () => {
   expect(commands.filter(({ groups: [name = ''] }) => scripts[name] === undefined)).toEqual([])
 })
 
+test('the systemd unit starts the platform with the command line and environment of npm start', () => {
+  const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } }
+  const unit = read('docs/operations.md')
+  const values = [...scripts.start.matchAll(/(\w+)="\$\{\1:-([^}]+)\}"/g)].map(([, name, value]) => `${name}=${value}`)
+  expect(values.length).toBe(2)
+  for (const value of values) expect(unit).toContain(`\nEnvironment=${value.replace('$PWD', '/opt/platform')}\n`)
+  const command = scripts.start.slice(scripts.start.indexOf('node --'))
+  expect(unit).toContain(`\nExecStart=/opt/platform/node_modules/.bin/${command}\n`)
+})
+
 test('docs/verification.md lists every part of npm run verify', () => {
   const rows = [...read('docs/verification.md').matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name = '']) => name)
   expect(rows.toSorted()).toEqual(partNames.toSorted())
