@@ -20,7 +20,7 @@ const layers = {
 const exceptions = {
   // `plat module` validates manifests with the rules of the platform.
   cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest)\\.ts$',
-  // The portal and the function that serves it use the same list of pages; scripts are converted as by `plat`.
+  // The portal and the function that serves it use the same list of pages; both the portal and `plat` convert line ends of scripts.
   portal: '^packages/contract/src/(portal-paths|unix-text)\\.ts$',
 }
 

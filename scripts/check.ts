@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { delimiter, join } from 'node:path'
 import { root } from './source.ts'
 
-/** `npm run check`: all checks that need no running platform, in parallel, each with one thread. */
+/** `npm run check`: all checks that need no running platform, in parallel. */
 const tsc = 'node node_modules/typescript-native/bin/tsc --noEmit'
 const checks: Record<string, string> = {
   types: `${tsc} -p . --singleThreaded`,

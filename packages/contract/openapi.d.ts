@@ -1797,7 +1797,7 @@ export interface paths {
         put?: never;
         /**
          * Report presence and receive work
-         * @description With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then tells the relay to send the next heartbeat immediately.
+         * @description With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then instructs the relay to send the next heartbeat immediately.
          *
          *     Requires an enrolled relay and a token that the relay has signed.
          */
@@ -2130,7 +2130,7 @@ export interface components {
             /** @example Europe/Berlin */
             timezone: string;
             /**
-             * @description 1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
+             * @description 1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
              * @example admin
              */
             adminUsername: string;
@@ -3099,7 +3099,7 @@ export interface components {
         };
         UserCreation: {
             /**
-             * @description 1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
+             * @description 1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
              * @example ada
              */
             username: string;
@@ -3554,7 +3554,7 @@ export interface components {
             /** @description Default member */
             groupMemberAttribute?: string;
             /**
-             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
+             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches for the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
              * @enum {string}
              */
             nestedGroups?: "none" | "matchingRule" | "recursive";
@@ -3651,7 +3651,7 @@ export interface components {
             /** @description Default member */
             groupMemberAttribute?: string;
             /**
-             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
+             * @description Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches for the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.
              * @enum {string}
              */
             nestedGroups?: "none" | "matchingRule" | "recursive";

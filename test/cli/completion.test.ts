@@ -1,6 +1,6 @@
 import { bashScript } from '@platform/cli/completion/bash'
 import { fishScript } from '@platform/cli/completion/fish'
-import { placesOf } from '@platform/cli/completion/tree'
+import { completionsOf } from '@platform/cli/completion/tree'
 import { zshScript } from '@platform/cli/completion/zsh'
 import { program } from '@platform/cli/program'
 import { execFile, spawnSync } from 'node:child_process'
@@ -13,13 +13,13 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
-const places = placesOf(program())
+const commands = completionsOf(program())
 const hasShell = (name: string): boolean => spawnSync(name, ['-c', 'exit']).status === 0
 
-async function completionsOf(...line: string[]): Promise<string[]> {
+async function offeredBy(...line: string[]): Promise<string[]> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'plat.bash')
-  await writeFile(file, bashScript(places))
+  await writeFile(file, bashScript(commands))
   const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _plat; printf '%s\\n' "\${COMPREPLY[@]}"`
   const { stdout } = await run('bash', ['-c', script, 'bash', file, ...line])
   return stdout.trim().split('\n')
@@ -33,7 +33,7 @@ test.for([
   skip(!hasShell(shell), `${shell} is not installed`)
   await using folder = await temporaryFolder()
   const file = join(folder.path, `plat.${shell}`)
-  await writeFile(file, script(places))
+  await writeFile(file, script(commands))
   expect((await run(shell, [...args, file])).stderr).toBe('')
 })
 
@@ -45,21 +45,21 @@ test.for([
   ['cluster list --status Healthy --j', ['--json']],
   ['completion z', ['zsh']],
 ] as const)('bash completes: plat %s', async ([line, completions]) => {
-  expect(await completionsOf('plat', ...line.split(' '))).toEqual(completions)
+  expect(await offeredBy('plat', ...line.split(' '))).toEqual(completions)
 })
 
 test('each shell’s completion contains every command', () => {
-  const names = places.map(({ path }) => path.split(' ').at(-1)!)
-  for (const script of [bashScript(places), zshScript(places), fishScript(places)]) {
+  const names = commands.map(({ path }) => path.split(' ').at(-1)!)
+  for (const script of [bashScript(commands), zshScript(commands), fishScript(commands)]) {
     expect(names.filter((name) => !script.includes(name))).toEqual([])
   }
 })
 
 test('every command has a description, and every command with output has --json', () => {
-  const leaves = places.filter(({ path }) => !places.some((other) => other.path.startsWith(`${path} `)))
+  const leaves = commands.filter(({ path }) => !commands.some((other) => other.path.startsWith(`${path} `)))
   const textCommands = ['plat completion', 'plat audit export']
   const undescribed = leaves.filter(({ words }) =>
-    words.some(({ meaning, text }) => meaning === '' && text.startsWith('-')),
+    words.some(({ description, text }) => description === '' && text.startsWith('-')),
   )
   expect(undescribed.map(({ path }) => path)).toEqual([])
   const withoutJson = leaves.filter(({ words }) => !words.some(({ text }) => text === '--json'))

@@ -1,4 +1,4 @@
-import { placesOf } from '@platform/cli/completion/tree'
+import { completionsOf } from '@platform/cli/completion/tree'
 import { program } from '@platform/cli/program'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ afterAll(() => environment[Symbol.asyncDispose]())
 
 const oidc = ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', '--client-id', 'platform']
 const directory = ['--url', 'ldaps://ldap.invalid', '--bind-dn', 'cn=a,dc=acme', '--user-search-base', 'dc=acme']
-const commands = placesOf(program())
+const commands = completionsOf(program())
   .filter(({ words }) => words.some(({ text }) => text === '--json'))
   .map(({ path }) => path.replace('plat ', ''))
 

@@ -64,7 +64,7 @@ test('every list returns the same order for any page size', async ({ platform })
   for (const { template } of pagedLists(platform.contract)) {
     if (template.includes('{') || template.startsWith('/api/v1/platform/organisations')) continue
     const rows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
-    // Ignore items that change between two requests, such as a batch that ends.
+    // Retry, because items may change between two requests, such as a batch that ends.
     await waitFor(`the pages of ${template} agree`, async () => {
       const whole = await rows('pageSize=5')
       const pages = whole.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))

@@ -13,7 +13,7 @@ const publicPaths = [
   /^\/api\/v1\/auth\/(login|local-login|refresh)$/,
   // Browser sessions use cookies instead of bearer tokens.
   /^\/api\/v1\/auth\/session(\/refresh)?$/,
-  // Sign-in with a provider authenticates with state, code and cookie.
+  // Sign-in with an identity provider has no token yet: state, code and cookie protect its steps.
   /^\/api\/v1\/auth\/(providers|oidc\/token|oidc\/\{id\}\/(authorize|callback))$/,
   /^\/api\/v1\/platform\/identity\/consent-callback$/,
   /^\/api\/v1\/relay\/enroll$/,

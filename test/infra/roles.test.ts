@@ -21,7 +21,7 @@ function requiredBy(name: string): Set<string | undefined> {
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
   return new Set(
     [...ofRoutes, ...ofModules, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
-      // The target of checkpoints is not set.
+      // `asset:relay` needs no grant, and the deployment sets no target for checkpoints.
       (use) => use !== 'asset:relay' && use !== 'audit:checkpoints',
     ),
   )

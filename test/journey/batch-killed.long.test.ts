@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait-for.ts'
 
 const size = 500
 
-/** The hit of a failpoint at which the platform is killed, if not the first: between two transactions of a batch. */
+/** Failpoint → the hit at which it kills the platform, 1 by default. Later hits leave a batch partly processed. */
 const nthHit: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
 
 async function submit(client: Client, path: string, body: object): Promise<any> {

@@ -38,7 +38,7 @@ async function start() {
     await platform.restart()
   }
 
-  const survive = async (points: readonly string[], request: Request, status = 'Completed'): Promise<void> => {
+  const runWithKills = async (points: readonly string[], request: Request, status = 'Completed'): Promise<void> => {
     let accepted: any
     await killAt(points, async () => (accepted = expectStatus(await request(), 202)))
     const job = await waitForJobEnd(api, accepted)
@@ -76,12 +76,12 @@ async function start() {
   }
   const owned = resources.move()
   const dispose = () => owned.disposeAsync()
-  return { platform, api, hit, killAt, survive, install, uninstall, expectVersion, [Symbol.asyncDispose]: dispose }
+  return { platform, api, hit, killAt, runWithKills, install, uninstall, expectVersion, [Symbol.asyncDispose]: dispose }
 }
 
 test('modules are completely installed or absent after a kill at every failpoint', { timeout: 900_000 }, async () => {
   await using world = await start()
-  const { platform, api, hit, killAt, survive, install, uninstall, expectVersion } = world
+  const { platform, api, hit, killAt, runWithKills, install, uninstall, expectVersion } = world
   for (const [index, points] of [
     ['operation.begun', 'module.verified'],
     ['module.deployed'],
@@ -89,20 +89,20 @@ test('modules are completely installed or absent after a kill at every failpoint
     ['module.published'],
   ].entries()) {
     const id = `new-${index}`
-    await survive(points, await install(id, '1.0.0'))
+    await runWithKills(points, await install(id, '1.0.0'))
     await expectVersion(id, '1.0.0')
     expect(await waitForJobEnd(api, expectStatus(await uninstall(id)(), 202))).toMatchObject({ status: 'Completed' })
   }
-  await survive(['module.compensated'], await install('refused', '1.0.0', 'throws'), 'Failed')
+  await runWithKills(['module.compensated'], await install('refused', '1.0.0', 'throws'), 'Failed')
   await expectVersion('refused')
 
-  await survive(['operation.begun', 'module.verified', 'module.loaded'], await install('upgraded', '1.0.0'))
+  await runWithKills(['operation.begun', 'module.verified', 'module.loaded'], await install('upgraded', '1.0.0'))
   await expectVersion('upgraded', '1.0.0')
   for (const [index, point] of ['module.deployed', 'module.published', 'module.loaded'].entries()) {
-    await survive([point], await install('upgraded', `1.${index + 1}.0`))
+    await runWithKills([point], await install('upgraded', `1.${index + 1}.0`))
     await expectVersion('upgraded', `1.${index + 1}.0`)
   }
-  await survive(['module.compensated'], await install('upgraded', '2.0.0', 'throws'), 'Failed')
+  await runWithKills(['module.compensated'], await install('upgraded', '2.0.0', 'throws'), 'Failed')
   await expectVersion('upgraded', '1.3.0')
 
   await killAt(['module.probed'], async () => undefined)
@@ -113,7 +113,7 @@ test('modules are completely installed or absent after a kill at every failpoint
   for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
   await expectVersion('upgraded', '1.3.0')
 
-  await survive(['module.stopped', 'module.forgotten'], uninstall('upgraded'))
+  await runWithKills(['module.stopped', 'module.forgotten'], uninstall('upgraded'))
   await expectVersion('upgraded')
   await waitForModuleCleanup(platform)
   const all = failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes')

@@ -149,7 +149,7 @@ test('an update completes after a kill at every step, with one version everywher
   const { currentVersion } = await check()
   const hit: string[] = []
 
-  const survive = async (points: readonly string[], request: object): Promise<any> => {
+  const runWithKills = async (points: readonly string[], request: object): Promise<any> => {
     let accepted: any
     for (const [index, point] of points.entries()) {
       await platform.kill()
@@ -166,14 +166,14 @@ test('an update completes after a kill at every step, with one version everywher
   }
 
   for (const [applyPoints, rollbackPoints] of killPoints) {
-    const applied = await survive(applyPoints, { action: 'apply', targetVersion: '9.1.0' })
+    const applied = await runWithKills(applyPoints, { action: 'apply', targetVersion: '9.1.0' })
     expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed' })
     await expectVersion(updatable, '9.1.0', '9.1.0')
-    const rolledBack = await survive(rollbackPoints, { action: 'rollback' })
+    const rolledBack = await runWithKills(rollbackPoints, { action: 'rollback' })
     expect(rolledBack, JSON.stringify(rolledBack)).toMatchObject({ status: 'Completed' })
     await expectVersion(updatable, undefined, currentVersion)
   }
-  const failed = await survive(['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
+  const failed = await runWithKills(['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
   expect(failed, JSON.stringify(failed)).toMatchObject({ status: 'Failed' })
   await expectVersion(updatable, undefined, currentVersion)
 

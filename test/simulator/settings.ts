@@ -1,7 +1,7 @@
 import type { settingNames } from '../../infra/settings.ts'
 import { freePorts } from '../support/free-ports.ts'
 
-/** Limits that a conformance run does not reach. */
+/** Default settings of the simulator. A conformance run does not reach the rate limits. */
 const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '1',
   PLAT_LOG_LEVEL: 'warn',

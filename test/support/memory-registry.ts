@@ -10,7 +10,7 @@ export interface MemoryRegistry extends RegistryClient {
   tagged: Map<string, string>
 }
 
-const absent = (content: string) => new RegistryError('not_found', `There is no ${content}.`)
+const notFound = (content: string) => new RegistryError('not_found', `There is no ${content}.`)
 
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const blobs: MemoryRegistry['blobs'] = new Map()
@@ -45,7 +45,7 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
     manifest: async (repository, reference) => find(repository, reference),
     async blob(repository, { digest, size }, maxBytes = 8 * 2 ** 20) {
       const found = blobs.get(`${repository} ${digest}`)
-      if (found === undefined) throw absent(digest)
+      if (found === undefined) throw notFound(digest)
       if (size > maxBytes) throw new RegistryError('too_large', `${digest} is too large.`)
       if (digestOf(found) !== digest || found.length !== size) throw new RegistryError('invalid', `${digest} is not.`)
       return found

@@ -1,7 +1,7 @@
 import { afterAll, vi } from 'vitest'
 
 /**
- * Files share a process, because its start takes as long as many files. Each file imports the project's modules again,
+ * Test files share a process, because starting a process takes as long as running many files. Each file imports the project's modules again,
  * and clock, environment and mocks are restored.
  */
 

@@ -86,10 +86,10 @@ test('all counts are exact when messages are shuffled, duplicated and late', asy
     const found = tenants.map((tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
     claimNone(claim, found.flat())
   }
-  const jobs = items.filter(({ sk }) => sk === 'JOB').length
+  const jobCount = items.filter(({ sk }) => sk === 'JOB').length
   claimNone(
     'quarantined records',
     items.filter(({ pk }) => String(pk).startsWith('QUARANTINE#')),
-    `${jobs} jobs`,
+    `${jobCount} jobCount`,
   )
 })

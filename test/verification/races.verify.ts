@@ -68,7 +68,7 @@ const bearerOf = async (caller: Caller): Promise<Record<string, string>> => ({
 })
 
 test('setup: exactly one caller wins', async () => {
-  // A process rejects more than four at once: each hashes a password.
+  // More concurrent calls would be rejected: a process hashes few passwords at once (`hash-queue.ts`).
   const count = 4 * processes
   const [rounds, lostRounds] = [amount(200, 1), amount(20, 1)]
   const [claims, others] = [new RoundClaims(), [] as string[]]

@@ -14,7 +14,7 @@ export type RelayStatus = (typeof relayStatuses)[number]
 
 const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
 
-/** A cluster in lists. `lastSeenAt` is null before the first heartbeat. */
+/** A cluster in lists. `lastSeenAt` is null before enrollment. */
 export const ClusterSummary = z
   .object({
     id: id('clus'),

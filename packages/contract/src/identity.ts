@@ -97,7 +97,7 @@ const settingFields = {
   groupMemberAttribute: attribute.optional().meta({ description: 'Default member' }),
   nestedGroups: z.enum(nestedGroupModes).optional().meta({
     description:
-      'Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.',
+      'Default none: only direct members. `matchingRule`: Active Directory resolves nested groups (1.2.840.113556.1.4.1941). `recursive`: searches for the groups of groups below `groupSearchBase`, up to 20 levels and 1,000 groups.',
   }),
 }
 

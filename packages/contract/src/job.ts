@@ -43,7 +43,7 @@ export const InvokeScriptPayload = z
       .min(1)
       .max(scriptBytes)
       .refine((text) => new TextEncoder().encode(text).length <= scriptBytes, 'must be at most 256 KiB of UTF-8')
-      .refine((text) => !text.includes('\0'), 'must not hold NUL characters')
+      .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
       .meta({ description: 'At most 256 KiB of UTF-8', example: 'uname' }),
     targetNodeIds: z
       .array(z.string().max(200))

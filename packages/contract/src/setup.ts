@@ -40,7 +40,7 @@ export const password = z.string().min(8).max(1024).meta({
   example: 'correct horse battery',
 })
 
-/** A user name for sign-in, of letters of any script, compared without case. */
+/** A user name for sign-in, with letters of any writing system, compared without case. */
 export const username = z
   .string()
   .trim()
@@ -53,7 +53,7 @@ export const username = z
   )
   .meta({
     description:
-      '1 to 64 letters or digits of any script, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`',
+      '1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`',
     example: 'admin',
   })
 

@@ -61,8 +61,8 @@ function keyedRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): Keye
   const body = sha256(bytesOf(event))
   const { method } = event.requestContext.http
   const fingerprint = sha256(JSON.stringify([method, event.rawPath, event.rawQueryString, body]))
-  return { key, fingerprint, status: successOf(endpoint) }
+  return { key, fingerprint, status: successStatusOf(endpoint) }
 }
 
 // The contract defines one success status for each POST endpoint.
-const successOf = ({ responses }: EndpointDefinition): number => Number(Object.keys(responses)[0] ?? 200)
+const successStatusOf = ({ responses }: EndpointDefinition): number => Number(Object.keys(responses)[0] ?? 200)

@@ -54,7 +54,7 @@ export interface GatewayResult {
 
 export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 
-/** Converts a response to the format of API Gateway. Long or binary bytes are encoded as Base64. */
+/** Converts a response to the format of API Gateway. Bytes are encoded as Base64 if they are long or not valid UTF-8. */
 export function toResult({ status, headers, cookies = [], body }: HttpResponse): GatewayResult {
   const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {

@@ -59,7 +59,7 @@ const Environment = z.object({
   PLAT_TRUSTED_PROXIES: TrustedProxies.default(() => new BlockList()),
   PLAT_DATA_DIR: z.string().default('.platform'),
   PLAT_BACKUP_PASSPHRASE_FILE: z.string().optional(),
-  /** Functions of one machine have the credentials of the emulators. */
+  /** S3 is not supported: on one machine, functions have only the credentials of the emulators. */
   PLAT_AUDIT_CHECKPOINT_TARGET: z
     .string()
     .refine((target) => !target.includes('://'), 'must be a folder on one machine')

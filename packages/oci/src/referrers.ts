@@ -20,8 +20,8 @@ export async function listReferrers(
 }
 
 /**
- * Statuses of registries without a referrers API. The specification defines 404. Other registries report an invalid
- * name, method or format, do not know the path, or redirect to a web page, such as GitHub.
+ * Statuses of registries without a referrers API. The specification defines 404. Some registries return 400, 405, 406 or
+ * 501 instead, and some redirect to a web page, as GitHub's does.
  */
 const statusesWithoutApi = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 

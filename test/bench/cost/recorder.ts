@@ -115,7 +115,7 @@ export class Recorder {
   }
 
   async #consume(name: string, messages: readonly Message[]): Promise<void> {
-    // Sweeps send delayed checks, which would reach any later flow. The flow of the sweep has its own.
+    // Skip the delayed checks that sweeps send, because a later flow would be charged for them. The flow of the sweep invokes its own checks.
     const Records = messages
       .filter(({ Body = '' }) => JSON.parse(Body).sweep === undefined)
       .map(({ MessageId, Body }) => ({ messageId: MessageId, body: Body }))

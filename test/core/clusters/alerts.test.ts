@@ -9,7 +9,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, enrolledCluster } from '../../support/fixtures.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { messagesSentBy } from '../support/messages.ts'
-import { listNotifications, minute } from '../support/notifications.ts'
+import { listNotifications, minuteMs } from '../support/notifications.ts'
 import { drainOutbox, pendingEvents } from '../support/outbox.ts'
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ async function pass(seconds: number): Promise<void> {
 let checks = 0
 async function passMinutes(minutes: number): Promise<void> {
   for (let count = 0; count < minutes; count++) {
-    advanceClock(minute)
+    advanceClock(minuteMs)
     await sweep()
   }
 }
@@ -69,7 +69,7 @@ test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence',
   await sweep()
   await heartbeat(known.request(), known.heartbeat)
   await drainOutbox(caller.organisationId)
-  advanceClock(pauseMinutes * minute)
+  advanceClock(pauseMinutes * minuteMs)
   // A relay may return before the first sweep.
   await heartbeat(known.request(), known.heartbeat)
   await sweep()
@@ -78,7 +78,7 @@ test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence',
   expect((await Cluster.read(caller, enrolled.cluster.id)).status).toBe('Healthy')
   await pass(120)
   expect((await Cluster.read(caller, enrolled.cluster.id)).status).toBe('Offline')
-  advanceClock(pauseMinutes * minute)
+  advanceClock(pauseMinutes * minuteMs)
   await sweep()
   const { status, relay } = await Cluster.read(caller, enrolled.cluster.id)
   expect([status, relay?.status]).toEqual(['Offline', 'Disconnected'])

@@ -44,7 +44,7 @@ import {
   commitAndDrain,
   jobFailedEffect,
   listNotifications,
-  minute,
+  minuteMs,
   notificationIds,
   organisationWithUsers,
 } from '../support/notifications.ts'
@@ -173,18 +173,18 @@ test('counts unread notifications like their list, at once after any change', as
 
 test('counts a late notification that sorts among older ones within a minute', async () => {
   const { organisationId, operator } = await organisationWithUsers()
-  advanceClock(minute)
+  advanceClock(minuteMs)
   await commitAndDrain(organisationId, ...Array.from({ length: 3 }, () => jobFailedEffect(operator.userId)))
   expect((await freshSummary(operator)).unreadCount).toBe(3)
-  advanceClock(-minute)
+  advanceClock(-minuteMs)
   await commitAndDrain(organisationId, jobFailedEffect(operator.userId))
-  advanceClock(2 * minute)
+  advanceClock(2 * minuteMs)
   expect((await freshSummary(operator)).unreadCount).toBe(4)
 })
 
 const storeUpdateCheck = (source: string, latestVersion: string) => {
   const latest = JSON.stringify({ version: latestVersion, releaseNotesUrl: 'https://example.com/notes' })
-  const check = { source, latest, refused: '[]', checkedAtMs: now(), told: [], revision: 1 }
+  const check = { source, latest, refused: '[]', checkedAtMs: now(), announced: [], revision: 1 }
   return transact([replace(keys.updateCheck(), check)])
 }
 

@@ -28,7 +28,7 @@ import {
   releaseFor,
   storedCheck,
 } from '../support/modules.ts'
-import { minute } from '../support/notifications.ts'
+import { minuteMs } from '../support/notifications.ts'
 import { pendingRecords } from '../support/outbox.ts'
 
 beforeEach(async () => {
@@ -303,7 +303,7 @@ test('treats results older than three intervals as outdated', async () => {
     storedCheck('good', { tags: ['critical'], checkedAtMs }),
     storedCheck('bad', { tags: ['informational'], ...bad, checkedAtMs }),
   ])
-  advanceClock(3 * minute - 1000)
+  advanceClock(3 * minuteMs - 1000)
   expect((await ready()).body.aggregate).toBe('Healthy')
   expect(await Module.read(id)).toMatchObject({ health: 'Healthy' })
   advanceClock(2000)
@@ -331,7 +331,7 @@ test('ignores a module being uninstalled but not a failed one', async () => {
 test('reports a failed module as unhealthy, regardless of its last check', async () => {
   const id = await checkedModule([storedCheck('good', { tags: ['critical'] })])
   await putModule(releaseFor(id, { isVerified: false }), { state: 'Failed', error: moduleError })
-  for (const elapsedMs of [0, 10 * minute]) {
+  for (const elapsedMs of [0, 10 * minuteMs]) {
     advanceClock(elapsedMs)
     const description = expect.stringMatching(/It has failed: PLAT-MOD-5008\.$/)
     const checks = [

@@ -262,10 +262,10 @@ test.each([
 test('stores the newest versions of as many modules as fit', async () => {
   const version = `1.0.0-${'x'.repeat(250)}`
   const releases = Array.from({ length: 1500 }, (_, index) => catalogRelease(`${'y'.repeat(59)}-${index}`, version))
-  const repositories = Array.from({ length: 15 }, (_, place) => ({
-    reference: `registry.example.com/${place}`,
-    place,
-    releases: releases.slice(place * 100, place * 100 + 100),
+  const repositories = Array.from({ length: 15 }, (_, sourceIndex) => ({
+    reference: `registry.example.com/${sourceIndex}`,
+    sourceIndex,
+    releases: releases.slice(sourceIndex * 100, sourceIndex * 100 + 100),
   }))
   const problems = Array.from({ length: 50 }, () => '\uffff'.repeat(500))
   await storeCatalog({ repositories, scan: { scannedAtMs: now(), problems } }, await readCatalog())

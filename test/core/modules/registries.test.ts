@@ -7,7 +7,7 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { afterAll, expect, test, vi } from 'vitest'
 import { captureLog } from '../../support/log.ts'
 import { advanceClock } from '../../support/clock.ts'
-import { minute } from '../support/notifications.ts'
+import { minuteMs } from '../support/notifications.ts'
 
 const { received, first, second } = await vi.hoisted(async () => {
   const { startServer } = await import('../../support/http-server.ts')
@@ -46,12 +46,12 @@ test('sends a registry only its own credentials, after a challenge', async () =>
 test('caches credentials for five minutes', async () => {
   await storeCredentials({ [first.host]: { username: 'ada', password: 'two' } })
   expect(await credentialsSentTo(first.host)).toEqual([undefined, basic('one')])
-  advanceClock(5 * minute)
+  advanceClock(5 * minuteMs)
   expect(await credentialsSentTo(first.host)).toEqual([undefined, basic('two')])
 })
 
 test('ignores invalid credentials and does not log them', async () => {
-  advanceClock(20 * minute)
+  advanceClock(20 * minuteMs)
   await writeSecret(config.PLAT_SECRET_REGISTRIES, '{"password": "S3CRET"')
   const lines = await captureLog(async () => expect(await credentialsSentTo(first.host)).toEqual([undefined]))
   expect(lines).toMatchObject([{ level: 'error', secret: config.PLAT_SECRET_REGISTRIES }])

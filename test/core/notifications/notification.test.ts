@@ -15,7 +15,7 @@ import {
   eventEffect,
   jobFailedEffect,
   listNotifications,
-  minute,
+  minuteMs,
   notificationIds,
   notificationTypes,
   organisationWithUsers,
@@ -172,7 +172,7 @@ test('creates no notification for failed operations and all other events', async
 test('repeated projections create the same notifications despite cooldowns', async () => {
   const { organisationId, operator } = await organisationWithUsers()
   const clusterId = newId('clus')
-  for (const pauseMs of [10 * minute, 16 * minute, 0]) {
+  for (const pauseMs of [10 * minuteMs, 16 * minuteMs, 0]) {
     await commitEffects({ kind: 'system', organisationId }, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
     advanceClock(pauseMs)
   }
@@ -202,7 +202,7 @@ test('creates a notification whose projection crashed after it claimed the coold
 test('a cooldown covers the time before and after a notification, per organisation, cluster and type', async () => {
   const context = { organisationId: newId('org'), clusterId: newId('clus'), type: 'ClusterOffline' }
   const claimAt = (minutes: number, more: object = {}) =>
-    claimCooldown({ ...context, eventId: newId('evt'), atMs: minutes * minute, ...more })
+    claimCooldown({ ...context, eventId: newId('evt'), atMs: minutes * minuteMs, ...more })
   const claims = await Promise.all(Array.from({ length: 5 }, () => claimAt(100)))
   expect(claims.filter(Boolean)).toHaveLength(1)
   expect([await claimAt(86), await claimAt(114)]).toEqual([false, false])
@@ -223,7 +223,7 @@ test('creates hundreds of entries in four concurrent transactions, once each', a
   expect((await listNotifications(operator)).totalCount).toBe(650)
 })
 
-const dayMs = 24 * 60 * minute
+const dayMs = 24 * 60 * minuteMs
 const unreadCount = async (caller: Caller): Promise<number> => (await listNotifications(caller)).unreadCount
 
 async function userWithUnread(count: number) {
@@ -328,9 +328,9 @@ test.each([3, 90, 91, 250])('marks all of %i notifications as read, and leaves l
 
 test('leaves a late notification unread that a slow clock sorts among read ones', async () => {
   const user = await userWithUnread(5)
-  advanceClock(-minute)
+  advanceClock(-minuteMs)
   await commitEffects({ kind: 'system', organisationId: user.organisationId }, jobFailedEffect(user.userId))
-  advanceClock(minute)
+  advanceClock(minuteMs)
   await markRead(user, { markAllRead: true })
   await drainOutbox(user.organisationId)
   const { items, ...page } = await listNotifications(user)
@@ -357,7 +357,7 @@ test('lists and counts notifications for 90 days', async () => {
   advanceClock(89 * dayMs)
   await commitAndDrain(organisationId, jobFailedEffect(operator.userId))
   expect(await listNotifications(operator)).toMatchObject({ totalCount: 2, unreadCount: 2 })
-  advanceClock(dayMs + minute)
+  advanceClock(dayMs + minuteMs)
   const items = [{ type: 'JobFailed' }]
   expect(await listNotifications(operator)).toMatchObject({ totalCount: 1, unreadCount: 1, items })
 })

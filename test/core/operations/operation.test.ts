@@ -23,7 +23,7 @@ import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 
 await bootstrapPlatform()
 
-const minute = 60_000
+const minuteMs = 60_000
 const anyText = expect.any(String)
 const completed = { status: 'Completed', outcome: 'It runs.' } as const
 const failed = { status: 'Failed', outcome: 'It does not start.' } as const
@@ -160,10 +160,10 @@ describe('the lease of an operation', () => {
   test('is released for a retry after a pause', async () => {
     const { operation } = await newOperation()
     const worker = await claimed(operation)
-    await Operation.releaseForRetry(worker, minute)
-    await expect(Operation.releaseForRetry(worker, minute)).rejects.toThrow(LeaseLost)
+    await Operation.releaseForRetry(worker, minuteMs)
+    await expect(Operation.releaseForRetry(worker, minuteMs)).rejects.toThrow(LeaseLost)
     expect(await claimOperation(referenceOf(operation), 'early')).toBeUndefined()
-    advanceClock(minute)
+    advanceClock(minuteMs)
     expect(await claimOperation(referenceOf(operation), 'next')).toMatchObject({ attempts: 2, status: 'Running' })
   })
 
@@ -226,7 +226,7 @@ describe('the sweep', () => {
     const { operation } = await newOperation()
     await sweep()
     expect(await countMessages(operation)).toBe(0)
-    advanceClock(2 * minute)
+    advanceClock(2 * minuteMs)
     await sweep()
     await sweep()
     expect(await countMessages(operation)).toBe(1)
@@ -241,7 +241,7 @@ describe('the sweep', () => {
     await sweep()
     expect(await countMessages(operation)).toBe(1)
     await finishOperation(await claimed(operation), completed)
-    advanceClock(10 * minute)
+    advanceClock(10 * minuteMs)
     await sweep()
     expect(await countMessages(operation)).toBe(0)
   })
@@ -273,7 +273,7 @@ describe('the sweep', () => {
     const { operation } = await newOperation()
     await claimed(operation)
     await sweep()
-    advanceClock(-minutes * minute)
+    advanceClock(-minutes * minuteMs)
     await sweep()
     expect(await countMessages(operation)).toBe(1)
     const worker = await claimed(operation)

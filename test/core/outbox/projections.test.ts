@@ -218,7 +218,7 @@ test('only invalid messages of a batch fail', async () => {
 })
 
 describe('the lease', () => {
-  const day = 24 * 3_600_000
+  const dayMs = 24 * 3_600_000
 
   function sharedWork(organisationId = newId('org')) {
     const state = { pending: 0, workers: 0, maxWorkers: 0 }
@@ -260,7 +260,7 @@ describe('the lease', () => {
     await expectFree(organisationId)
   })
 
-  test.each([10_001, -day])('of a crashed worker expires, if the clock moves by %i ms', async (elapsedMs) => {
+  test.each([10_001, -dayMs])('of a crashed worker expires, if the clock moves by %i ms', async (elapsedMs) => {
     const organisationId = newId('org')
     await new Promise<void>((resolve) => {
       void withLease(organisationId, () => {

@@ -7,13 +7,13 @@ import { onStoreCall } from '../../support/store-calls.ts'
 
 beforeEach(() => bootstrapPlatform())
 
-const minute = 60_000
+const minuteMs = 60_000
 
 test.each([
-  [2 * minute, 'Healthy', 'ok'],
-  [3 * minute, 'Unhealthy', 'unavailable'],
-  [24 * 60 * minute, 'Unhealthy', 'unavailable'],
-  [-30 * minute, 'Unhealthy', 'unavailable'],
+  [2 * minuteMs, 'Healthy', 'ok'],
+  [3 * minuteMs, 'Unhealthy', 'unavailable'],
+  [24 * 60 * minuteMs, 'Unhealthy', 'unavailable'],
+  [-30 * minuteMs, 'Unhealthy', 'unavailable'],
 ])(
   'when writes have failed for %i ms, the check of writes is %s and readiness %s',
   async (elapsedMs, checkStatus, readiness) => {

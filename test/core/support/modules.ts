@@ -112,6 +112,10 @@ export const catalogRelease = (
 })
 
 export async function putCatalog(repositories: Record<string, CatalogRelease[]>, problems: string[] = []) {
-  const scanned = Object.entries(repositories).map(([reference, releases], place) => ({ reference, place, releases }))
+  const scanned = Object.entries(repositories).map(([reference, releases], sourceIndex) => ({
+    reference,
+    sourceIndex,
+    releases,
+  }))
   await storeCatalog({ repositories: scanned, scan: { scannedAtMs: now(), problems } }, await readCatalog())
 }

@@ -5,7 +5,7 @@ import { type Effects } from '@platform/core/outbox/record'
 import { newCaller } from '../../support/fixtures.ts'
 import { drainOutbox, commitEffects } from './outbox.ts'
 
-export const minute = 60_000
+export const minuteMs = 60_000
 
 export const listNotifications = (caller: Caller, query: Partial<Parameters<typeof Notification.list>[1]> = {}) =>
   Notification.list(caller, { unreadOnly: false, page: 1, pageSize: 100, ...query })

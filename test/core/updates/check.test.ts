@@ -18,7 +18,7 @@ import { bootstrapPlatform, errorCodeOf, newCaller } from '../../support/fixture
 import { countStoreCalls, crashAtCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
-import { listNotifications, minute } from '../support/notifications.ts'
+import { listNotifications, minuteMs } from '../support/notifications.ts'
 import { claimed } from '../support/operations.ts'
 import { drainOutbox, pendingEvents, pendingRecords } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
@@ -75,11 +75,11 @@ describe('a check without access to the registry', () => {
     const caller = await newPlatformAdmin()
     await push('1.2.0', { document: { releaseNotesUrl } })
     const result = await check(caller)
-    advanceClock(60 * minute)
+    advanceClock(60 * minuteMs)
     expect(await stopDuring(() => check(caller))).toEqual(result)
     const next = await check(caller)
     expect(next).toEqual({ ...result, checkedAt: next.checkedAt })
-    expect(Date.parse(next.checkedAt)).toBeGreaterThanOrEqual(Date.parse(result.checkedAt) + 60 * minute)
+    expect(Date.parse(next.checkedAt)).toBeGreaterThanOrEqual(Date.parse(result.checkedAt) + 60 * minuteMs)
   })
 
   test('fails without a result of the same repository', async () => {
@@ -214,7 +214,7 @@ describe('a crash', () => {
       expect(await errorCodeOf(update(caller, request))).toBe(isLocked ? 'update_in_progress' : 'no error')
       // The sweep sends a lost message.
       await receiveMessages(config.PLAT_QUEUE_UPDATES)
-      advanceClock(2 * minute)
+      advanceClock(2 * minuteMs)
       await sweep()
       const message = { organisationId, jobId: (await readUpdateState()).jobId }
       expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toContainEqual(message)

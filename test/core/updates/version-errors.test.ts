@@ -16,26 +16,26 @@ import { send } from '../../support/request.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { waitFor } from '../../support/wait-for.ts'
 
-const minute = 60_000
+const minuteMs = 60_000
 
-beforeEach(() => shiftClock(10 * minute))
+beforeEach(() => shiftClock(10 * minuteMs))
 
 /** The errors of the last minute. `beforeEach` excludes those of earlier tests. */
-const countedErrors = () => versionErrorsSince(version, now() - minute)
+const countedErrors = () => versionErrorsSince(version, now() - minuteMs)
 
 test('counts an error for the running version', async () => {
   await countVersionError()
   expect(await countedErrors()).toBe(1)
-  expect(await versionErrorsSince('9.9.9', now() - minute)).toBe(0)
+  expect(await versionErrorsSince('9.9.9', now() - minuteMs)).toBe(0)
 })
 
 test('sums the errors since a minute', async () => {
   for (const _ of [1, 2, 3]) {
     await countVersionError()
-    shiftClock(minute)
+    shiftClock(minuteMs)
   }
-  expect(await versionErrorsSince(version, now() - 2 * minute)).toBe(2)
-  expect(await versionErrorsSince(version, now() - 9 * minute)).toBe(3)
+  expect(await versionErrorsSince(version, now() - 2 * minuteMs)).toBe(2)
+  expect(await versionErrorsSince(version, now() - 9 * minuteMs)).toBe(3)
 })
 
 test('writes concurrent errors with one call', async () => {

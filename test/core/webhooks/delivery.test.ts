@@ -498,8 +498,8 @@ test('disables a webhook after twenty consecutive failures and delivers pending 
   // The session of the first caller has expired.
   const colleague = await newCaller(caller.organisationId)
   expect(await webhooksEnqueuedBy(() => Webhook.change(colleague, id, { enabled: true }))).toEqual([id])
-  const enabled = await firstWebhook(colleague)
-  expect([enabled?.enabled, enabled?.failureCount, enabled?.disabledAt]).toEqual([true, 0, undefined])
+  const webhook = await firstWebhook(colleague)
+  expect([webhook?.enabled, webhook?.failureCount, webhook?.disabledAt]).toEqual([true, 0, undefined])
   await drainDeliveries(reference)
   expect(await statusesOf(caller, id)).not.toContain('Pending')
   expect(receiver.requests).toHaveLength(failureLimit + pendingCount)

@@ -56,12 +56,12 @@ test('reads a release as it was written, and rejects another digest', async () =
 })
 
 test.for([
-  ['a changed file', (stored: string) => appendFile(join(stored, 'functions/health/index.mjs'), ' ')],
-  ['a missing file', (stored: string) => rm(join(stored, 'functions/health/dist/pages/page.html'))],
-  ['an additional file', (stored: string) => writeFile(join(stored, 'functions/health/extra.mjs'), '')],
-  ['a symbolic link', (stored: string) => symlink('nowhere', join(stored, 'functions/health/link.mjs'))],
-  ['a missing release.json', (stored: string) => rm(join(stored, 'release.json'))],
-  ['a partial release.json', (stored: string) => writeFile(join(stored, 'release.json'), '{"version":')],
+  ['a changed file', (releaseFolder: string) => appendFile(join(releaseFolder, 'functions/health/index.mjs'), ' ')],
+  ['a missing file', (releaseFolder: string) => rm(join(releaseFolder, 'functions/health/dist/pages/page.html'))],
+  ['an additional file', (releaseFolder: string) => writeFile(join(releaseFolder, 'functions/health/extra.mjs'), '')],
+  ['a symbolic link', (releaseFolder: string) => symlink('nowhere', join(releaseFolder, 'functions/health/link.mjs'))],
+  ['a missing release.json', (releaseFolder: string) => rm(join(releaseFolder, 'release.json'))],
+  ['a partial release.json', (releaseFolder: string) => writeFile(join(releaseFolder, 'release.json'), '{"version":')],
 ] as const)('detects %s, and replaces the release', async ([, damage]) => {
   await using folder = await temporaryFolder()
   await damage(await seal(folder.path))

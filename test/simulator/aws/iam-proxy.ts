@@ -17,7 +17,7 @@ export interface IamProxy extends AsyncDisposable {
   denials: readonly AccessDenial[]
   /** Denies what the statement allows, without a record, until it is disposed. */
   withhold: (statement: Statement) => Disposable
-  /** Whether the owner of an access key may make a request to the image registry; recorded like a request here. */
+  /** Whether the owner of an access key may make a request to the image registry. The result is recorded like that of a request to the proxy. */
   isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
 }
 

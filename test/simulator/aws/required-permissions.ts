@@ -37,7 +37,7 @@ const ofSqs = (action: string, { QueueUrl = '' }: Json): RequiredPermission[] =>
 
 export const queueNameOf = (url: string): string => url.split('/').at(-1) ?? ''
 
-/** Secret ARNs end in six random letters. */
+/** Secrets Manager appends a hyphen and six random characters to the ARN of a secret. */
 const ofSecrets = (action: string, { SecretId, Name }: Json): RequiredPermission[] => [
   { action: `secretsmanager:${action}`, resource: arn('secretsmanager', `secret:${SecretId ?? Name}-AbCdEf`) },
 ]

@@ -23,11 +23,11 @@ const base64Of = (text: string): string[] =>
   })
 
 function encodingsOf(text: string): Set<string> {
-  const percent = encodeURIComponent(text)
+  const percentEncoded = encodeURIComponent(text)
   const hex = Buffer.from(text).toString('hex')
-  const lowerCasePercent = percent.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())
+  const lowerCasePercent = percentEncoded.replaceAll(/%[\dA-F]{2}/g, (code) => code.toLowerCase())
   const json = JSON.stringify(text).slice(1, -1)
-  return new Set([text, json, percent, lowerCasePercent, ...base64Of(text), hex, hex.toUpperCase()])
+  return new Set([text, json, percentEncoded, lowerCasePercent, ...base64Of(text), hex, hex.toUpperCase()])
 }
 
 export class SecretSearch {

@@ -46,8 +46,8 @@ function isBodyValid({ template, method, body }: Operation, wire: Wire): boolean
   if (body === undefined) return true
   const value = parseJson(Buffer.from(wire.body ?? '').toString())
   if (value === undefined || !jsonType.test(wire.headers['content-type'] ?? '')) return false
-  const content = ['requestBody', 'content', 'application/json', 'schema']
-  const validate = ajv.getSchema(`contract${pointer('paths', template, method.toLowerCase(), ...content)}`)
+  const schemaPath = ['requestBody', 'content', 'application/json', 'schema']
+  const validate = ajv.getSchema(`contract${pointer('paths', template, method.toLowerCase(), ...schemaPath)}`)
   if (validate === undefined) throw new Error(`The document has no body schema for ${method} ${template}.`)
   return validate(value) === true || validate(trimTexts(value)) === true
 }

@@ -94,7 +94,7 @@ test('redelivers events that a worker could not delete, and the module handles e
   const subjects = await publishUserCreated(newId('org'), 3)
   vi.stubEnv('PLAT_FAILPOINT', 'module.delivered=throw')
   vi.resetModules()
-  // The failpoint is read at import: this worker has its own module instances.
+  // The failpoint is read at import, so the failing worker is a separate import.
   const failing = await import('@platform/worker/modules/deliver-events')
   vi.unstubAllEnvs()
   await expect(failing.deliverPending(id, pick)).rejects.toThrow('Failpoint')

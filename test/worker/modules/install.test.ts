@@ -253,7 +253,7 @@ test.each(sampled(interruptions, 5))('resumes an %s that stops at %s', async (na
   const operation = await cases[name]()
   vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
   vi.resetModules()
-  // The failpoint is read at import: this worker has its own module instances.
+  // The failpoint is read at import, so the failing worker is a separate import.
   const failing = await import('../../core/support/module-operations.ts')
   vi.unstubAllEnvs()
   await failing.runModuleOperation(operation.accepted, pick).catch(() => undefined)

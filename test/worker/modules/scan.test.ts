@@ -22,7 +22,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { isLong } from '../../support/long.ts'
 
 const { client } = registry
-const day = 24 * 3_600_000
+const dayMs = 24 * 3_600_000
 
 afterEach(() => removeAll(keys.catalog()))
 
@@ -116,7 +116,7 @@ test('verifies signatures at every scan: a signature may be added, and a key may
   ])
   expect(await releasesOf(early)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
   await signImage(client, `modules/${late}`, digest, registry.keys.trusted.privateKeyPem, { layout: 'tag' })
-  advanceClock(2 * day)
+  advanceClock(2 * dayMs)
   await scan(sources)
   const [release] = (await releasesOf(late)) ?? []
   expect(release).toMatchObject({ isVerified: true, verifiedBy: 'tests' })
@@ -164,7 +164,7 @@ test('scans a whole registry, or the repositories below a path', async () => {
   await scan(`${registry.host}/team/*,${registry.host}/*`)
   const { repositories } = await readCatalog()
   const sourceIndexOf = (name: string) =>
-    repositories.find(({ reference }) => reference === `${registry.host}/${name}`)?.place
+    repositories.find(({ reference }) => reference === `${registry.host}/${name}`)?.sourceIndex
   expect([`team/${two}`, `modules/${one}`, `teams/${other}`].map(sourceIndexOf)).toEqual([0, 1, 1])
   await scan(sourceOf(one))
   expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([sourceOf(one)])

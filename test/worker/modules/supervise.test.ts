@@ -39,7 +39,7 @@ import { notificationTypes } from '../../core/support/notifications.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 
 await bootstrapPlatform()
-const second = 1000
+const secondMs = 1000
 
 const tick = () => supervise(pick)
 const tickUnavailable = () => {
@@ -63,11 +63,11 @@ test('makes two store calls for an unchanged module, five with a subscription an
 
 test('refreshes the checks of a module without events', async () => {
   const { caller, id } = await runningModule()
-  advanceClock(60 * second)
+  advanceClock(60 * secondMs)
   await tick()
   const { checks, health } = await Module.read(id)
   expect([health, checks]).toMatchObject(['Healthy', [{ name: 'behaviour', status: 'Healthy' }]])
-  expect(Date.parse(checks[0]?.checkedAt ?? '')).toBeGreaterThan(now() - 10 * second)
+  expect(Date.parse(checks[0]?.checkedAt ?? '')).toBeGreaterThan(now() - 10 * secondMs)
   expect(await takeEventData(caller)).toEqual([])
 })
 
@@ -169,13 +169,13 @@ describe('background jobs', () => {
     expect(await counts()).toEqual([1, 1, 1])
     await tick()
     // A tick may be slightly early.
-    advanceClock(59 * second)
+    advanceClock(59 * secondMs)
     await Promise.all([tick(), tick()])
     expect(await counts()).toEqual([2, 2, 1])
-    advanceClock(61 * second)
+    advanceClock(61 * secondMs)
     await tick()
     expect(await counts()).toEqual([3, 3, 1])
-    advanceClock(3600 * second)
+    advanceClock(3600 * secondMs)
     await tick()
     await tick()
     expect(await counts()).toEqual([4, 4, 2])
@@ -186,12 +186,12 @@ describe('background jobs', () => {
     await setBehaviour(id, { jobs: 'throw' })
     await tick()
     await setBehaviour(id, { jobs: 'run' })
-    advanceClock(60 * second)
+    advanceClock(60 * secondMs)
     await tick()
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
     await setBehaviour(id, { jobs: 'throw' })
-    advanceClock(3600 * second)
+    advanceClock(3600 * secondMs)
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
     expect(namesOf(await takeEventData(caller))).toContain('module.heartbeat_missed')
@@ -201,7 +201,7 @@ describe('background jobs', () => {
     const { caller, id } = await runningModule({ jobs: { work: 60 } })
     await setBehaviour(id, { jobs: 'throw' })
     await tick()
-    advanceClock(60 * second)
+    advanceClock(60 * secondMs)
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
     const failing = { name: 'background-jobs', status: 'Unhealthy', description: expect.stringContaining(': work.') }
@@ -211,11 +211,11 @@ describe('background jobs', () => {
       { name: 'module.heartbeat_missed', backgroundJobId: 'work', missed: 2 },
       { name: 'module.health_changed' },
     ])
-    advanceClock(60 * second)
+    advanceClock(60 * secondMs)
     await tick()
     expect(await takeEventData(caller)).toEqual([])
     await setBehaviour(id, { jobs: 'run' })
-    advanceClock(60 * second)
+    advanceClock(60 * secondMs)
     await tick()
     expect((await Module.read(id)).health).toBe('Healthy')
     expect((await readyModule()).aggregate).toBe('Healthy')

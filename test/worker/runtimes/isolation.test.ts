@@ -351,8 +351,8 @@ inContainers(`the next start ends orphaned containers${reason}`, async () => {
   // Prevents the owner from ending the containers itself.
   process.kill(ownerId, 'SIGSTOP')
   const watchdogs = await processesWith('read -r line', folder.path)
-  const supervisors = await processesWith('runc', folder.path)
-  for (const id of new Set([...watchdogs, ...supervisors, ownerId])) process.kill(id, 'SIGKILL')
+  const runcProcesses = await processesWith('runc', folder.path)
+  for (const id of new Set([...watchdogs, ...runcProcesses, ownerId])) process.kill(id, 'SIGKILL')
   await running.program.ended
   expect(await processesWith(marker)).not.toEqual([])
   await tryContainers(join(folder.path, 'run'))

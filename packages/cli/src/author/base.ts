@@ -25,7 +25,7 @@ export const formatPlatform = ({ os, architecture }: Platform): string => `${os}
 
 /** Opens the base image. Sends the author's password only if the base image is in the module's own registry. */
 export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
-  openRemote(reference, { isMeant: referenceOf(reference).registry === referenceOf(spec.image).registry })
+  openRemote(reference, { isTarget: referenceOf(reference).registry === referenceOf(spec.image).registry })
 
 /** Reads the base image. Throws `CliError` if it is missing or built for another platform. */
 export async function readBase(remote: Remote, platform: Platform): Promise<Image> {

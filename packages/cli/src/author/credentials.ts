@@ -8,13 +8,13 @@ import { memberOf, parseJson, readJson } from './json.ts'
 import { ownRegistry } from './runtime.ts'
 
 /**
- * Credentials for a registry, in this order: the registry of the local platform, the environment, docker's
- * configuration. The environment is used only if the command targets this registry (`isMeant`).
+ * Credentials for a registry, in this order: the registry of the local platform, the environment, Docker's
+ * configuration. The environment is used only if the command targets this registry (`isTarget`).
  */
-export async function credentialsFor(registry: string, isMeant: boolean): Promise<Credentials | undefined> {
+export async function credentialsFor(registry: string, isTarget: boolean): Promise<Credentials | undefined> {
   const local = await ownRegistry()
   if (local?.host === registry) return { username: local.username, password: local.password }
-  return (isMeant ? environmentCredentials() : undefined) ?? dockerCredentials(registry)
+  return (isTarget ? environmentCredentials() : undefined) ?? dockerCredentials(registry)
 }
 
 function environmentCredentials(): Credentials | undefined {

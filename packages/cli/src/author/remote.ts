@@ -24,12 +24,12 @@ export function referenceOf(text: string): ImageReference {
 
 /**
  * Opens the registry of a reference. The author's password is sent only if the command targets this registry
- * (`isMeant`).
+ * (`isTarget`).
  */
-export function openRemote(reference: string, { isMeant = true }: { isMeant?: boolean } = {}): Remote {
+export function openRemote(reference: string, { isTarget = true }: { isTarget?: boolean } = {}): Remote {
   const parsed = referenceOf(reference)
   const { registry, repository } = parsed
-  const credentials = () => credentialsFor(registry, isMeant)
+  const credentials = () => credentialsFor(registry, isTarget)
   return {
     client: registryClient(registry, { transport: plainTransport, credentials }),
     repository,

@@ -71,7 +71,7 @@ async function install(
     : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
   const api = connectToFollow()
   const accepted = await requestInstall(api)
-  // A new version declares its events when it has been installed.
+  // Until the installation ends, the platform knows only the events of the installed version.
   if (options.wait) await follow(api, accepted, options)
   if (process.exitCode) return
   await confirmEvents(api, accepted, acceptEvents)

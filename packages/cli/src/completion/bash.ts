@@ -1,22 +1,22 @@
-import { type Place, quoted } from './tree.ts'
+import { type CommandCompletions, quoted } from './tree.ts'
 
-export const bashScript = (places: readonly Place[]): string => `\
+export const bashScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for bash. Load it with: source <(plat completion bash)
 _plat() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} at=plat words='' word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$at $word" in
-      ${places
+      ${completions
         .slice(1)
         .map(({ path }) => quoted(path))
         .join(' | ')}) at="$at $word" ;;
     esac
   done
   case "$at $previous" in
-${places.flatMap(choicesOf).join('\n')}
+${completions.flatMap(choicesOf).join('\n')}
     *)
       case "$at" in
-${places.map(({ path, words }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`).join('\n')}
+${completions.map(({ path, words }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`).join('\n')}
       esac
       ;;
   esac
@@ -25,5 +25,5 @@ ${places.map(({ path, words }) => `        ${quoted(path)}) words=${quoted(words
 complete -o default -F _plat plat
 `
 
-const choicesOf = ({ path, choices }: Place): string[] =>
+const choicesOf = ({ path, choices }: CommandCompletions): string[] =>
   choices.map(({ option, values }) => `    ${quoted(`${path} ${option}`)}) words=${quoted(values.join(' '))} ;;`)

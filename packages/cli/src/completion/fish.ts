@@ -1,12 +1,12 @@
-import { type Place, quoted } from './tree.ts'
+import { type CommandCompletions, quoted } from './tree.ts'
 
-export const fishScript = (places: readonly Place[]): string => `\
+export const fishScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for fish. Load it with: plat completion fish | source
 function __plat_at --description 'Whether the command line is at this command of plat'
   set -l at plat
   set -l typed (commandline -opc)
   for word in $typed[2..-1]
-    if contains -- "$at $word" ${places
+    if contains -- "$at $word" ${completions
       .slice(1)
       .map(({ path }) => quoted(path))
       .join(' ')}
@@ -15,14 +15,14 @@ function __plat_at --description 'Whether the command line is at this command of
   end
   test "$at" = "$argv[1]"
 end
-${places.flatMap(linesOf).join('\n')}
+${completions.flatMap(linesOf).join('\n')}
 `
 
-function linesOf({ path, words, choices }: Place): string[] {
+function linesOf({ path, words, choices }: CommandCompletions): string[] {
   const at = `complete -c plat -n ${quoted(`__plat_at "${path}"`)}`
-  return words.map(({ text, meaning }) => {
+  return words.map(({ text, description }) => {
     const values = choices.find(({ option }) => option === text)?.values
     const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
-    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values.join(' '))}`} -d ${quoted(meaning)}`
+    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values.join(' '))}`} -d ${quoted(description)}`
   })
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 
 export interface Word {
   text: string
-  meaning: string
+  description: string
 }
 
 /** The words that can follow a command, such as `plat cluster list`. */
-export interface Place {
+export interface CommandCompletions {
   path: string
   words: Word[]
   /** Options that accept only certain values. */
@@ -14,23 +14,23 @@ export interface Place {
 }
 
 /** Lists every command of the tree with its completions. */
-export function placesOf(command: Command, path: string = command.name()): Place[] {
+export function completionsOf(command: Command, path: string = command.name()): CommandCompletions[] {
   const { commands } = command
   const options = [...command.options, { long: '--help', description: 'display help', argChoices: undefined }]
-  const place: Place = {
+  const completions: CommandCompletions = {
     path,
     words: [
-      ...commands.map((one) => ({ text: one.name(), meaning: one.description() })),
+      ...commands.map((one) => ({ text: one.name(), description: one.description() })),
       ...command.registeredArguments.flatMap(({ argChoices = [] }) =>
-        argChoices.map((text) => ({ text, meaning: '' })),
+        argChoices.map((text) => ({ text, description: '' })),
       ),
-      ...options.map(({ long, description }) => ({ text: long ?? '', meaning: description })),
+      ...options.map(({ long, description }) => ({ text: long ?? '', description })),
     ],
     choices: options.flatMap(({ long, argChoices }) =>
       argChoices === undefined ? [] : [{ option: long ?? '', values: argChoices }],
     ),
   }
-  return [place, ...commands.flatMap((one) => placesOf(one, `${path} ${one.name()}`))]
+  return [completions, ...commands.flatMap((one) => completionsOf(one, `${path} ${one.name()}`))]
 }
 
 /** Quotes text for POSIX shells and fish. */

@@ -1,6 +1,6 @@
-import { type Place, quoted, type Word } from './tree.ts'
+import { type CommandCompletions, quoted, type Word } from './tree.ts'
 
-export const zshScript = (places: readonly Place[]): string => `\
+export const zshScript = (completions: readonly CommandCompletions[]): string => `\
 #compdef plat
 # Completion of plat for zsh. Load it with: source <(plat completion zsh)
 _plat() {
@@ -8,17 +8,17 @@ _plat() {
   local -a next
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$at $word" in
-      (${places
+      (${completions
         .slice(1)
         .map(({ path }) => quoted(path))
         .join('|')}) at="$at $word" ;;
     esac
   done
   case "$at $words[CURRENT-1]" in
-${places.flatMap(choicesOf).join('\n')}
+${completions.flatMap(choicesOf).join('\n')}
     (*)
       case "$at" in
-${places.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}) ;;`).join('\n')}
+${completions.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}) ;;`).join('\n')}
       esac
       ;;
   esac
@@ -27,7 +27,8 @@ ${places.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(w
 compdef _plat plat
 `
 
-const choicesOf = ({ path, choices }: Place): string[] =>
+const choicesOf = ({ path, choices }: CommandCompletions): string[] =>
   choices.map(({ option, values }) => `    (${quoted(`${path} ${option}`)}) next=(${values.map(quoted).join(' ')}) ;;`)
 
-const wordWithDescription = ({ text, meaning }: Word): string => quoted(`${text}:${meaning.replaceAll(':', '\\:')}`)
+const wordWithDescription = ({ text, description }: Word): string =>
+  quoted(`${text}:${description.replaceAll(':', '\\:')}`)

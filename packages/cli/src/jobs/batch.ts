@@ -73,20 +73,20 @@ export async function cancelBatch(api: Api, batchId: string): Promise<void> {
 
 /** Splits jobs into batches within the limits of the API: 500 jobs and 4 MiB of JSON. */
 export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[][] {
-  const parts: Submission[][] = []
+  const batches: Submission[][] = []
   let bytes = Infinity
   for (const job of jobs) {
     const size = Buffer.byteLength(JSON.stringify(job)) + 1
-    const last = parts.at(-1)
+    const last = batches.at(-1)
     if (last && last.length < maxJobs && bytes + size <= maxBytes) {
       last.push(job)
       bytes += size
     } else {
-      parts.push([job])
+      batches.push([job])
       bytes = size
     }
   }
-  return parts
+  return batches
 }
 
 const maxJobs = 500

@@ -16,7 +16,7 @@ export async function scriptOf(
   options: ScriptOptions,
 ): Promise<string> {
   if (file !== undefined && words.length > 0) throw new CliError('usage', 'Specify either a file or a command.')
-  // Several arguments are data, which must arrive unchanged.
+  // Several words are a command and its arguments. They are quoted, so that the shell does not interpret them.
   if (words.length > 1) return words.map(quoted).join(' ')
   if (file === undefined && words.length === 0 && process.stdin.isTTY) {
     throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')

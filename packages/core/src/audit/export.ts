@@ -38,7 +38,7 @@ export async function exportPage(
   return { text, next: undefined, checkpoint: await signCheckpoint(organisationId, newest) }
 }
 
-/** In column order (RFC 4180). */
+/** The columns of the CSV file (RFC 4180), in order. */
 const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
   seq: ({ seq }) => String(seq),
   id: ({ id }) => id,

@@ -146,7 +146,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
 
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
   const { organisationId } = caller
-  const record = await findForChange(caller, clusterId, 'clusters:write')
+  const record = await authorizedCluster(caller, clusterId, 'clusters:write')
   const name = change.name ?? record.name
   checkSiteId(change.siteId)
   const siteId = change.siteId === undefined ? record.siteId : (change.siteId ?? undefined)
@@ -164,7 +164,7 @@ export async function update(caller: Caller, clusterId: string, change: ClusterU
   return read(caller, clusterId)
 }
 
-async function findForChange(caller: Caller, clusterId: string, permission: Permission): Promise<ClusterRecord> {
+async function authorizedCluster(caller: Caller, clusterId: string, permission: Permission): Promise<ClusterRecord> {
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
   const [, item] = await reauthorize(caller, [permission], [keys.cluster(caller.organisationId, clusterId)])
   if (item === undefined) throw platformError('cluster_not_found')
@@ -195,7 +195,7 @@ export async function remove(caller: Caller, clusterId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
-  const record = await findForChange(caller, clusterId, 'clusters:admin')
+  const record = await authorizedCluster(caller, clusterId, 'clusters:admin')
   if (record.activeJobs > 0) throw platformError('cluster_has_active_jobs')
   const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
   const guard = parseRemovalGuard(item)

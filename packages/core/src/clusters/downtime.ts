@@ -31,7 +31,7 @@ export function observe(item: Item | undefined): void {
   known = Math.max(unlessFuture(known), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
 
-/** Also counts a gap whose end no sweep has recorded yet. */
+/** Like `observe`, but reads the item itself. Also detects a gap that has not ended: the last sweep is too old. */
 export async function observeNow(): Promise<z.infer<typeof SweepState>> {
   const item = await get(keys.sweepState())
   observe(item)

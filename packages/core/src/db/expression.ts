@@ -96,7 +96,7 @@ export function conditional(condition: Condition) {
   return withAttributes(text === '' ? {} : { ConditionExpression: text }, builder)
 }
 
-export function required(condition: Condition) {
+export function conditionCheck(condition: Condition) {
   const builder = new Builder()
   return withAttributes({ ConditionExpression: builder.condition(condition) }, builder)
 }

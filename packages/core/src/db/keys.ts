@@ -1,11 +1,14 @@
 /**
  * The single-table design: the keys of all items, and their indexes. Partition keys of tenant data include the
  * organisation, so that ids of other organisations are not found. Indexes project keys only. Each index sort key ends
- * with the item's id, so that entries are unique. gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations
- * by type; batches; sessions; audit entries by actor; deliveries gsi2 (gsi2pk, id): clusters by type; jobs of an
- * organisation; audit entries by action gsi3 (gsi3pk, id): clusters by type and status; jobs of an organisation by
- * status; audit entries by resource due  (duepk, duesk): items for the sweep, by due time  `ttl` (seconds) lets the
- * store delete an item. The code also checks expiry, because the store deletes late.
+ * with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also checks
+ * expiry, because the store deletes late.
+ *
+ * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; audit entries by
+ *   actor; deliveries
+ * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
+ * - gsi3 (gsi3pk, id): clusters by type and status; jobs of an organisation by status; audit entries by resource
+ * - due (duepk, duesk): items for the sweep, by due time
  */
 
 export interface Key {

@@ -15,7 +15,7 @@ import { config } from '../config.ts'
 import { platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
-import { type Change, type Condition, conditional, required, updating } from './expression.ts'
+import { type Change, type Condition, conditional, conditionCheck, updating } from './expression.ts'
 import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
@@ -211,7 +211,7 @@ export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
   write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
 })
 export const check = (key: Key, condition: Condition): WriteItem => ({
-  write: { ConditionCheck: { TableName, Key: { ...key }, ...required(condition), ...returnOld } },
+  write: { ConditionCheck: { TableName, Key: { ...key }, ...conditionCheck(condition), ...returnOld } },
 })
 
 export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })

@@ -40,7 +40,7 @@ async function inlineChunks(job: JobRecord): Promise<string | undefined> {
   return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
 }
 
-/** The first non-zero exit code of the nodes, otherwise 0; null if a node was stopped. */
+/** The first non-zero exit code of the nodes. Otherwise null if a node was stopped, else 0. */
 export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
   if (nodes.length === 0) return reported
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)

@@ -95,7 +95,7 @@ async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | un
   return failure === undefined ? tokens : undefined
 }
 
-// Lists are sorted by the time in the id.
+// The ids contain `createdAtMs`, because lists are sorted by the time in the id.
 const newAdministrator = ({ adminUsername, adminEmail }: SetupCompletion, createdAtMs = now()) => ({
   id: newId('user', createdAtMs),
   organisationId: newId('org', createdAtMs),

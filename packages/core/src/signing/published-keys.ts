@@ -13,7 +13,7 @@ import { transact } from '../db/transact.ts'
 /** Verifiers reload the published keys for an unknown key id, at most this often. */
 export const keyCacheMs = 5000
 
-/** Longer than a replaced key signs (five minutes) and its tokens are valid (fifteen minutes). */
+/** A replaced key signs for up to five minutes, and its tokens are valid for fifteen. */
 const retentionMs = 3_600_000
 
 interface SigningKey {

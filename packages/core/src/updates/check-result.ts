@@ -16,8 +16,8 @@ const CheckResult = z.object({
 })
 export type CheckResult = z.infer<typeof CheckResult>
 
-/** `told` contains the announced versions, newest first; `source` is the repository of the result. */
-const CheckRecord = CheckResult.extend({ source: z.string(), told: z.array(z.string()), revision: z.number() })
+/** `announced` contains the announced versions, newest first; `source` is the repository of the result. */
+const CheckRecord = CheckResult.extend({ source: z.string(), announced: z.array(z.string()), revision: z.number() })
 export type CheckRecord = z.infer<typeof CheckRecord>
 
 export const parseCheck = (item: Item | undefined): CheckRecord | undefined => item && CheckRecord.parse(item)

@@ -80,14 +80,14 @@ async function storeResult(
   { latest, refused, checkedAtMs, source }: CheckResult & { source: string },
   before: CheckRecord | undefined,
 ): Promise<void> {
-  const announced = before?.told ?? []
+  const announced = before?.announced ?? []
   const isNew = latest !== undefined && !announced.includes(latest.version)
   const record = {
     source,
     ...(latest && { latest: JSON.stringify(latest) }),
     refused: JSON.stringify(refused),
     checkedAtMs,
-    told: (isNew ? [latest.version, ...announced] : announced).slice(0, announcedLimit),
+    announced: (isNew ? [latest.version, ...announced] : announced).slice(0, announcedLimit),
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {

@@ -4,7 +4,7 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpResponse } from './result.ts'
 
-/** No error code means a timeout of the request, so clients get a code that they retry. */
+/** The API has no error code for this timeout, so clients receive a code that they retry. */
 const functionTimeout = () =>
   new PlatformError('database_unavailable', 'The request timed out. Try again shortly.', {
     retryAfterSeconds: 2,

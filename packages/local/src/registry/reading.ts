@@ -69,7 +69,7 @@ const Referrer = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 
-/** A manifest that an older version accepted may have invalid members; they are omitted. */
+/** A manifest that an older version accepted may have an invalid member; all optional members are then omitted. */
 function descriptorOf({ mediaType, digest, bytes }: StoredManifest) {
   const { artifactType, config, annotations } = Referrer.safeParse(JSON.parse(bytes.toString('utf8'))).data ?? {}
   const type = artifactType ?? config?.mediaType

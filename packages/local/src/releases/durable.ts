@@ -23,7 +23,7 @@ async function writeSynced(path: string, content: string | Uint8Array): Promise<
   }
 }
 
-/** Creates the folder if necessary. An error may leave some of the files. */
+/** Creates the folder if necessary. A failed call may leave some files behind. */
 export async function writeFiles(folder: string, files: ReadonlyMap<string, string | Uint8Array>): Promise<void> {
   const folders = new Set([folder])
   for (const path of files.keys()) {

@@ -85,13 +85,13 @@ const home = createRoute({
   path: '/',
   validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
   beforeLoad: ({ search: { open } }) => {
-    // The platform redirects direct visits of a module's page to this address.
+    // The platform redirects direct visits of a module's page to this URL.
     const href = moduleAddress(open)
     throw href === undefined ? redirect({ to: '/dashboard' }) : redirect({ href })
   },
 })
 
-// The address may be forged, so only URLs below `/modules` are accepted. Browsers keep the fragment across the redirect.
+// The URL may be forged, so only paths below `/modules` are accepted. Browsers keep the fragment across the redirect.
 function moduleAddress(text = ''): string | undefined {
   const url = URL.parse(text, location.origin)
   const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')

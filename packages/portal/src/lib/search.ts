@@ -1,4 +1,4 @@
-// Search parameters of an address, which may contain any value.
+// Search parameters of a URL, which may contain any value.
 
 type Search = Record<string, unknown>
 

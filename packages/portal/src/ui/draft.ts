@@ -143,7 +143,7 @@ function restore(form: HTMLFormElement, draft: unknown): void {
   }
 }
 
-// React ignores values that are set by the property of the element itself, which it replaces.
+// React overrides the `value` property of each element and ignores a value set through it, so the setter of the prototype is used.
 function setValue(field: NamedField, value: string): void {
   Reflect.set(Object.getPrototypeOf(field), 'value', value, field)
   field.dispatchEvent(new Event(field instanceof HTMLSelectElement ? 'change' : 'input', { bubbles: true }))

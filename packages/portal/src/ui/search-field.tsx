@@ -4,12 +4,12 @@ import { type InputProps, TextField } from './field.tsx'
 const pauseMs = 300
 
 interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'maxLength'> {
-  /** The search parameter of the address. */
+  /** The search parameter of the URL. */
   search: string | undefined
   onChange: (search: string | undefined) => void
 }
 
-/** A search field that follows the address. The text is applied after a pause in typing. */
+/** A search field that follows the URL. The text is applied after a pause in typing. */
 export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
   const [applied, setApplied] = useState<string>()
@@ -17,7 +17,7 @@ export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
   const [pathname] = useState(() => location.pathname)
   if (search !== known) {
     setKnown(search)
-    // An address update must not overwrite newer input.
+    // A change of the URL must not overwrite newer input.
     if (search !== applied) setDraft(undefined)
   }
   const apply = useEffectEvent((text: string | undefined) => {

@@ -22,7 +22,7 @@ export class FifoPair {
     this.writers = { stdout: openSync(paths.stdout, 'w'), stderr: openSync(paths.stderr, 'w') }
   }
 
-  /** Closes the relay's writing ends, so that reading ends when the script ends. */
+  /** Closes the relay's write ends, so that the readers receive end-of-file when the script ends. */
   releaseWriters(): void {
     closeSync(this.writers.stdout)
     closeSync(this.writers.stderr)

@@ -16,7 +16,7 @@ import { notAskedHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { findModule } from './records.ts'
 import { moduleClient } from './client.ts'
 
-/** API Gateway times out after 30 seconds. Lambda carries 6 MB, which is 4.5 MB before Base64. */
+/** API Gateway times out after 30 seconds. Lambda limits a payload to 6 MB, which is 4.5 MB before Base64. */
 const defaultLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
 const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {

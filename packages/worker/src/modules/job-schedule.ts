@@ -9,8 +9,8 @@ const maxToleranceMs = 5000
 export type JobSchedule = Readonly<Record<string, number>>
 
 /**
- * Returns the due jobs, and all slots after the jobs are called. A job with an interval shorter than the tick interval
- * is due once at every tick; missed slots are skipped.
+ * Returns the due jobs, and the schedule to store once they have been called. A job with an interval shorter than the
+ * tick interval is due once at every tick; missed runs are skipped.
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],

@@ -17,7 +17,7 @@ const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
 interface ScanTarget {
   reference: string
   name: string
-  place: number
+  sourceIndex: number
 }
 
 interface ScanResult {
@@ -32,7 +32,7 @@ interface ScanResult {
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
   const known = new Map(before.repositories.map((record) => [record.reference, record]))
-  const numbered = parseSources(setting).map((source, place) => ({ source, place }))
+  const numbered = parseSources(setting).map((source, sourceIndex) => ({ source, sourceIndex }))
   const registries = [...Map.groupBy(numbered, ({ source }) => source.registry)]
   const results = await Promise.all(
     registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
@@ -50,26 +50,26 @@ type Known = ReadonlyMap<string, CatalogRepositoryRecord>
 
 async function scanRegistry(
   registry: string,
-  sources: readonly { source: Source; place: number }[],
+  sources: readonly { source: Source; sourceIndex: number }[],
   known: Known,
 ): Promise<ScanResult> {
   const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
   const results: ScanResult = { records: [], problems: [] }
   const targets = await targetsOf(client, sources, known, results.problems)
   let isDown = false
-  await forEachLimit(repositoriesAtOnce, targets, async ({ reference, name, place }) => {
+  await forEachLimit(repositoriesAtOnce, targets, async ({ reference, name, sourceIndex }) => {
     const before = known.get(reference)
     try {
       if (isDown) throw new RegistryError('unreachable', '')
       const { problems, releases, others } = await scanRepository({ client, name }, before)
-      results.records.push({ reference, place, releases, others })
+      results.records.push({ reference, sourceIndex, releases, others })
       results.problems.push(...problems.map((problem) => `${reference}: ${problem}`))
     } catch (error) {
       // An unreachable registry is not called again: each further repository would wait for the same timeout.
       if (!isDown) results.problems.push(`${reference}: ${describeError(error, reference)}`)
       isDown ||= error instanceof RegistryError && error.problem === 'unreachable'
       if (before !== undefined)
-        results.records.push({ ...before, place, releases: before.releases.map(withCurrentTrust) })
+        results.records.push({ ...before, sourceIndex, releases: before.releases.map(withCurrentTrust) })
     }
   })
   return results
@@ -84,16 +84,16 @@ function describeError(error: unknown, reference: string): string {
 /** The unique repositories of one registry's sources. If the registry cannot list them, returns the known ones. */
 async function targetsOf(
   client: RegistryClient,
-  sources: readonly { source: Source; place: number }[],
+  sources: readonly { source: Source; sourceIndex: number }[],
   known: Known,
   problems: string[],
 ): Promise<ScanTarget[]> {
   const { registry } = client
   const targets = new Map<string, ScanTarget>()
-  for (const { source, place } of sources) {
+  for (const { source, sourceIndex } of sources) {
     for (const name of source.isWhole ? await listRepositories(client, source, known, problems) : [source.repository]) {
       const reference = `${registry}/${name}`
-      if (!targets.has(reference)) targets.set(reference, { reference, name, place })
+      if (!targets.has(reference)) targets.set(reference, { reference, name, sourceIndex })
     }
   }
   if (targets.size > repositoryLimit) problems.push(`${registry}: only ${repositoryLimit} repositories are scanned.`)

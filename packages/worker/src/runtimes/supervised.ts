@@ -30,7 +30,7 @@ export interface SupervisedRuntime extends ModuleRuntime {
 interface Running {
   deployment: Deployment
   supervisor: Supervisor
-  /** Settles with the first start. */
+  /** Settles when the first start has succeeded or failed. */
   started: Promise<void>
   isStarted: boolean
   isHeld: boolean

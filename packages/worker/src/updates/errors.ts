@@ -9,7 +9,7 @@ export class UpdateError extends Error {
   override readonly name = 'UpdateError'
 }
 
-/** Errors of the release feed for a release that is not, or no longer, usable. */
+/** Codes for a release that does not exist or cannot be applied; a retry would fail too. */
 const finalCodes = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
 /** Transient errors are retried. */

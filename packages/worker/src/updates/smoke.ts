@@ -56,7 +56,7 @@ function pathOf(functionName: string): string {
 }
 
 const maxConcurrentCalls = 6
-/** Detects a function that fails every other request in 255 of 256 cases. */
+/** A function that fails half of its requests at random is detected with a probability of 255/256. */
 const repeats = 8
 
 /** Calls every function of a staged release before clients do. Throws `UpdateError`. */

@@ -235,7 +235,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect(hostile.connections.length).toBeGreaterThan(0)
   })
 
-  test('searches a local name like an unknown one after a wrong password, without sending it', async () => {
+  test('searches for a local name like an unknown one after a wrong password, without sending it', async () => {
     const operations: number[] = []
     const received: Buffer[] = []
     respondWith((_socket, _id, operation, bytes) => {

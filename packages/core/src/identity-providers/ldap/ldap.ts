@@ -34,7 +34,7 @@ export function clientOn(messages: LdapMessages): { client: Client } & Disposabl
 }
 
 export interface Lookup extends Credentials {
-  /** Only searches the name, without sending the password. */
+  /** Searches for the name only; does not send the password. */
   isLookupOnly?: true
 }
 

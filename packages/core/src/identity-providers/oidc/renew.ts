@@ -14,7 +14,7 @@ const maxTokenLength = 8000
 export function grantIn(tokens: openid.TokenEndpointResponse): ProviderGrant | undefined {
   const { refresh_token: refreshToken, refresh_expires_in: lifetime } = tokens
   if (refreshToken === undefined || refreshToken.length > maxTokenLength) return undefined
-  // Keycloak sends a lifetime; 0 stands for an unlimited one.
+  // Keycloak sends a lifetime; 0 means an unlimited one.
   const seconds = Number(lifetime)
   return { refreshToken, ...(seconds > 0 && { expiresAtMs: now() + seconds * 1000 }) }
 }

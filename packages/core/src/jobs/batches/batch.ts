@@ -26,7 +26,7 @@ export const read = async ({ organisationId }: Caller, batchId: string): Promise
   return batchView(batch)
 }
 
-async function findForChange(caller: Caller, batchId: string): Promise<BatchRecord> {
+async function authorizedBatch(caller: Caller, batchId: string): Promise<BatchRecord> {
   const itemKeys = [keys.batch(caller.organisationId, batchId)]
   const [item] = isId('batch', batchId) ? await readWithRights(caller, itemKeys) : []
   if (item === undefined) throw platformError('batch_not_found')
@@ -46,7 +46,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
 /** Only marks the batch as cancelled; the batch worker ends its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
-  const batch = await findForChange(caller, batchId)
+  const batch = await authorizedBatch(caller, batchId)
   if (batch.finishedAtMs !== undefined) throw platformError('batch_already_finished')
   const cancelled = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
@@ -66,7 +66,7 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
 }
 
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
-  const batch = await findForChange(caller, batchId)
+  const batch = await authorizedBatch(caller, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
   if (jobs.length === 0) throw platformError('nothing_to_retry')
   const { maxConcurrency, maxErrors } = batch

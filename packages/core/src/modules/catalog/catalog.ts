@@ -24,7 +24,9 @@ export async function readCatalog(): Promise<Catalog> {
   const scan = items.find(({ sk }) => sk === keys.catalogScan().sk)
   const repositories = items.filter((item) => item !== scan).map((item) => CatalogRepositoryRecord.parse(item))
   return {
-    repositories: repositories.toSorted((a, b) => a.place - b.place || (a.reference < b.reference ? -1 : 1)),
+    repositories: repositories.toSorted(
+      (a, b) => a.sourceIndex - b.sourceIndex || (a.reference < b.reference ? -1 : 1),
+    ),
     ...(scan && { scan: CatalogScanRecord.parse(scan) }),
   }
 }
@@ -61,14 +63,14 @@ export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, stri
 /** An item has at most 400 KB. */
 const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 
-function itemOf({ reference, place, releases, others = [] }: CatalogRepositoryRecord): Item {
+function itemOf({ reference, sourceIndex, releases, others = [] }: CatalogRepositoryRecord): Item {
   const othersField = others.length > 0 ? { others: jsonWithin(others.slice(0, otherLimit), maxOthersBytes) } : {}
   // Parsing normalises the member order, so that unchanged repositories are detected and not written.
   const newest = jsonWithin(
     releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
     maxReleasesBytes,
   )
-  return { ...keys.catalogRepository(reference), reference, place, releases: newest, ...othersField }
+  return { ...keys.catalogRepository(reference), reference, sourceIndex, releases: newest, ...othersField }
 }
 
 /** Skips elements that exceed the limit. */

@@ -30,7 +30,7 @@ export type InvalidRelease = z.infer<typeof InvalidRelease>
 export const CatalogRepositoryRecord = z.object({
   reference: z.string(),
   /** The index of its source in the settings. The first source of a module takes precedence. */
-  place: z.number(),
+  sourceIndex: z.number(),
   /** Newest first. */
   releases: jsonString(z.array(CatalogRelease)),
   others: jsonString(z.array(InvalidRelease)).optional(),

@@ -20,8 +20,8 @@ const compareReleases = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0)
 
 /**
- * Prefers verified releases and stable versions. Uses the first source with such a release, so that later sources
- * cannot override it.
+ * Uses the first source with a verified release, so that later sources cannot override it, or else the first source.
+ * Prefers stable versions within that source.
  */
 export function latestOf(choices: readonly CatalogChoice[]): CatalogChoice | undefined {
   const verified = choices.filter(({ isVerified }) => isVerified)

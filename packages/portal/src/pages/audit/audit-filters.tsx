@@ -49,7 +49,7 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
 
 type Draft = Record<keyof AuditFilter, string>
 
-// The fields show the filter of the address until the user types. They keep the focus, because they are not remounted.
+// The fields show the filter in the URL until the user types. They keep the focus, because they are not remounted.
 function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   const [draft, setDraft] = useState(() => draftOf(filter))
   const [lastFilter, setLastFilter] = useState(filter)

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster-queries.ts'
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Cluster['type'][]
 
-/** The filter of the cluster list, stored in the address and in saved filters. */
+/** The filter of the cluster list, stored in the URL and in saved filters. */
 export interface ClusterFilter {
   status?: Cluster['status']
   type?: Cluster['type']

@@ -14,7 +14,7 @@ import styles from './clusters.module.css'
 import { SavedFilters } from './saved-filters.tsx'
 import { SitesDialog } from './sites.tsx'
 
-/** The list of clusters. Its filter is part of the address. */
+/** The list of clusters. Its filter is part of the URL. */
 export function ClustersPage() {
   const filter = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })

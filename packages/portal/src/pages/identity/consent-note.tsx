@@ -5,7 +5,7 @@ import styles from './identity.module.css'
 import type { Provider } from './provider-types.ts'
 
 interface ConsentNoteProps {
-  /** From the address, which may be forged. Only known values are shown. */
+  /** From the URL, which may be forged. Only known values are shown. */
   consent: string
   error: string | undefined
   provider: Provider | undefined
@@ -50,7 +50,7 @@ function resultText(consent: string, error: string | undefined, provider: Provid
   return `The consent request failed. ${reason}`
 }
 
-// The address is outdated or forged if the stored status of the provider differs.
+// The URL is outdated or forged if the stored status of the provider differs.
 function isContradicted(consent: string, provider: Provider | undefined): boolean {
   if (consent !== 'granted' && consent !== 'denied') return false
   const status = consent === 'granted' ? 'ConsentGranted' : 'ConsentDenied'

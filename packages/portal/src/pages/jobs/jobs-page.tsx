@@ -11,7 +11,7 @@ import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
 import { type JobStatus, jobStatuses } from './status.ts'
 
-/** The lists of jobs and batches. The filter is part of the address. */
+/** The lists of jobs and batches. The filter is part of the URL. */
 export function JobsPage() {
   const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
   const navigate = useNavigate({ from: '/jobs' })

@@ -14,7 +14,7 @@ const exchangedCodes = new Set<string>()
 export type SignInState = ReturnType<typeof useSignIn>
 
 /**
- * Signs in with the code of the address, an existing session, or the form. An attempt that has expired or was used
+ * Signs in with the code in the URL, an existing session, or the form. An attempt that has expired or was used
  * continues with an existing session: another tab may have signed in since.
  */
 export function useSignIn() {
@@ -80,7 +80,7 @@ const providerMessages: Readonly<Record<string, string>> = {
 
 const unknownFailure = 'The sign-in with the identity provider failed. Try again.'
 
-// The address may be forged, so unknown codes and malformed trace ids are not shown.
+// The URL may be forged, so unknown codes and malformed trace ids are not shown.
 function providerFailure(code: string, traceId: string | undefined): ApiError {
   const message = Object.hasOwn(providerMessages, code) ? providerMessages[code] : unknownFailure
   return new ApiError(0, { error: 'sign_in_failed', message, ...(isTraceId(traceId) && { traceId }) })

@@ -6,7 +6,7 @@ import { nameOf } from '../../lib/user-name.ts'
 // Users beyond the first page are shown by id.
 const pageSize = 100
 
-/** The name of a user, or undefined if the caller may not read users. All names are loaded by one request. */
+/** The name of a user; undefined if the caller may not read users, or for users beyond the first page. One request loads all of these names. */
 export function useUserName(userId: string): string | undefined {
   const me = useMe()
   const mayReadUsers = useHasPermission('users:admin')

@@ -5,7 +5,7 @@ import { type DeploymentSpec } from '../port.ts'
 
 /**
  * A module is a Lambda function, and each of its deployments is a version. The version's environment contains the whole
- * state of the deployment, so that the platform need not store it elsewhere. The description is for people.
+ * state of the deployment, so that the platform need not store it elsewhere. The description of a version is only for display; nothing reads it.
  */
 
 /** The unpublished revision of a function. */
