@@ -2,14 +2,17 @@ import { client } from '@platform/core/db/table'
 import { isErrorCount } from '../support/store-calls.ts'
 
 let count = 0
+
+const isCallCount = (input: any): boolean => String(input.Key?.pk).startsWith('CALL-COUNT#')
 let failsNextWrite = false
 
 client.middlewareStack.add(
   (next, context) => async (args) => {
     const result = await next(args)
     if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
-    // The first denied call of a minute is recorded.
-    if (isErrorCount(args.input) || JSON.stringify(args.input).includes('access.denied')) return result
+    // Rejected calls are counted for the limits, and the first denied call of a minute is recorded.
+    if (isErrorCount(args.input) || isCallCount(args.input)) return result
+    if (JSON.stringify(args.input).includes('access.denied')) return result
     count++
     if (!failsNextWrite) return result
     failsNextWrite = false

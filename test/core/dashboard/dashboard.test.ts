@@ -18,6 +18,7 @@ import { transact } from '@platform/core/db/transact'
 import { claim } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { list as listJobs } from '@platform/core/jobs/list'
+import { chunk } from '@platform/core/lib/async'
 import { version } from '@platform/core/lib/version'
 import { list as listCatalog } from '@platform/core/modules/catalog/list'
 import { iconNames } from '@platform/core/modules/icons'
@@ -441,8 +442,10 @@ test('reads a full longest range in four calls', async () => {
   const million = 1_000_000
   const jobs = { submitted: million, completed: million, failed: million, cancelled: million, ttl: 2_000_000_000 }
   const clusters = { Healthy: 100_000, Degraded: 100_000, Pending: 100_000, Offline: 100_000, revision: 100 * million }
-  await batchPut(buckets.map((bucket) => ({ ...keys.jobHistory(organisationId, bucket), ...jobs })))
-  await batchPut(buckets.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
+  for (const some of chunk(buckets, 250)) {
+    await batchPut(some.map((bucket) => ({ ...keys.jobHistory(organisationId, bucket), ...jobs })))
+    await batchPut(some.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
+  }
   expect(await countStoreCalls(() => readHistory(caller, 720))).toBe(4)
   expect((await points(caller, 720))[90]?.jobs?.completed).toBe(16 * million)
 })

@@ -36,7 +36,7 @@ const equivalents = words(
   '/%61pi/v1/clusters /api/%76%31/clusters /api/v1/%63lusters /api%2fv1%2fclusters http://other.example/api/v1/clusters',
 )
 
-const unsupportedMethods = words('HEAD OPTIONS TRACE CONNECT PROPFIND BREW get G')
+const unsupportedMethods = words('TRACE CONNECT PROPFIND BREW get G')
 const malformedTargets = words('* / . .. ? # api/v1/clusters :80/api/v1/clusters http:// \\ \u00e9')
 
 const get =
@@ -53,6 +53,7 @@ export const requestLines = (moduleId: string): readonly RequestLine[] => [
   ),
   ...[...disguises, ...malformedTargets].map(get('none')),
   ...equivalents.map(get('clusters')),
+  ...words('HEAD OPTIONS').map((method) => ({ method, target: '/api/v1/clusters', allowed: 'clusters' as const })),
   ...unsupportedMethods.map((method) => ({ method, target: '/api/v1/clusters', allowed: 'none' as const })),
 ]
 
