@@ -89,7 +89,7 @@ test.each([30, 24 * 60])('a clock set back by %i minutes does not revive silent 
   await pass(200)
   const silent = await enrolledCluster(caller)
   await sweep()
-  advanceClock(-minutes * minute)
+  advanceClock(-minutes * minuteMs)
   await sweep()
   const read = async ({ cluster }: typeof silent) => {
     const { status, relay, lastSeenAt } = await Cluster.read(caller, cluster.id)
@@ -159,7 +159,7 @@ test('a sweep that stops while it reports many refused outages, and the next one
   }
   await passMinutes(3)
   const before = (await alerts(caller)).length
-  advanceClock(13 * minute)
+  advanceClock(13 * minuteMs)
   await interruptedSweep(/^Update/, 9)
   await sweep()
   expect((await alerts(caller)).slice(0, -before).filter(({ count }) => count === 24)).toHaveLength(1)
