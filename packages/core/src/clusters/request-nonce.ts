@@ -7,6 +7,8 @@ import { create, orThrow } from '../db/table.ts'
 
 /** Requests older than this are rejected by their age, even with clock skew. */
 const retentionSeconds = 130
+/** Requests issued later than this are rejected, so no heartbeat can be blocked for longer. */
+const skewSeconds = 60
 
 /** Use it in the transaction of the request's change, which then fails on a replay. */
 export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
@@ -31,7 +33,7 @@ export function consumeHeartbeatNonce(
   const [storedFloor = '0', ...tokens] = storedTokens.split(',')
   // Later times were stored before the clock was set back.
   const latest = nowMs / 1000 + retentionSeconds
-  const floor = Number.parseInt(storedFloor, 36) > latest ? '0' : storedFloor
+  const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + skewSeconds ? '0' : storedFloor
   const hash = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)
   if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
