@@ -96,6 +96,21 @@ async function apiToken(user: SignedInUser, permissions: string[]): Promise<Head
   return headers
 }
 
+const foreignJobs = async () => validRequest(operationNamed('POST /api/v1/jobs/batch'), await newUser('Operator'))
+
+test.each([
+  ['POST /api/v1/sites', 'Viewer', async () => ({ body: { name: 'x' } }), 'requires clusters:write; 1 call'],
+  ['POST /api/v1/jobs/batch', 'Operator', foreignJobs, 'cluster_forbidden; 1 call'],
+  ['GET /api/v1/users/me/tokens', 'token', async () => ({}), 'requires a session; 1 call'],
+] as const)('the audit trail records the denied call %s of a user (%s)', async (name, role, partsOf, detail) => {
+  const user = await newUser(role === 'token' ? 'PlatformAdmin' : role)
+  const headers = role === 'token' ? await apiToken(user, []) : user.headers
+  expect((await call(operationNamed(name), await partsOf(), headers)).status).toBe(403)
+  const { items } = await query({ pk: outbox(user.organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const audits = items.map(parseRecord).flatMap(({ actor, audit }) => (actor.id === user.userId && audit) || [])
+  expect(audits).toContainEqual({ action: 'access.denied', resource: name, detail })
+})
+
 const allPermissions = Object.keys(rolesByRequirement).filter((requirement) => requirement.includes(':'))
 
 test.each(sampled(authenticated))('$name with an API token depends on its permissions', async (operation) => {

@@ -5,6 +5,7 @@ import {
   isIdempotent,
   takesForm,
 } from '@platform/contract/endpoint'
+import { statusOf } from '@platform/contract/errors'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { PlatformError } from '@platform/core/error'
 import { addLogFields } from '@platform/core/log'
@@ -74,10 +75,10 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
   try {
     return await performAs(caller, context, route)
   } catch (error) {
-    if (caller?.kind === 'user' && error instanceof PlatformError && error.code === 'forbidden') {
+    if (caller?.kind === 'user' && error instanceof PlatformError && statusOf(error.code) === 403) {
       // Loaded on demand, for a fast cold start.
       const { recordDenied } = await import('@platform/core/audit/counted-entries')
-      await recordDenied(caller, `${endpoint.method.toUpperCase()} ${endpoint.path}`, error.extra.requiredPermission)
+      await recordDenied(caller, `${endpoint.method.toUpperCase()} ${endpoint.path}`, error)
     }
     throw error
   }

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as Audit from '@platform/core/audit/audit'
 import { writeCheckpoints } from '@platform/core/audit/checkpoint-target'
+import { platformError } from '@platform/core/error'
 import { countUnknownName, flushCounted, recordDenied } from '@platform/core/audit/counted-entries'
 import { type Caller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
@@ -97,9 +98,11 @@ test('the checkpoint of a trail is written once to a folder, and again when the 
   config.PLAT_AUDIT_CHECKPOINT_TARGET = ''
 })
 
+const denial = platformError('forbidden', { requiredPermission: 'clusters:write' })
+
 test('the first denied call of a caller is recorded at once, and later ones are counted', async () => {
   const caller = await newCaller()
-  for (let call = 0; call < 4; call++) await recordDenied(caller, 'POST /api/v1/clusters', 'clusters:write')
+  for (let call = 0; call < 4; call++) await recordDenied(caller, 'POST /api/v1/clusters', denial)
   await flushCounted()
   await drainOutbox(caller.organisationId)
   const entries = (await auditEntries(caller)).filter(({ action }) => action === 'access.denied')
@@ -112,8 +115,8 @@ test('the first denied call of a caller is recorded at once, and later ones are 
 test('denied calls of many tokens of one organisation do not keep those of others from being recorded', async () => {
   const [flooding, other] = [await newCaller(), await newCaller()]
   for (let token = 0; token < 60; token++)
-    await recordDenied({ ...flooding, tokenId: newId('tok') }, 'POST /api/v1/jobs', 'jobs:write')
-  await recordDenied(other, 'POST /api/v1/jobs', 'jobs:write')
+    await recordDenied({ ...flooding, tokenId: newId('tok') }, 'POST /api/v1/jobs', denial)
+  await recordDenied(other, 'POST /api/v1/jobs', denial)
   await flushCounted()
   const counts = await Promise.all(
     [flooding, other].map(async ({ organisationId }) => {

@@ -1,4 +1,5 @@
 import { type Caller, system } from '../caller.ts'
+import { type PlatformError } from '../error.ts'
 import { log } from '../log.ts'
 import { commit } from '../outbox/commit.ts'
 
@@ -54,12 +55,16 @@ export const flushCounted = async (): Promise<void> => {
 const times = (number: number): string => (number === 1 ? '1 call' : `${number} calls`)
 
 /** A call that was rejected with status 403. */
-export async function recordDenied(caller: Caller, operation: string, permission: unknown): Promise<void> {
+export async function recordDenied(
+  caller: Caller,
+  operation: string,
+  { code, extra: { requiredPermission } }: Pick<PlatformError, 'code' | 'extra'>,
+): Promise<void> {
   // The entry must not depend on the rights that the caller lacks, and is not the response of an idempotent request.
   const { rights: _, idempotency: __, ...actor } = caller
   const write = (number: number) => {
-    const requirement = typeof permission === 'string' ? `requires ${permission}` : 'requires a session'
-    const detail = `${requirement}; ${times(number)}`
+    const requirement = requiredPermission === undefined ? 'requires a session' : `requires ${requiredPermission}`
+    const detail = `${code === 'forbidden' ? requirement : code}; ${times(number)}`
     return commit(actor, { writes: [], audit: { action: 'access.denied', resource: operation, detail } })
   }
   const { organisationId, userId, tokenId } = caller
