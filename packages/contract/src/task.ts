@@ -117,6 +117,7 @@ export const tasks = {
       'queue:webhooks',
       'queue:installs',
       'queue:updates',
+      'secret:identity',
       'secret:identity-remove',
     ],
   },

@@ -8,6 +8,7 @@ import { verifySession } from '@platform/core/accounts/current-rights'
 import { suspend } from '@platform/core/accounts/provider-check'
 import { refresh, signIn } from '@platform/core/accounts/session'
 import { find, list, usersOf } from '@platform/core/accounts/user'
+import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { readHead } from '@platform/core/db/offset-list'
@@ -272,8 +273,9 @@ test('rejects every password for an external user at the cost of a wrong passwor
   expect(await failureCost(username)).toBe(await failureCost(local.username))
 })
 
-test('a session that the provider cannot confirm ends after 24 hours, and its API tokens stay valid', async () => {
-  const tokens = await signInAs(externalIdentity())
+test('without confirmations of the provider, a session ends after 24 hours and API tokens after 30 days', async () => {
+  const identity = externalIdentity()
+  const tokens = await signInAs(identity)
   const owner = await verifySession(tokens.accessToken)
   const { token } = await ApiToken.create(owner, { name: 'ci' })
   const renew = (refreshToken: string) => refreshWithCheck({ refreshToken }, newOrigin())
@@ -284,7 +286,20 @@ test('a session that the provider cannot confirm ends after 24 hours, and its AP
   }
   advanceClock(44 * 60_000)
   await expectError(renew(next.refreshToken), 'invalid_refresh_token')
-  expect((await verifyApiToken(token)).userId).toBe(owner.userId)
+  const useAfterDays = async (days: number) => {
+    advanceClock(days * 24 * 3_600_000)
+    await sweep()
+    await expectError(verifyApiToken(token), 'no error')
+    await sweep()
+  }
+  await useAfterDays(28)
+  await signInAs(identity)
+  await useAfterDays(29)
+  await useAfterDays(2)
+  await expectError(verifyApiToken(token), 'unauthenticated')
+  await signInAs(identity)
+  await useAfterDays(0)
+  await expectError(verifyApiToken(token), 'no error')
 })
 
 test('a suspension ends sessions that were opened since the last one, and sign-ins that began before', async () => {

@@ -61,7 +61,7 @@ export async function verifyApiToken(text: string): Promise<Caller> {
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= now()) {
     throw new PlatformError('token_expired', 'The API token has expired. Create another one.')
   }
-  await recordUse(token)
+  await recordUse(token, user)
   return callerOf(token, user)
 }
 
@@ -88,13 +88,17 @@ const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): C
 
 const hourMs = 3_600_000
 
-/** Writes at most once an hour, to limit cost. A failure does not reject the request. */
-async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord): Promise<void> {
+/**
+ * Writes at most once an hour, to limit cost. A failure does not reject the request. Tokens of users of identity
+ * providers become due for the sweep, which confirms the user: this function cannot read the secret of the provider.
+ */
+async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User): Promise<void> {
   const atMs = now()
   const hour = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hour) return
+  const due = isLocal(owner) ? {} : keys.due(id, atMs)
   try {
-    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hour } }, { hash: { is: hash } })
+    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hour, ...due } }, { hash: { is: hash } })
   } catch (error) {
     log('warn', 'Failed to record API token use', { tokenId: id, error: String(error) })
   }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { type Origin, system } from '../caller.ts'
-import { now } from '../clock.ts'
+import { isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { type Item, orThrow, patch } from '../db/table.ts'
@@ -13,6 +13,15 @@ import { endSessions, find, type User, userUnchanged } from './user.ts'
 export const checkIntervalMs = 15 * 60_000
 /** The maximum age of the last confirmation, if the provider cannot be asked. */
 export const maxUnconfirmedMs = 24 * 3_600_000
+/** The same for API tokens. Programs cannot sign in, so it is longer. */
+export const maxUnconfirmedTokenMs = 30 * 24 * 3_600_000
+const dayMs = 24 * 3_600_000
+
+export const lastConfirmationMs = ({ confirmedAtMs, createdAtMs }: User): number => confirmedAtMs ?? createdAtMs
+
+/** Written at most once a day, to limit cost. Undefined if the record is recent. */
+export const newConfirmation = (user: User): { confirmedAtMs: number } | undefined =>
+  isWithin(lastConfirmationMs(user), dayMs) ? undefined : { confirmedAtMs: now() }
 
 /** A refresh token of an OpenID provider, which it rejects once the user is removed or disabled. */
 export const ProviderGrant = z.object({

@@ -24,6 +24,7 @@ import {
   type Confirm,
   type Confirmation,
   maxUnconfirmedMs,
+  newConfirmation,
   type ProviderGrant,
   sealGrant,
   suspend,
@@ -277,9 +278,11 @@ async function checkAtProvider(
     await endSession({ sessionId, ...session }, 'The identity provider has not confirmed the user for 24 hours', origin)
   }
   const grant = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
+  const confirmed = newConfirmation(user)
   await transact([
     patch(keys.session(sessionId), { set: { confirmedAtMs: now() } }, { revokedAtMs: { absent: true } }),
     ...(grant.grant ? [patch(newToken.key, { set: grant }, { usedAtMs: { absent: true } })] : []),
+    ...(confirmed ? [patch(keys.user(organisationId, user.id), { set: confirmed })] : []),
   ])
 }
 

@@ -30,6 +30,8 @@ const User = z.object({
   subjectHash: z.string().optional(),
   /** For users of directories, to find the entry again. */
   subject: z.string().optional(),
+  /** When the identity provider last confirmed the user, to the day; undefined on the first day. */
+  confirmedAtMs: z.number().optional(),
   /** Set while the identity provider does not confirm the user: API tokens are rejected. */
   suspendedAtMs: z.number().optional(),
   createdAtMs: z.number(),

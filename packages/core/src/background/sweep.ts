@@ -43,8 +43,9 @@ const pageSize = 50
 const clusterConcurrency = 100
 const maxSummaryAttempts = 3
 
-/** Limits the purge of removed clusters, so that it does not delay the deadlines of the next sweep. */
-const purgeTimeMs = 15_000
+/** Limits the work that follows a sweep, so that it does not delay the deadlines of the next one. */
+const followUpMs = 15_000
+const ownerConcurrency = 4
 
 /** Silence must be reported within a minute, so clusters are also checked between the sweeps. */
 const clusterCheckSeconds = 10
@@ -58,6 +59,7 @@ interface SweepState {
   isFull: boolean
   enqueuedOrganisations: Set<string>
   removedClusters: Item[]
+  usedTokens: Item[]
   clusters: Item[]
   cooldowns: Item[]
   /** The first item of each partition. */
@@ -70,7 +72,7 @@ export async function sweep(): Promise<void> {
   const state = await sweepDue(() => true, isFull)
   for (const { duesk } of state.oldest)
     recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
-  await purgeClusters(state.removedClusters)
+  await Promise.all([purgeClusters(state.removedClusters), confirmOwners(state.usedTokens)])
   if (isFull) await recordFullSweep()
 }
 
@@ -91,6 +93,7 @@ async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = false): Pr
     isFull,
     enqueuedOrganisations: new Set(),
     removedClusters: [],
+    usedTokens: [],
     clusters: [],
     cooldowns: [],
     oldest: [],
@@ -143,7 +146,7 @@ function mustWait(item: Item): boolean {
  */
 async function processAll(
   due: readonly keys.Key[],
-  { enqueuedOrganisations, removedClusters, clusters, cooldowns }: SweepState,
+  { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns }: SweepState,
 ): Promise<void> {
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
@@ -152,6 +155,7 @@ async function processAll(
   for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
   const items = (await getConsistent(otherKeys)).filter((item) => item !== undefined)
   removedClusters.push(...items.filter(isRemovedCluster))
+  usedTokens.push(...items.filter(isApiToken))
   clusters.push(...items.filter(isCluster))
   cooldowns.push(...items.filter(isCooldown))
   await Promise.all([
@@ -162,17 +166,31 @@ async function processAll(
 }
 
 const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
+const isApiToken = ({ sk }: Item): boolean => sk === 'TOKEN'
 const isCluster = (item: Item): boolean => keys.isCluster({ pk: String(item['pk']), sk: '' })
 const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
 /** These items are processed together, after all others. */
-const isCollected = (item: Item): boolean => isRemovedCluster(item) || isCluster(item) || isCooldown(item)
+const isCollected = (item: Item): boolean =>
+  isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item)
 
 /** Sequential and oldest first; the next sweep continues a backlog. */
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
-  const untilMs = elapsedMs() + purgeTimeMs
+  const untilMs = elapsedMs() + followUpMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
     if (elapsedMs() < untilMs) await safely(item, purgeCluster)
   }
+}
+
+async function confirmOwners(usedTokens: readonly Item[]): Promise<void> {
+  if (usedTokens.length === 0) return
+  const untilMs = elapsedMs() + followUpMs
+  // Loaded on demand, for a fast cold start.
+  const { confirmOwner } = await import('../identity-providers/token-owner.ts')
+  const unreachable = new Set<string>()
+  const owners = [...Map.groupBy(usedTokens, ({ userId }) => userId).values()]
+  await forEachLimit(ownerConcurrency, owners, async (tokens) => {
+    if (elapsedMs() < untilMs) await safely(tokens[0] ?? {}, () => confirmOwner(tokens, unreachable))
+  })
 }
 
 /** An error of one item must not block the others. */

@@ -16,7 +16,7 @@ import { type Effects } from '../outbox/record.ts'
 import { quotaOf } from '../accounts/quota.ts'
 import { acceptedWrites, type Attempt, countSignIn, createCredential } from '../accounts/credential.ts'
 import { rememberDevice } from '../accounts/device.ts'
-import { type ProviderGrant } from '../accounts/provider-check.ts'
+import { newConfirmation, type ProviderGrant } from '../accounts/provider-check.ts'
 import { signingInCaller, open, sessionOpenedEffects, type SignedIn, withDevice } from '../accounts/session.ts'
 import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } from '../accounts/user.ts'
 
@@ -226,12 +226,15 @@ function updateUser(
   ].flatMap(([field, before, after]) => (before === after ? [] : [`${field} ${before} → ${after}`]))
   const isSuspended = user.suspendedAtMs !== undefined
   if (isSuspended) changes.push('API tokens work again')
-  if (changes.length === 0) return { user, writes: [] }
-  const change = { set: attributes, add: { version: 1 }, remove: isSuspended ? ['suspendedAtMs'] : [] }
+  const confirmed = newConfirmation(user)
+  const key = keys.user(user.organisationId, user.id)
+  if (changes.length === 0) return { user, writes: confirmed ? [patch(key, { set: confirmed })] : [] }
+  const set = { ...attributes, ...confirmed }
+  const change = { set, add: { version: 1 }, remove: isSuspended ? ['suspendedAtMs'] : [] }
   return {
     user: { ...user, ...attributes, suspendedAtMs: undefined },
     writes: [
-      patch(keys.user(user.organisationId, user.id), change, userUnchanged(user)),
+      patch(key, change, userUnchanged(user)),
       ...(isSameName(username, user.username) ? [] : renameWrites(user, username)),
     ],
     effects: {

@@ -52,6 +52,10 @@ export const ProviderRecord = z.object({
 })
 export type ProviderRecord = z.infer<typeof ProviderRecord>
 
+/** Whether a directory can find the entry of a subject again; other subjects are normalised distinguished names. */
+export const hasPermanentId = (subject: string | undefined): subject is string =>
+  subject !== undefined && !subject.startsWith('[')
+
 export const parseProvider = (item: Item): ProviderRecord => ProviderRecord.parse(item)
 
 const Failures = jsonString(

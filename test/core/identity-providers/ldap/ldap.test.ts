@@ -4,6 +4,7 @@ import * as ApiToken from '@platform/core/accounts/api-token'
 import { verifyApiToken } from '@platform/core/accounts/api-token-caller'
 import { verifySession } from '@platform/core/accounts/current-rights'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
+import { sweep } from '@platform/core/background/sweep'
 import { find, type User } from '@platform/core/accounts/user'
 import { type Caller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
@@ -312,6 +313,30 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     })
     const { items } = await listNotifications(acme.caller)
     expect(items.map(({ title }) => title)).toContainEqual(expect.stringMatching(/^The sessions of .* were ended$/))
+  })
+
+  test('suspends API tokens of a user who left the directory without an open session, but not during an outage', async () => {
+    const idp = await directory()
+    const owner = await verifySession((await signIn(credentialsOf('ada'), newOrigin())).accessToken)
+    const { token } = await ApiToken.create(owner, { name: 'ci' })
+    const useInAnotherHour = async () => {
+      advanceClock(3_600_000)
+      await expectError(verifyApiToken(token), 'no error')
+      await sweep()
+    }
+    advanceClock(40 * 24 * 3_600_000)
+    await useInAnotherHour()
+    await using client = await asRoot()
+    await client.modifyDN(`uid=ada,${usersDn}`, `uid=ada,${groupsDn}`)
+    const { settings } = (await get(keys.identityProvider(idp.id))) ?? {}
+    const move = (url: unknown) => transact([patch(keys.identityProvider(idp.id), { set: { settings: url } })])
+    await move(String(settings).replace(/:\d+"/, ':1"'))
+    await useInAnotherHour()
+    await move(settings)
+    expect(await countStoreCalls(() => verifyApiToken(token))).toBe(1)
+    await useInAnotherHour()
+    await expectError(verifyApiToken(token), 'unauthenticated')
+    await client.modifyDN(`uid=ada,${groupsDn}`, `uid=ada,${usersDn}`)
   })
 
   test('identifies a renamed entry by its entryUUID', async () => {

@@ -59,6 +59,7 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'modules:remove (list)': compensates,
     'secret:module-key': compensates,
   },
+  'schedule/sweep': { 'secret:identity': 'Confirms users of directories who used an API token.' },
   'schedule/heartbeat': {
     'table:write': 'Records the health of each module.',
     'secret:registries': 'Copies an image again that the account no longer has.',

@@ -2,7 +2,7 @@ import { type Client, type Entry, EqualityFilter } from 'ldapts'
 import { type Confirmation } from '../../accounts/provider-check.ts'
 import { type User } from '../../accounts/user.ts'
 import { secretOf } from '../provider.ts'
-import { type ProviderRecord, type ProviderSettings } from '../record.ts'
+import { hasPermanentId, type ProviderRecord, type ProviderSettings } from '../record.ts'
 import { bindService, openDirectory, subjectOf, valuesOf } from './ldap.ts'
 
 /** Finds the entry by its permanent id, so that a renamed or moved entry is found as well. */
@@ -11,8 +11,7 @@ export async function confirmEntry(
   { subject }: Pick<User, 'subject'>,
   signal: AbortSignal,
 ): Promise<Confirmation> {
-  // A normalised distinguished name, of a directory without permanent ids.
-  if (subject === undefined || subject.startsWith('[')) return { status: 'unknown' }
+  if (!hasPermanentId(subject)) return { status: 'unknown' }
   const secret = await secretOf(provider)
   using directory = await openDirectory(provider.settings, signal)
   await bindService(directory.client, provider.settings, secret)

@@ -1,0 +1,43 @@
+import { parseApiToken } from '../accounts/api-token-caller.ts'
+import { lastConfirmationMs, maxUnconfirmedTokenMs, suspend } from '../accounts/provider-check.ts'
+import { find, isEnabledProvider, isLocal, type User } from '../accounts/user.ts'
+import { now } from '../clock.ts'
+import * as keys from '../db/keys.ts'
+import { get, type Item, patch } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { confirm } from './confirm.ts'
+import { hasPermanentId } from './record.ts'
+
+/**
+ * Suspends the owner of recently used API tokens if the identity provider no longer has the user. `tokens` belong to one
+ * user. Repeats have no effect. The next use in another hour makes the tokens due again.
+ */
+export async function confirmOwner(tokens: readonly Item[], unreachable: Set<string>): Promise<void> {
+  const [first] = tokens
+  if (first === undefined) return
+  const { organisationId, userId } = parseApiToken(first)
+  const user = await find(organisationId, userId)
+  const reason =
+    user && !isLocal(user) && user.suspendedAtMs === undefined && (await reasonToSuspend(user, unreachable))
+  if (reason) await suspend(organisationId, userId, reason)
+  // A later use stays due.
+  const done = tokens.map(({ pk, sk, duesk }) =>
+    patch({ pk: String(pk), sk: String(sk) }, { remove: ['duepk', 'duesk'] }, { duesk: { is: duesk } }),
+  )
+  for (const write of done) await transact([write])
+}
+
+async function reasonToSuspend(user: User, unreachable: Set<string>): Promise<string | undefined> {
+  const provider = await get(keys.identityProvider(user.authProvider))
+  // The tokens are rejected anyway, and work again with the provider.
+  if (provider === undefined || !isEnabledProvider(provider)) return undefined
+  // Programs have no refresh token of an OpenID provider.
+  if (!hasPermanentId(user.subject))
+    return now() < lastConfirmationMs(user) + maxUnconfirmedTokenMs
+      ? undefined
+      : 'The identity provider has not confirmed the user for 30 days'
+  if (unreachable.has(user.authProvider)) return undefined
+  const confirmation = await confirm(user, provider, undefined, undefined)
+  if (confirmation.status === 'unknown') unreachable.add(user.authProvider)
+  return confirmation.status === 'withdrawn' ? confirmation.reason : undefined
+}
