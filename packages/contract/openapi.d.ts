@@ -306,7 +306,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a cluster and all its data from the platform
-         * @description Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent.
+         * @description Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent. While the jobs of 4,000 removed clusters are still being deleted, the answer is 429 `rate_limited`.
          *
          *     Requires the permission `clusters:admin`.
          */
@@ -2034,12 +2034,12 @@ export interface components {
             setupComplete?: boolean;
             /**
              * Format: int64
-             * @description With `limit_reached`: how many the organisation may have
+             * @description With `limit_reached`: how many can exist
              */
             limit?: number;
             /**
              * Format: int64
-             * @description With `limit_reached`: how many the organisation has
+             * @description With `limit_reached`: how many exist
              */
             used?: number;
         };

@@ -66,7 +66,10 @@ test('stores up to 100 filters of 16 KiB, newest first', async () => {
     const saved = await Promise.all(Array.from({ length: 11 }, () => saveFilter(user, largest)))
     expect(saved.map(({ status }) => status)).toEqual(saved.map(() => 201))
   }
-  expect(await saveFilter(user, {})).toMatchObject({ status: 409, json: { error: 'limit_reached' } })
+  expect(await saveFilter(user, {})).toMatchObject({
+    status: 409,
+    json: { error: 'limit_reached', limit: 100, used: 100 },
+  })
   const { json } = await send(handler, { target: filtersPath, headers: user })
   const ids: string[] = json.items.map(({ id }: { id: string }) => id)
   expect(ids).toHaveLength(100)

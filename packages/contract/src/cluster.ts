@@ -172,7 +172,7 @@ export const deleteCluster = createRoute({
   tags: ['Clusters'],
   summary: 'Remove a cluster and all its data from the platform',
   description:
-    'Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent.',
+    'Does not touch the nodes. Jobs of the cluster are not found from now on, and pending webhook deliveries about them are not sent. While the jobs of 4,000 removed clusters are still being deleted, the answer is 429 `rate_limited`.',
   request: { params },
   responses: { 204: { description: 'Removed' } },
   errors: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],

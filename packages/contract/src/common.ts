@@ -122,8 +122,8 @@ export const ErrorBody = z
     requiredPermission: z.string().max(30).optional(),
     howToRetrieve: z.string().max(500).optional(),
     setupComplete: z.boolean().optional(),
-    limit: z.int().optional().meta({ description: 'With `limit_reached`: how many the organisation may have' }),
-    used: z.int().optional().meta({ description: 'With `limit_reached`: how many the organisation has' }),
+    limit: z.int().optional().meta({ description: 'With `limit_reached`: how many can exist' }),
+    used: z.int().optional().meta({ description: 'With `limit_reached`: how many exist' }),
   })
   .meta({ id: 'Error' })
 

@@ -27,6 +27,10 @@ export class PlatformError extends Error {
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
+/** `names` is the plural of the limited resource. */
+export const limitReached = (limit: number, names: string, used: number = limit): PlatformError =>
+  new PlatformError('limit_reached', `There can be at most ${limit} ${names}. Remove one first.`, { limit, used })
+
 export const storeContention = (): PlatformError =>
   new PlatformError('conflict', 'Too many concurrent changes of the same resource. Nothing was changed; try again.', {
     retryAfterSeconds: 1,

@@ -19,6 +19,7 @@ import {
   createTenantAdministrator,
   expectError,
   errorCodeOf,
+  errorOf,
   newOrigin,
   password,
   requestErrorCode,
@@ -127,7 +128,7 @@ describe('creating an API token', () => {
     expect(ids).toEqual(ids.toSorted().toReversed())
     await ApiToken.remove(caller, ids[7]!)
     await newToken(user)
-    await expectError(newToken(user), 'limit_reached')
+    expect((await errorOf(newToken(user))).extra).toEqual({ limit: apiTokenLimit, used: apiTokenLimit })
     const request = requestErrorCode('users', 'POST /api/v1/users/me/tokens', [caller, 'Viewer'], { name })
     expect(await request).toBe('limit_reached')
     await UserAdmin.revokeTokens(tenant.caller, id)

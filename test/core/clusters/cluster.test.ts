@@ -17,7 +17,7 @@ import {
 import { timelineProjection } from '@platform/core/clusters/timeline-projection'
 import * as Timeline from '@platform/core/clusters/timeline'
 import * as keys from '@platform/core/db/keys'
-import { get, patch, query } from '@platform/core/db/table'
+import { get, patch, query, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
@@ -29,6 +29,7 @@ import {
   bootstrapPlatform,
   callerWithCluster,
   errorCodeOf,
+  errorOf,
   expectError,
   newCaller,
   requestErrorCode,
@@ -156,7 +157,7 @@ test('limits the sites of an organisation, also under concurrent creation', asyn
   await expectError(Site.remove(caller, first.id), 'site_not_found')
   await Site.create(caller, { name: 'first' })
   const last = { name: 'last' }
-  await expectError(Site.create(caller, last), 'limit_reached')
+  expect((await errorOf(Site.create(caller, last))).extra).toEqual({ limit: siteLimit, used: siteLimit })
   expect(await requestErrorCode('sites', 'POST /api/v1/sites', [caller, 'OrgAdmin'], last)).toBe('limit_reached')
 })
 
@@ -370,4 +371,18 @@ test('marks audit entries that a caller has appended', async () => {
     ['cluster.update', true],
     ['cluster.register', undefined],
   ])
+})
+
+test.each([
+  [3999, undefined],
+  [4000, { code: 'rate_limited', extra: { retryAfterSeconds: 60 } }],
+  [4001, { code: 'rate_limited', extra: { retryAfterSeconds: 60 } }],
+])('a removal while %i removed clusters wait for their purge has the result %j', async (count, error) => {
+  const caller = await newCaller()
+  const { id } = await Cluster.register(caller, { name: 'x', type: 'Hypervisor' })
+  await transact([upsert(keys.removedClusters(caller.organisationId), { set: { count } })])
+  const removal = Cluster.remove(caller, id)
+  if (error === undefined) return removal
+  expect(await errorOf(removal)).toMatchObject(error)
+  expect((await Cluster.read(caller, id)).id).toBe(id)
 })

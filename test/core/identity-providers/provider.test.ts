@@ -17,6 +17,7 @@ import { advanceClock } from '../../support/clock.ts'
 import {
   administrator,
   errorCodeOf,
+  errorOf,
   expectError,
   newCaller,
   requestErrorCode,
@@ -217,7 +218,11 @@ test('limits the providers of an organisation but not changes of them', async ()
   for (let first = 0; first < providerLimit; first += 10) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => configure(caller, request(first + index))))
   }
-  await expectError(configure(caller, request(providerLimit)), 'limit_reached')
+  const rejected = await errorOf(configure(caller, request(providerLimit)))
+  expect(rejected).toMatchObject({
+    message: expect.stringMatching('at most 50 identity providers'),
+    extra: { limit: providerLimit, used: providerLimit },
+  })
   const endpoint = 'POST /api/v1/platform/identity/providers'
   const requester = [caller, 'PlatformAdmin'] as const
   expect(await requestErrorCode('identity', endpoint, requester, request(providerLimit))).toBe('limit_reached')

@@ -8,7 +8,7 @@ import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { create as creation, getConsistent, patch, remove as removal } from '../db/table.ts'
-import { platformError, validationFailed } from '../error.ts'
+import { limitReached, platformError, validationFailed } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
@@ -48,7 +48,8 @@ async function tryCreate(
   { user, rights }: CurrentRights,
   settings: OrganisationSettings,
 ): Promise<CreatedApiToken | undefined> {
-  if (user.tokenIds.size >= apiTokenLimit) throw platformError('limit_reached')
+  const used = user.tokenIds.size
+  if (used >= apiTokenLimit) throw limitReached(apiTokenLimit, 'API tokens of one user', used)
   const { userId, organisationId } = caller
   const secret = newSecret()
   const id = newId('tok')

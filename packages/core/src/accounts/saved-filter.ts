@@ -5,7 +5,7 @@ import { commit } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { platformError } from '../error.ts'
+import { limitReached, platformError } from '../error.ts'
 import { idsBefore, isId, newId, timeOf } from '../id.ts'
 
 /** The content of a filter is free-form, so it is stored as JSON text. */
@@ -40,7 +40,7 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   const record = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
     writes: [
-      table.orThrow(countWrite, 'limit_reached'),
+      table.orThrow(countWrite, limitReached(savedFilterLimit, 'saved filters of one user')),
       table.create(keys.savedFilter(organisationId, userId, id), record),
     ],
     response,

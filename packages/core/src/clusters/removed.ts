@@ -1,5 +1,6 @@
 import * as keys from '../db/keys.ts'
 import { type Item, orThrow, remove, upsert, type WriteItem } from '../db/table.ts'
+import { PlatformError } from '../error.ts'
 
 /**
  * The sweep purges the jobs of a removed cluster. Until then, one item of the organisation names the cluster, so that
@@ -9,6 +10,12 @@ import { type Item, orThrow, remove, upsert, type WriteItem } from '../db/table.
 /** Keeps the item small. The sweep usually purges a cluster within two minutes. */
 const maxUnpurged = 4000
 
+const tooManyRemovals = new PlatformError(
+  'rate_limited',
+  `The jobs of ${maxUnpurged} removed clusters are still being deleted. Wait a minute and try again.`,
+  { retryAfterSeconds: 60 },
+)
+
 export const removedWrite = (organisationId: string, clusterId: string): WriteItem =>
   orThrow(
     upsert(
@@ -16,7 +23,7 @@ export const removedWrite = (organisationId: string, clusterId: string): WriteIt
       { add: { ids: new Set([clusterId]), count: 1 } },
       { count: { absentOrAtMost: maxUnpurged - 1 } },
     ),
-    'database_unavailable',
+    tooManyRemovals,
   )
 
 /** Removes the purge marker. Fails if it does not exist, so that the count stays correct. */

@@ -5,7 +5,7 @@ import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { platformError } from '../error.ts'
+import { limitReached, platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 
 const SiteRecord = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number() })
@@ -31,7 +31,7 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   await commit(caller, {
     writes: [
       table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: record.id }), 'site_name_taken'),
-      table.orThrow(countWrite, 'limit_reached'),
+      table.orThrow(countWrite, limitReached(siteLimit, 'sites in an organisation')),
       table.create(keys.site(organisationId, record.id), record),
     ],
     response,

@@ -12,7 +12,7 @@ import {
 import type { ErrorCode } from '@platform/contract/errors'
 import { awsTimeouts } from '../aws/sdk.ts'
 import { config } from '../config.ts'
-import { platformError, storeContention } from '../error.ts'
+import { type PlatformError, platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
 import { type Change, type Condition, conditional, conditionCheck, updating } from './expression.ts'
@@ -58,10 +58,10 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
 
 export type Item = Record<string, unknown>
 
-/** `errorCode` is thrown if the write's condition fails. */
+/** `error` is thrown if the write's condition fails. */
 export interface WriteItem {
   write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
-  errorCode?: ErrorCode
+  error?: ErrorCode | PlatformError
 }
 
 const TableName = config.PLAT_TABLE
@@ -214,7 +214,7 @@ export const check = (key: Key, condition: Condition): WriteItem => ({
   write: { ConditionCheck: { TableName, Key: { ...key }, ...conditionCheck(condition), ...returnOld } },
 })
 
-export const orThrow = (write: WriteItem, errorCode: ErrorCode): WriteItem => ({ ...write, errorCode })
+export const orThrow = (write: WriteItem, error: ErrorCode | PlatformError): WriteItem => ({ ...write, error })
 
 /** Has no conditions and no order, so it is safe to repeat. */
 export async function batchPut(items: readonly Item[]): Promise<void> {

@@ -44,8 +44,8 @@ function failureOrThrow(
   writes: readonly WriteItem[],
   failure: ConditionFailure | undefined,
 ): ConditionFailure | undefined {
-  const code = failure && writes[failure.index]?.errorCode
-  if (code !== undefined) throw platformError(code)
+  const error = failure && writes[failure.index]?.error
+  if (error !== undefined) throw typeof error === 'string' ? platformError(error) : error
   return failure
 }
 

@@ -16,7 +16,7 @@ import { rejectIfLocked, readInstallState, lockWrite, type InstallState } from '
 import { installSteps } from './plans.ts'
 import { isModuleId, type ModuleRelease, type ModuleRecord, serialise } from './record.ts'
 import { resolveRelease } from './release.ts'
-import { reserveRoutesWrite, findRouteConflict, hasCapacity } from './routes.ts'
+import { reserveRoutesWrite, findRouteConflict, checkCapacity } from './routes.ts'
 
 /**
  * All checks come before the first write, including reading and verifying the image. One transaction then locks the
@@ -86,7 +86,7 @@ export async function requestInstall(
     const { apiBasePath } = release.manifest.spec
     if (findRouteConflict(routes, release.moduleId, apiBasePath) !== undefined)
       throw platformError('module_route_taken')
-    if (module === undefined && !hasCapacity(routes)) throw platformError('limit_reached')
+    if (module === undefined) checkCapacity(routes)
     const operation = newInstallOperation(caller, release, module)
     const response = acceptedResponse(operation, release)
     const queued = queueChange(operation)

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { get, type Item, type WriteItem, upsert } from '../db/table.ts'
+import { limitReached } from '../error.ts'
 import { Deployment } from './record.ts'
 
 /**
@@ -56,8 +57,11 @@ export const reserveRoutesWrite = (
 /** An item has at most 400 KB; the remaining space is for subscriptions of modules that are being installed. */
 const maxReservationBytes = 330_000
 
-export const hasCapacity = ({ reservations }: ModuleRoutes): boolean =>
-  Buffer.byteLength(JSON.stringify([...reservations])) < maxReservationBytes
+export function checkCapacity({ reservations }: ModuleRoutes): void {
+  const used = Buffer.byteLength(JSON.stringify([...reservations]))
+  if (used >= maxReservationBytes)
+    throw limitReached(maxReservationBytes, 'bytes of paths and subscribed events of all modules', used)
+}
 
 export function findRouteConflict(
   { reservations }: ModuleRoutes,

@@ -114,7 +114,9 @@ export async function rotateSecret(caller: Caller, webhookId: string): Promise<C
   const record = await authorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record
   const previousSecrets = unexpired(record.previousSecrets)
-  if (previousSecrets.length >= previousSecretLimit) throw new PlatformError('limit_reached', tooManyRotations)
+  const used = previousSecrets.length
+  if (used >= previousSecretLimit)
+    throw new PlatformError('limit_reached', tooManyRotations, { limit: previousSecretLimit, used })
   const replaced = { version: secretVersion, untilMs: now() + previousSecretMs }
   const change = {
     secretVersion: secretVersion + 1,
