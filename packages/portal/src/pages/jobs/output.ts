@@ -3,20 +3,16 @@ import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
 
-/** A chunk of output with its size in bytes of UTF-8, in which the platform counts offsets. */
+/** A chunk of output with its bytes, in which the platform counts offsets, and with `data` as text to show. */
 export interface Part extends Chunk {
-  sizeBytes: number
+  bytes: Uint8Array<ArrayBuffer>
 }
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-// Bytes that are not valid UTF-8 are replaced; the API returns them unchanged.
-function decoded({ data, encoding }: Chunk): { text: string; sizeBytes: number } {
-  if (encoding === undefined) return { text: data, sizeBytes: encoder.encode(data).length }
-  const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
-  return { text: decoder.decode(bytes), sizeBytes: bytes.length }
-}
+const bytesOf = ({ data, encoding }: Chunk): Uint8Array<ArrayBuffer> =>
+  encoding === undefined ? encoder.encode(data) : Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
 
 // An escape sequence or line end that continues in the next chunk.
 const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
@@ -29,11 +25,12 @@ export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   const pending = new Map<string, string>()
   const read = (chunk: Chunk): Part => {
     const source = `${chunk.stream} ${chunk.nodeId}`
-    const { text: own, sizeBytes } = decoded(chunk)
-    const text = (pending.get(source) ?? '') + own
+    const bytes = bytesOf(chunk)
+    // Bytes that are not valid UTF-8 are replaced in the text.
+    const text = (pending.get(source) ?? '') + decoder.decode(bytes)
     const rest = incompleteEnd.exec(text)?.[0] ?? ''
     pending.set(source, rest)
-    return { ...chunk, data: text.slice(0, text.length - rest.length), sizeBytes }
+    return { ...chunk, data: text.slice(0, text.length - rest.length), bytes }
   }
   return (chunks) => chunks.map(read)
 }
@@ -51,7 +48,7 @@ export function retain(parts: readonly Part[]): readonly Part[] {
 
 const missingBetween = (before: Part | undefined, part: Part): number => Math.max(0, part.offset - endOf(before))
 
-const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.sizeBytes)
+const endOf = (part: Part | undefined): number => (part === undefined ? 0 : part.offset + part.bytes.length)
 
 export interface OutputRow {
   part: Part
@@ -68,9 +65,9 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
 export const lostText = (bytes: number): string =>
   `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not retained ──\n`
 
-/** The output as text for the download. */
-export const fileParts = (rows: readonly OutputRow[]): string[] =>
-  rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.data] : [part.data]))
+/** The output byte for byte for the download. */
+export const fileParts = (rows: readonly OutputRow[]): (string | Uint8Array<ArrayBuffer>)[] =>
+  rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.bytes] : [part.bytes]))
 
 // Sequences of the forms `ESC [ … letter`, `ESC ] … BEL` and `ESC letter`.
 const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
