@@ -9,6 +9,7 @@ import type { HttpContext, HttpEnv } from './context.ts'
 import { failure, retryHeaders } from './error-response.ts'
 import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
+import { withClientAddress } from './trusted-front.ts'
 
 type App = (event: GatewayEvent) => Promise<HttpResponse>
 
@@ -35,12 +36,14 @@ export function createApp(route: (app: Hono<HttpEnv>) => void, checkPath = rejec
   app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
   route(app)
   app.onError((error, context) => toHonoHandler((each) => failure(error, each))(context))
-  return (event) =>
-    withRequestLog(event, async (headers) => {
+  return (received) => {
+    const event = withClientAddress(received)
+    return withRequestLog(event, async (headers) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
       const [request, toResponse] = [routedRequest as Request, (web: Response) => web as unknown as HttpResponse]
       return toResponse(await app.fetch(request, { event, headers }))
     })
+  }
 }
 
 /** Hono only matches paths: `serve` selects the method, because Hono would answer HEAD with a response of its own. */

@@ -57,6 +57,11 @@ export const Config = z.object({
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
   /** Private addresses that webhooks may reach. Separate, because tenants choose the addresses of webhooks. */
   PLAT_WEBHOOK_ALLOW: OutboundAllowlist.default(''),
+  /** SHA-256 of the secret with which a trusted front identifies itself, in hexadecimal. Empty: there is no front. */
+  PLAT_FRONT_SECRET_SHA256: z
+    .string()
+    .regex(/^(?:[0-9a-f]{64})?$/, 'must be the SHA-256 of the secret as 64 hexadecimal digits')
+    .default(''),
   /** Where signed checkpoints of audit trails are written: `s3://bucket/prefix` or a folder. Empty: nowhere. */
   PLAT_AUDIT_CHECKPOINT_TARGET: AuditCheckpointTarget.default(''),
   PLAT_FAILPOINT: z.string().default(''),

@@ -1,0 +1,24 @@
+import { timingSafeEqual } from 'node:crypto'
+import { config } from '@platform/core/config'
+import { sha256 } from '@platform/core/id'
+import * as z from 'zod'
+import type { GatewayEvent } from './request.ts'
+
+const secretHeader = 'x-plat-front-secret'
+const Address = z.union([z.ipv4(), z.ipv6()])
+
+/**
+ * Replaces the address of a trusted front by the client's, which the front has added to `X-Forwarded-For` and API
+ * Gateway has followed with the address of the front. Entries further left may be the client's own. The functions have
+ * only a hash of the secret, and the rest of the platform does not see the header.
+ */
+export function withClientAddress(event: GatewayEvent): GatewayEvent {
+  const { [secretHeader]: secret, ...headers } = event.headers
+  if (secret === undefined || config.PLAT_FRONT_SECRET_SHA256 === '') return event
+  if (!timingSafeEqual(Buffer.from(sha256(secret)), Buffer.from(config.PLAT_FRONT_SECRET_SHA256))) return event
+  const { http } = event.requestContext
+  const route = (headers['x-forwarded-for'] ?? '').split(',').map((entry) => entry.trim())
+  if (route.at(-1) === http.sourceIp) route.pop()
+  const sourceIp = Address.safeParse(route.at(-1)).data ?? http.sourceIp
+  return { ...event, headers, requestContext: { ...event.requestContext, http: { ...http, sourceIp } } }
+}
