@@ -20,8 +20,9 @@ const layers = {
 const exceptions = {
   // `plat module` validates manifests with the rules of the platform.
   cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest)\\.ts$',
-  // The portal and the function that serves it use the same list of pages; both the portal and `plat` convert line ends of scripts.
-  portal: '^packages/contract/src/(portal-paths|unix-text)\\.ts$',
+  // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts) and with
+  // notifications (names of users).
+  portal: '^packages/contract/src/(portal-paths|unix-text|user-name)\\.ts$',
 }
 
 /** These packages run on other machines, with possibly different versions, so they import only types of the API. */

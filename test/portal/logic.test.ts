@@ -14,7 +14,7 @@ import {
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
 import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
-import { nameOf } from '../../packages/portal/src/lib/user-name.ts'
+import { nameOf } from '@platform/contract/user-name'
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 import { rounds } from '../support/long.ts'
 

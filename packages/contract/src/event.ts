@@ -8,7 +8,7 @@ import { providerProblems, providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
 import { updateActions } from './update.ts'
 
-const userFields = { userId: id('user'), username: z.string().max(64) }
+const userFields = { userId: id('user'), username: z.string().max(64), displayName: z.string().max(100).optional() }
 const clusterFields = { clusterId: id('clus'), name: z.string().max(64) }
 
 const jobFields = {

@@ -4,6 +4,7 @@ import type { Caller } from '@platform/core/caller'
 import { newId } from '@platform/core/id'
 import { claimCooldown } from '@platform/core/notifications/cooldown'
 import { markRead } from '@platform/core/notifications/notification'
+import { notificationFor } from '@platform/core/notifications/templates'
 import { notificationProjection } from '@platform/core/notifications/projection'
 import type { Effects } from '@platform/core/outbox/record'
 import { expect, test } from 'vitest'
@@ -360,4 +361,21 @@ test('lists and counts notifications for 90 days', async () => {
   advanceClock(dayMs + minuteMs)
   const items = [{ type: 'JobFailed' }]
   expect(await listNotifications(operator)).toMatchObject({ totalCount: 1, unreadCount: 1, items })
+})
+
+const rightToLeft = { username: 'עדה', displayName: 'عادة' }
+const longest = { username: 'ä'.repeat(64), displayName: 'ö'.repeat(100) }
+test.each([
+  [
+    'user.suspended',
+    { ...rightToLeft, reason: 'Gone' },
+    'The sessions of \u2068عادة\u2069 (\u2068עדה\u2069) were ended',
+  ],
+  ['user.suspended', { ...longest, reason: 'Gone' }, new RegExp(`^.{16}\u2068ö{100}\u2069 .{68} were ended$`)],
+  ['user.password_reset', { username: 'ada' }, 'The password of ada was reset'],
+  ['token.created', { tokenId: newId('tok'), name: 'עדה' }, 'API token \u2068עדה\u2069 was created'],
+])('%s names %j so that letters of any direction keep their place', (name, data, title) => {
+  const notification = notificationFor({ id: '', name, subject: '', data: { userId: newId('user'), ...data } })
+  expect(notification?.title).toMatch(title)
+  expect(notification?.title.length).toBeLessThanOrEqual(200)
 })

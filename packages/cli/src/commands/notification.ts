@@ -27,7 +27,8 @@ async function list({ limit, all, unread, ...options }: Shown & Extent & { unrea
     { title: 'READ', of: ({ read }) => (read ? 'yes' : 'no') },
     { title: 'SEVERITY', of: ({ severity }) => severity },
     { title: 'TYPE', of: ({ type }) => type },
-    { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
+    // Isolating characters would be printed as escapes.
+    { title: 'TITLE', of: ({ title }) => title.replaceAll(/[\u2068\u2069]/g, ''), isFlexible: true },
     { title: 'CREATED', of: ({ createdAt }) => createdAt },
   ])
 }

@@ -63,14 +63,22 @@ export const suspend = (organisationId: string, userId: string, reason: string, 
     const isSuspended = user.suspendedAtMs !== undefined
     // A sign-in that began before may have opened another session.
     const change = { ...endSessions(), set: { suspendedAtMs: user.suspendedAtMs ?? now() } }
-    const { username } = user
+    const { username, displayName } = user
     const failure = await commit(system(organisationId, origin?.address), {
       writes: [
         patch(keys.user(organisationId, userId), change, userUnchanged(user)),
         orThrow(renewCredential(user), 'conflict'),
       ],
       audit: { action: 'user.suspend', resource: userId, detail: reason },
-      events: isSuspended ? [] : [{ name: 'user.suspended', subject: userId, data: { userId, username, reason } }],
+      events: isSuspended
+        ? []
+        : [
+            {
+              name: 'user.suspended',
+              subject: userId,
+              data: { userId, username, ...(displayName && { displayName }), reason },
+            },
+          ],
     })
     return failure === undefined ? true : undefined
   })

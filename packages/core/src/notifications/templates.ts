@@ -1,5 +1,6 @@
 import { type EventName, eventSchemas, isEventName } from '@platform/contract/event'
 import { type Notification } from '@platform/contract/notification'
+import { isolated, nameOf } from '@platform/contract/user-name'
 import type * as z from 'zod'
 import { type Audience } from './recipients.ts'
 import { type StoredOutboxEvent } from '../outbox/record.ts'
@@ -107,19 +108,19 @@ const sessionReused = template(eventSchemas['session.reuse_detected'], ({ userId
   audience: { userId },
 }))
 
-const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, username }) => ({
+const passwordReset = template(eventSchemas['user.password_reset'], ({ userId, ...names }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
-  title: `The password of ${username} was reset`,
+  title: `The password of ${nameOf(names)} was reset`,
   body: 'The operator of the platform set a new one, which ended all sessions and API tokens of this user.',
   resource: userId,
   audience: { userId, ...administrators },
 }))
 
-const userSuspended = template(eventSchemas['user.suspended'], ({ userId, username, reason }) => ({
+const userSuspended = template(eventSchemas['user.suspended'], ({ userId, reason, ...names }) => ({
   type: 'SecurityAlert',
   severity: 'warning',
-  title: `The sessions of ${username} were ended`,
+  title: `The sessions of ${nameOf(names)} were ended`,
   body: `${reason}. API tokens of this user are suspended until the user signs in with the identity provider again.`,
   resource: userId,
   audience: { userId, ...administrators },
@@ -128,17 +129,17 @@ const userSuspended = template(eventSchemas['user.suspended'], ({ userId, userna
 const tokenCreated = template(eventSchemas['token.created'], ({ userId, tokenId, name }) => ({
   type: 'SecurityAlert',
   severity: 'info',
-  title: `API token ${name} was created`,
+  title: `API token ${isolated(name)} was created`,
   body: 'It calls the API as you. If this was not you, revoke it and change your password.',
   resource: tokenId,
   audience: { userId },
 }))
 
-const organisationRecovered = template(eventSchemas['organisation.recovered'], ({ userId, username }) => ({
+const organisationRecovered = template(eventSchemas['organisation.recovered'], ({ userId, ...names }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
   title: 'A platform administrator created an administrator',
-  body: `${username} now administers this organisation, which had no administrator. Ask the operator of the platform if you did not expect this.`,
+  body: `${nameOf(names)} now administers this organisation, which had no administrator. Ask the operator of the platform if you did not expect this.`,
   resource: userId,
   // All roles have this permission.
   audience: { permission: 'clusters:read' },

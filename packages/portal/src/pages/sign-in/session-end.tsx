@@ -1,3 +1,4 @@
+import type { Named } from '@platform/contract/user-name'
 import { meQuery } from '../../api/account.ts'
 import { queries } from '../../api/query.ts'
 import { readUser } from '../../api/session.ts'
@@ -27,9 +28,8 @@ export async function recoverSession(href: string, showSignInPage: () => void): 
   return false
 }
 
-interface User {
+interface User extends Named {
   id: string
-  username: string
 }
 
 async function signInAgain(user: User, current: User | undefined, href: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { type Named, nameOf } from '@platform/contract/user-name'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { readUser } from '../../api/session.ts'
 import { onSessionChange, openSession, type SignInProof } from '../../api/sign-in.ts'
@@ -10,9 +11,9 @@ import { PasswordForm, Providers } from './sign-in-page.tsx'
 import { withTimeToRetry } from './use-sign-in.ts'
 
 interface SignInAgainProps {
-  user: { id: string; username: string }
+  user: Named & { id: string }
   /** Another user who has signed in. */
-  initial: { username: string } | undefined
+  initial: Named | undefined
   returnTo: string
   onSignedIn: () => void
 }
@@ -39,9 +40,7 @@ export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgain
         <OtherUser user={user} other={other} onReturn={() => setOther(undefined)} />
       ) : (
         <>
-          <p>
-            Your session has ended. Sign in as <bdi>{user.username}</bdi>. The page keeps your input.
-          </p>
+          <p>Your session has ended. Sign in as {nameOf(user)}. The page keeps your input.</p>
           <PasswordForm username={user.username} signInWithPassword={signIn} />
           <Providers returnTo={returnTo} />
           <div className={styles['actions']}>
@@ -54,21 +53,20 @@ export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgain
 }
 
 interface OtherUserProps {
-  user: { username: string }
-  other: { username: string }
+  user: Named
+  other: Named
   onReturn: () => void
 }
 
 const OtherUser = ({ user, other, onReturn }: OtherUserProps) => (
   <>
     <p>
-      <bdi>{other.username}</bdi> has signed in with this browser. This page has unsaved input of{' '}
-      <bdi>{user.username}</bdi>.
+      {nameOf(other)} has signed in with this browser. This page has unsaved input of {nameOf(user)}.
     </p>
     <div className={styles['actions']}>
-      <Button onClick={() => leave('/')}>Discard input and continue as {other.username}</Button>
+      <Button onClick={() => leave('/')}>Discard input and continue as {nameOf(other)}</Button>
       <Button variant="primary" onClick={onReturn}>
-        Sign in as {user.username}
+        Sign in as {nameOf(user)}
       </Button>
     </div>
   </>

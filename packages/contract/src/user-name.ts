@@ -1,0 +1,12 @@
+/** Isolates text with Unicode characters, so that right-to-left letters do not reorder the text around it. */
+export const isolated = (text: string): string => (/^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`)
+
+/** The names of a user in responses of the API. */
+export interface Named {
+  username: string
+  displayName?: string | undefined
+}
+
+/** Returns the display name, if there is one, and the user name. Only the user name is unique. */
+export const nameOf = ({ username, displayName = username }: Named): string =>
+  displayName === username ? isolated(username) : `${isolated(displayName)} (${isolated(username)})`
