@@ -1,5 +1,5 @@
 import { projectOrganisation } from '@platform/core/background/projections'
-import { sweepClusters } from '@platform/core/background/sweep'
+import { sweepClusters } from '@platform/core/background/due-items'
 import { consume } from '@platform/http/consume'
 import { EventsMessage } from '@platform/http/messages'
 

@@ -1,4 +1,5 @@
-import { sweep, sweepAndPlanChecks, sweepClusters } from '@platform/core/background/sweep'
+import { sweepClusters } from '@platform/core/background/due-items'
+import { sweep, sweepAndPlanChecks } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'

@@ -1,0 +1,251 @@
+import { type BatchRecord, parseBatch } from '../jobs/batches/record.ts'
+import { system } from '../caller.ts'
+import { commit } from '../outbox/commit.ts'
+import {
+  type ClusterRecord,
+  countedPresence,
+  statusIndexKeys,
+  parseCluster,
+  statusEvents,
+  currentStatus,
+  statusCountWrite,
+} from '../clusters/record.ts'
+import { observeNow } from '../clusters/downtime.ts'
+import { isAhead, now } from '../clock.ts'
+import { config } from '../config.ts'
+import * as keys from '../db/keys.ts'
+import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
+import { enforceDeadline } from '../jobs/deadlines.ts'
+import { parseJob } from '../jobs/record.ts'
+import { log } from '../log.ts'
+import { requeueIfStalled } from '../operations/operation.ts'
+import { newNonce } from '../id.ts'
+import { forEachLimit } from '../lib/async.ts'
+import { recordMetric } from '../lib/metrics.ts'
+import { maxSingleNotifications, reportPostponed } from '../notifications/postponed.ts'
+import { parseSummary, replaceSummary } from '../notifications/sweep-summary.ts'
+import { SweepSummary } from '../outbox/record.ts'
+import { isOperation, parseOperation } from '../operations/record.ts'
+import { purgePreferences } from '../accounts/purge-preferences.ts'
+import { outboxRetryMs, enqueueBatch, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
+import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
+import { clusterStatus, nextCheckAfterSweep } from '../clusters/status.ts'
+
+const pageSize = 50
+const clusterConcurrency = 100
+const maxSummaryAttempts = 3
+
+/** A check that the next clusters sweep repeats within this time needs no new due time. */
+const soonMs = 60_000
+
+/** The longest delay of items that are processed at their due time without another look at the clock. */
+const maxDelayMs = 20 * 60_000
+
+interface SweepState {
+  isFull: boolean
+  enqueuedOrganisations: Set<string>
+  removedClusters: Item[]
+  usedTokens: Item[]
+  clusters: Item[]
+  cooldowns: Item[]
+  /** The first item of each partition. */
+  oldest: Item[]
+}
+
+export async function sweepClusters(): Promise<void> {
+  await observeNow()
+  await sweepDue((key) => keys.isCluster(key) || keys.isNotificationCooldown(key))
+}
+
+export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = false): Promise<SweepState> {
+  const state: SweepState = {
+    isFull,
+    enqueuedOrganisations: new Set(),
+    removedClusters: [],
+    usedTokens: [],
+    clusters: [],
+    cooldowns: [],
+    oldest: [],
+  }
+  const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
+    sweepShard(keys.duePartition(shard), state, isSwept),
+  )
+  const counts = await Promise.all(shards)
+  await checkClusters(state.clusters)
+  for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
+    await safely({ pk: id }, () => reportPostponed(id, items))
+  }
+  const itemCount = counts.reduce((sum, count) => sum + count, 0)
+  if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
+  return state
+}
+
+async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key) => boolean): Promise<number> {
+  const to = `${keys.dueSort(now())}~`
+  let itemCount = 0
+  let after: Item | undefined
+  do {
+    const page = await query({
+      index: 'due',
+      pk,
+      ...(!state.isFull && { to }),
+      limit: pageSize,
+      ...(after && { after }),
+    })
+    // The index sorts by due time.
+    if (after === undefined) state.oldest.push(...page.items.slice(0, 1))
+    const items = page.items.filter((item) => !mustWait(item))
+    const due = items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
+    await processAll(due, state)
+    itemCount += due.length
+    after = page.next
+  } while (after !== undefined)
+  return itemCount
+}
+
+/** Other items are checked against the clock again, so a sweep may process them early. */
+function mustWait(item: Item): boolean {
+  const isTimed = isCooldown(item) || item['sk'] === 'USER' || isOrphanedSecret(item)
+  return isTimed && isAhead(keys.dueTimeOf(String(item['duesk'])), maxDelayMs)
+}
+
+/**
+ * Enqueues each organisation only once per sweep, however many outbox records are due. Webhook workers set the next due
+ * time themselves.
+ */
+async function processAll(
+  due: readonly keys.Key[],
+  { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns }: SweepState,
+): Promise<void> {
+  const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
+  const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
+  const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
+  const unprojected = [...organisationIds].filter((organisationId) => !enqueuedOrganisations.has(organisationId))
+  for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
+  const items = (await getConsistent(otherKeys)).filter((item) => item !== undefined)
+  removedClusters.push(...items.filter(isRemovedCluster))
+  usedTokens.push(...items.filter(isApiToken))
+  clusters.push(...items.filter(isCluster))
+  cooldowns.push(...items.filter(isCooldown))
+  await Promise.all([
+    ...unprojected.map(enqueueProjections),
+    ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
+    ...items.filter((item) => !isCollected(item)).map((item) => safely(item, processItem)),
+  ])
+}
+
+const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
+const isApiToken = ({ sk }: Item): boolean => sk === 'TOKEN'
+const isCluster = (item: Item): boolean => keys.isCluster({ pk: String(item['pk']), sk: '' })
+const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
+/** These items are processed together, after all others. */
+const isCollected = (item: Item): boolean =>
+  isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item)
+
+/** An error of one item must not block the others. */
+export async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+  try {
+    await work(item)
+  } catch (error) {
+    recordMetric('SweepFailures')
+    log('error', 'Sweep failed for an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
+  }
+}
+
+async function processItem(item: Item): Promise<void> {
+  if (isOperation(item)) return requeueIfStalled(parseOperation(item))
+  if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
+  if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
+  if (item['sk'] === 'USER') return purgePreferences(item)
+  if (isOrphanedSecret(item)) await collectOrphans(item)
+}
+
+/** Counts the changes of each organisation first, because its notifications name their number. */
+async function checkClusters(items: readonly Item[]): Promise<void> {
+  const records: ClusterRecord[] = []
+  await Promise.all(items.map((item) => safely(item, async (valid) => void records.push(parseCluster(valid)))))
+  const changed = records.filter((record) => currentStatus(record) !== record.status)
+  const summaries = await summariesOf(Map.groupBy(changed, ({ organisationId }) => organisationId))
+  await forEachLimit(clusterConcurrency, records, (record) =>
+    safely({ ...keys.cluster(record.organisationId, record.id) }, () => checkCluster(record, summaries.get(record))),
+  )
+}
+
+type Summaries = Map<ClusterRecord, SweepSummary | undefined>
+
+async function summariesOf(changed: ReadonlyMap<string, ClusterRecord[]>): Promise<Summaries> {
+  const stored = await getMany([...changed.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
+  const summaries: Summaries = new Map()
+  await Promise.all([...changed].map(([id, records], index) => addSummaries(id, records, stored[index], summaries)))
+  return summaries
+}
+
+async function addSummaries(
+  organisationId: string,
+  records: readonly ClusterRecord[],
+  storedItem: Item | undefined,
+  summaries: Summaries,
+): Promise<void> {
+  const key = keys.sweepSummary(organisationId, 'CHANGES')
+  let item = storedItem
+  for (let attempt = 0; attempt < maxSummaryAttempts; attempt++) {
+    const last = parseSummary(item, SweepSummary)
+    const isCovered = (record: ClusterRecord) => last !== undefined && wasDueAt(record, last.atMs)
+    const summary = summaryOf(records.filter((record) => !isCovered(record)))
+    if (summary === undefined || (await replaceSummary(key, item, summary.atMs, summary))) {
+      for (const record of records) summaries.set(record, isCovered(record) ? last?.summary : summary)
+      return
+    }
+    item = await get(key)
+  }
+}
+
+/** Whether a sweep at this time found the same change. */
+const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
+  record.lastSeenAtMs < atMs &&
+  clusterStatus(countedPresence(record), atMs, config.PLAT_HEARTBEAT_INTERVAL_SECONDS) === currentStatus(record)
+
+function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined {
+  const changes = records.flatMap((record) => statusEvents(record, currentStatus(record)).map(({ data }) => data))
+  if (changes.length <= maxSingleNotifications) return undefined
+  const ofStatus = [...Map.groupBy(changes, ({ status }) => status)].map(([status, { length: count }]) => {
+    const names = changes.filter((change) => change.status === status).map(({ name }) => name)
+    return [status, { count, names: names.toSorted().slice(0, 10) }] as const
+  })
+  return { id: newNonce(), atMs: now(), statuses: Object.fromEntries(ofStatus) }
+}
+
+async function checkCluster(record: ClusterRecord, summary: SweepSummary | undefined): Promise<void> {
+  const status = currentStatus(record)
+  const events = statusEvents(record, status)
+  const dueAtMs = nextCheckAfterSweep(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
+  const isCorrect = record.lastSeenAtMs <= now()
+  if (events.length === 0 && isCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
+  const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
+  const change = {
+    set: {
+      ...due,
+      ...(!isCorrect && { lastSeenAtMs: now() }),
+      ...(status === record.status ? {} : statusIndexKeys(record, status)),
+    },
+    remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
+  }
+  // If a heartbeat arrives concurrently, the condition fails and the heartbeat's status takes precedence.
+  const condition = { lastSeenAtMs: { is: record.lastSeenAtMs }, status: { is: record.status } }
+  await commit(system(record.organisationId), {
+    writes: [
+      patch(keys.cluster(record.organisationId, record.id), change, condition),
+      ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
+    ],
+    ...(events.length > 0 && { events }),
+    ...(summary && { sweep: summary }),
+  })
+}
+
+/** Batches stay due until they are finished, because their messages may be lost. */
+async function checkBatch({ organisationId, id }: BatchRecord): Promise<void> {
+  await enqueueBatch({ organisationId, batchId: id })
+  const change = { set: keys.due(id, now() + 2 * outboxRetryMs) }
+  await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
+}
