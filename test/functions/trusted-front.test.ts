@@ -18,6 +18,8 @@ test.each([
   ['the secret', secret, `${client}, ${front}`, client],
   ['the secret, and entries of the client', secret, `192.0.2.66,  192.0.2.67,${client}, ${front}`, client],
   ['the secret, without a gateway that adds the front', secret, `192.0.2.66, ${client}`, client],
+  ['the secret, a port', secret, `${client}:4711, ${front}`, client],
+  ['the secret, IPv6 with a port', secret, `[2001:db8::7]:4711, ${front}`, '2001:db8::7'],
   ['the secret, IPv6', secret, `2001:db8::7, ${front}`, '2001:db8::7'],
   ['the secret, no address', secret, `${client}, unknown, ${front}`, front],
   ['the secret, only the front', secret, front, front],

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { config } from '@platform/core/config'
 import { sha256 } from '@platform/core/id'
+import { log } from '@platform/core/log'
 import * as z from 'zod'
 import type { GatewayEvent } from './request.ts'
 
@@ -19,6 +20,19 @@ export function withClientAddress(event: GatewayEvent): GatewayEvent {
   const { http } = event.requestContext
   const route = (headers['x-forwarded-for'] ?? '').split(',').map((entry) => entry.trim())
   if (route.at(-1) === http.sourceIp) route.pop()
-  const sourceIp = Address.safeParse(route.at(-1)).data ?? http.sourceIp
+  const client = Address.safeParse(withoutPort(route.at(-1) ?? ''))
+  if (!client.success) warnOnce()
+  const sourceIp = client.data ?? http.sourceIp
   return { ...event, headers, requestContext: { ...event.requestContext, http: { ...http, sourceIp } } }
+}
+
+/** Some fronts add the port of the client. */
+const withoutPort = (entry: string): string =>
+  entry.replace(/^([\d.]+):\d+$/, '$1').replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')
+
+let hasWarned = false
+
+function warnOnce(): void {
+  if (!hasWarned) log('warn', 'The front sends no client address in X-Forwarded-For, so its own address is recorded')
+  hasWarned = true
 }

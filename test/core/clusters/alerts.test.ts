@@ -4,6 +4,9 @@ import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { patch } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
@@ -91,6 +94,7 @@ test.each([30, 24 * 60])('a clock set back by %i minutes does not revive silent 
   const silent = await enrolledCluster(caller)
   await sweep()
   advanceClock(-minutes * minuteMs)
+  await interruptedSweep(/^TransactWrite/, 0)
   await sweep()
   const read = async ({ cluster }: typeof silent) => {
     const { status, relay, lastSeenAt } = await Cluster.read(caller, cluster.id)
@@ -148,6 +152,23 @@ test.each<[string, () => Promise<unknown>]>([
   await sweeps()
   const titles = (await alerts(caller)).slice(0, -before).map(({ title }) => title)
   expect(titles).toEqual(['24 clusters are offline', '24 clusters are degraded'])
+})
+
+test('reports silent clusters whose checks were due only after many others were reported', async () => {
+  const { caller } = await callerWithCluster()
+  await passMinutes(3)
+  await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  const late = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  for (const { cluster } of late) {
+    const due = keys.due(cluster.id, now() + 135_000)
+    await transact([patch(keys.cluster(caller.organisationId, cluster.id), { set: due })])
+  }
+  await pass(120)
+  advanceClock(10_000)
+  await sweep()
+  advanceClock(10_000)
+  await sweep()
+  expect((await alerts(caller)).filter(({ title }) => title === '24 clusters are offline')).toHaveLength(2)
 })
 
 test('a sweep that stops while it reports many refused outages, and the next one, send one notification', async () => {

@@ -388,6 +388,7 @@ test.each([
   ['a relay without instance ids', '- - A - -', 0],
   ['a delayed request of a stopped relay', 'A B a B B', 0],
   ['two relays', 'A B A', 1],
+  ['a copy without instance ids', 'A - A', 1],
   ['two relays for an hour', 'A B A B A B A B', 1],
   ['three relays', 'A B C A B C', 1],
   ['a restart every heartbeat', letters.join(' '), 0],

@@ -28,5 +28,6 @@ test.each(backups)('opens %s, or rejects it with the layout that it requires', a
   const names = expectStatus(await admin.get('/api/v1/clusters'), 200).items.map((item: { name: string }) => item.name)
   expect(names).toEqual(['berlin-1'])
   expect(expectStatus(await admin.get('/api/v1/webhooks'), 200).items).toMatchObject([{ enabled: true }])
+  expectStatus(await admin.get('/api/v1/modules/catalog'), 200)
   expect(expectStatus(await admin.get('/api/v1/platform/audit/verify'), 200)).toMatchObject({ valid: true })
 })

@@ -51,6 +51,7 @@ interface SweepState {
   cooldowns: Item[]
   /** The first item of each partition. */
   oldest: Item[]
+  failures: number
 }
 
 export async function sweepClusters(): Promise<void> {
@@ -67,14 +68,15 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
     clusters: [],
     cooldowns: [],
     oldest: [],
+    failures: 0,
   }
   const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
     sweepShard(keys.duePartition(shard), state, isSwept),
   )
   const counts = await Promise.all(shards)
-  await checkClusters(state.clusters)
+  await checkClusters(state)
   for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
-    await safely({ pk: id }, () => reportPostponed(id, items))
+    await attempt(state, { pk: id }, () => reportPostponed(id, items))
   }
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
@@ -114,10 +116,8 @@ function mustWait(item: Item): boolean {
  * Enqueues each organisation only once per sweep, however many outbox records are due. Webhook workers set the next due
  * time themselves.
  */
-async function processAll(
-  due: readonly keys.Key[],
-  { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns }: SweepState,
-): Promise<void> {
+async function processAll(due: readonly keys.Key[], state: SweepState): Promise<void> {
+  const { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns } = state
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
   const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
@@ -131,7 +131,7 @@ async function processAll(
   await Promise.all([
     ...unprojected.map(enqueueProjections),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isCollected(item)).map((item) => safely(item, processItem)),
+    ...items.filter((item) => !isCollected(item)).map((item) => attempt(state, item, processItem)),
   ])
 }
 
@@ -143,14 +143,20 @@ const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: St
 const isCollected = (item: Item): boolean =>
   isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item)
 
-/** An error of one item must not block the others. */
-export async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+/** An error of one item must not block the others. Returns whether the work succeeded. */
+export async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<boolean> {
   try {
     await work(item)
+    return true
   } catch (error) {
     recordMetric('SweepFailures')
     log('error', 'Sweep failed for an item', { pk: item['pk'], sk: item['sk'], error: String(error) })
+    return false
   }
+}
+
+async function attempt(state: SweepState, item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+  if (!(await safely(item, work))) state.failures++
 }
 
 async function processItem(item: Item): Promise<void> {
@@ -162,13 +168,17 @@ async function processItem(item: Item): Promise<void> {
 }
 
 /** Counts the changes of each organisation first, because its notifications name their number. */
-async function checkClusters(items: readonly Item[]): Promise<void> {
+async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
-  await Promise.all(items.map((item) => safely(item, async (valid) => void records.push(parseCluster(valid)))))
+  await Promise.all(
+    state.clusters.map((item) => attempt(state, item, async (valid) => void records.push(parseCluster(valid)))),
+  )
   const changed = records.filter((record) => currentStatus(record) !== record.status)
   const summaries = await summariesOf(Map.groupBy(changed, ({ organisationId }) => organisationId))
   await forEachLimit(clusterConcurrency, records, (record) =>
-    safely({ ...keys.cluster(record.organisationId, record.id) }, () => checkCluster(record, summaries.get(record))),
+    attempt(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
+      checkCluster(record, summaries.get(record)),
+    ),
   )
 }
 
@@ -203,6 +213,8 @@ async function addSummaries(
 
 /** Whether a sweep at this time found the same change. */
 const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
+  record.dueAtMs !== 0 &&
+  record.dueAtMs <= atMs &&
   record.lastSeenAtMs < atMs &&
   clusterStatus(countedPresence(record), atMs, config.PLAT_HEARTBEAT_INTERVAL_SECONDS) === currentStatus(record)
 

@@ -1,6 +1,6 @@
 import { enqueueClusterSweep } from '../aws/queues.ts'
 import { elapsedMs, now } from '../clock.ts'
-import { recordFullSweep, recordSweep } from '../clusters/downtime.ts'
+import { endFullSweeps, recordSweep } from '../clusters/downtime.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { type Item } from '../db/table.ts'
@@ -26,10 +26,10 @@ export async function sweep(): Promise<void> {
   const isFull = await recordSweep()
   if (isFull) log('warn', 'The clock was set back; the sweep checks all scheduled items')
   const state = await sweepDue(() => true, isFull)
+  if (isFull && state.failures === 0) await endFullSweeps()
   for (const { duesk } of state.oldest)
     recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
   await Promise.all([purgeClusters(state.removedClusters), confirmOwners(state.usedTokens)])
-  if (isFull) await recordFullSweep()
 }
 
 /** A schedule runs once a minute at most, so delayed messages start the checks in between. */

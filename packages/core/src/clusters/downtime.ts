@@ -12,11 +12,14 @@ const maxPauseMs = Math.max(90_000, config.PLAT_SWEEP_INTERVAL_SECONDS * 1500)
 /** The clock was set back if the last sweep was later than this. The clocks of several machines may differ by less. */
 const toleranceMs = 10_000
 
+/** An item that always fails must not make all later sweeps full. */
+const maxFullSweeps = 10
+
 const SweepState = z.object({
   sweptAtMs: z.number().optional(),
   runningSinceMs: z.number().default(0),
-  /** Set until a sweep has checked all items after the clock was set back. */
-  wasSetBack: z.boolean().default(false),
+  /** Sweeps that still check all items after the clock was set back. The first one without a failure is the last. */
+  fullSweeps: z.number().default(0),
 })
 
 let known = config.PLAT_STARTED_AT_MS
@@ -42,15 +45,17 @@ export async function observeNow(): Promise<z.infer<typeof SweepState>> {
 
 /**
  * Call it at the start of every sweep. Returns whether the sweep must check all items, because their due times may be
- * in the future of a clock that was set back. It must call `recordFullSweep` at its end.
+ * in the future of a clock that was set back. It calls `endFullSweeps` once no item has failed.
  */
 export async function recordSweep(): Promise<boolean> {
   const state = await observeNow()
-  const wasSetBack = state.wasSetBack || (state.sweptAtMs ?? 0) > now() + toleranceMs
-  await update(keys.sweepState(), { set: { sweptAtMs: now(), runningSinceMs: known, wasSetBack } })
-  return wasSetBack
+  const wasSetBack = (state.sweptAtMs ?? 0) > now() + toleranceMs
+  const fullSweeps = wasSetBack ? maxFullSweeps : state.fullSweeps
+  const change = { sweptAtMs: now(), runningSinceMs: known, fullSweeps: Math.max(0, fullSweeps - 1) }
+  await update(keys.sweepState(), { set: change })
+  return fullSweeps > 0
 }
 
-export async function recordFullSweep(): Promise<void> {
-  await update(keys.sweepState(), { set: { wasSetBack: false } })
+export async function endFullSweeps(): Promise<void> {
+  await update(keys.sweepState(), { set: { fullSweeps: 0 } })
 }

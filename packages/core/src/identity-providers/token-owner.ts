@@ -1,5 +1,5 @@
 import { parseApiToken } from '../accounts/api-token-caller.ts'
-import { lastConfirmationMs, maxUnconfirmedTokenMs, suspend } from '../accounts/provider-check.ts'
+import { lastConfirmationMs, maxUnconfirmedTokenMs, newConfirmation, suspend } from '../accounts/provider-check.ts'
 import { find, isEnabledProvider, isLocal, type User } from '../accounts/user.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
@@ -31,13 +31,17 @@ async function reasonToSuspend(user: User, unreachable: Set<string>): Promise<st
   const provider = await get(keys.identityProvider(user.authProvider))
   // The tokens are rejected anyway, and work again with the provider.
   if (provider === undefined || !isEnabledProvider(provider)) return undefined
+  const isOverdue = now() >= lastConfirmationMs(user) + maxUnconfirmedTokenMs
+  const overdue = isOverdue ? 'The identity provider has not confirmed the user for 30 days' : undefined
   // Programs have no refresh token of an OpenID provider.
-  if (!hasPermanentId(user.subject))
-    return now() < lastConfirmationMs(user) + maxUnconfirmedTokenMs
-      ? undefined
-      : 'The identity provider has not confirmed the user for 30 days'
-  if (unreachable.has(user.authProvider)) return undefined
+  if (!hasPermanentId(user.subject) || unreachable.has(user.authProvider)) return overdue
   const confirmation = await confirm(user, provider, undefined, undefined)
-  if (confirmation.status === 'unknown') unreachable.add(user.authProvider)
-  return confirmation.status === 'withdrawn' ? confirmation.reason : undefined
+  if (confirmation.status === 'withdrawn') return confirmation.reason
+  if (confirmation.status === 'unknown') {
+    unreachable.add(user.authProvider)
+    return overdue
+  }
+  const confirmed = newConfirmation(user)
+  if (confirmed) await transact([patch(keys.user(user.organisationId, user.id), { set: confirmed })])
+  return undefined
 }

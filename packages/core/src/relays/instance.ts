@@ -22,8 +22,13 @@ interface FormerInstance {
   replacedAtMs: number
 }
 
+/** A copy of the key must not avoid the comparison by sending no id. */
+const idOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefined =>
+  instanceId ?? (record.instanceId === undefined ? undefined : 'none')
+
 /** The fields of the cluster to store with this heartbeat. */
-export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, { instanceId }: Heartbeat) {
+export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, heartbeat: Heartbeat) {
+  const instanceId = idOf(record, heartbeat)
   if (instanceId === undefined || instanceId === record.instanceId) return {}
   const former = parseFormer(record.formerInstances).filter(({ replacedAtMs }) => isWithin(replacedAtMs, windowMs))
   const returned = former.find(({ id }) => id === instanceId)

@@ -315,7 +315,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     expect(items.map(({ title }) => title)).toContainEqual(expect.stringMatching(/^The sessions of .* were ended$/))
   })
 
-  test('suspends API tokens of a user who left the directory without an open session, but not during an outage', async () => {
+  test('suspends API tokens of a user who left the directory without an open session, but not during an outage of less than 30 days', async () => {
     const idp = await directory()
     const owner = await verifySession((await signIn(credentialsOf('ada'), newOrigin())).accessToken)
     const { token } = await ApiToken.create(owner, { name: 'ci' })
@@ -330,13 +330,20 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     await client.modifyDN(`uid=ada,${usersDn}`, `uid=ada,${groupsDn}`)
     const { settings } = (await get(keys.identityProvider(idp.id))) ?? {}
     const move = (url: unknown) => transact([patch(keys.identityProvider(idp.id), { set: { settings: url } })])
-    await move(String(settings).replace(/:\d+"/, ':1"'))
+    const unreachable = String(settings).replace(/:\d+"/, ':1"')
+    await move(unreachable)
     await useInAnotherHour()
     await move(settings)
     expect(await countStoreCalls(() => verifyApiToken(token))).toBe(1)
     await useInAnotherHour()
     await expectError(verifyApiToken(token), 'unauthenticated')
     await client.modifyDN(`uid=ada,${groupsDn}`, `uid=ada,${usersDn}`)
+    await signIn(credentialsOf('ada'), newOrigin())
+    await move(unreachable)
+    advanceClock(31 * 24 * 3_600_000)
+    await useInAnotherHour()
+    await expectError(verifyApiToken(token), 'unauthenticated')
+    await move(settings)
   })
 
   test('identifies a renamed entry by its entryUUID', async () => {
