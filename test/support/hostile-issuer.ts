@@ -28,7 +28,7 @@ export class HostileIssuer {
   keys: object[] = [this.key.wire]
   metadata: Record<string, unknown> = {}
   userinfo: Record<string, unknown> = {}
-  token: () => Promise<string> | string = () => ''
+  token: () => Promise<string> | string | undefined = () => ''
   readonly overrides = new Map<string, Respond>()
 
   constructor(server: TestServer) {

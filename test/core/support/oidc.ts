@@ -62,7 +62,8 @@ export async function signInWith(
   issuer: HostileIssuer,
   provider: ProviderRecord,
   change: (claims: Record<string, unknown>) => Record<string, unknown> = (claims) => claims,
-  tokenOf: (claims: Record<string, unknown>) => Promise<string> | string = (claims) => signed(claims, issuer.key),
+  tokenOf: (claims: Record<string, unknown>) => Promise<string> | string | undefined = (claims) =>
+    signed(claims, issuer.key),
 ): Promise<Record<string, string>> {
   const signIn = await startSignIn(provider)
   issuer.token = () => tokenOf(change(issuer.claims('platform', signIn.nonce, nowSeconds())))

@@ -27,11 +27,17 @@ function signInErrorOf(error: unknown): SignInError {
   return isErrorResponse ? 'provider_error' : 'answer_invalid'
 }
 
-/** A browser can change the parameters of the callback, and the nonce of the request. */
 function problemOf(code: SignInError, error: unknown): ProviderProblem | undefined {
   if (code === 'provider_unreachable') return 'unreachable'
-  const { parameters, claim } = dataOf(errorsIn(error).at(-1))
-  return code === 'answer_invalid' && parameters === undefined && claim !== 'nonce' ? code : undefined
+  return code === 'answer_invalid' && !isCausedByBrowser(dataOf(errorsIn(error).at(-1))) ? code : undefined
+}
+
+/** A browser can change the parameters of the callback, and change or remove the nonce and scope of the request. */
+function isCausedByBrowser({ parameters, claim, claims, body }: ErrorData): boolean {
+  const lacksNonce = claim === undefined && isObject(claims) && claims['nonce'] === undefined
+  // A provider returns no ID token without the scope openid.
+  const lacksIdToken = isObject(body) && body['access_token'] !== undefined && (body['id_token'] ?? '') === ''
+  return parameters !== undefined || claim === 'nonce' || lacksNonce || lacksIdToken
 }
 
 /** Searches the cause chain, because the library wraps unknown errors. */
@@ -81,6 +87,7 @@ interface ErrorData {
   header?: unknown
   alg?: unknown
   status?: unknown
+  body?: unknown
 }
 
 const dataOf = (error: Error | undefined): ErrorData => (isObject(error?.cause) ? error.cause : {})
