@@ -10,6 +10,7 @@ import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { client, create, get, remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
+import { platformError } from '@platform/core/error'
 import { newId, newSecret } from '@platform/core/id'
 import * as SignIn from '@platform/core/identity-providers/sign-in'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
@@ -112,6 +113,21 @@ describe('signing in', () => {
     codes.push(await guess(user), await guess(user))
     const checked = Array(limit - 1).fill('invalid_credentials')
     expect(codes).toEqual([...checked, 'rate_limited', 'invalid_credentials', 'rate_limited'])
+  })
+
+  test.each([
+    ['conflict', 'a sign-in', /^TransactWrite/, 2],
+    ['database_unavailable', 'a sign-in', /^Get/, 1],
+    ['database_unavailable', 'a change of the password', /^TransactWrite/, 2],
+  ] as const)('does not count %s of %s with the correct password as a failure', async (code, kind, command, nth) => {
+    const user = await newUser()
+    const act = () => (kind === 'a sign-in' ? signIn(user.credentials, newOrigin()) : change(user))
+    advanceToNextMinute()
+    for (let count = 0; count < limit; count++) {
+      runBefore(command, () => Promise.reject(platformError(code)), nth)
+      await expectError(act(), code)
+    }
+    await act()
   })
 
   test('limits the sign-ins of a user per minute separately from failures', async () => {

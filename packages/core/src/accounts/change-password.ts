@@ -7,6 +7,7 @@ import {
   beginAttempt,
   comparePassword,
   type Credential,
+  failAccepted,
   renewCredential,
 } from './credential.ts'
 import { unchanged } from '../db/expression.ts'
@@ -39,6 +40,9 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
     checked ??= await comparePassword(attempt, request.currentPassword)
     newHash ??= await hashPassword(password, keys.username(username).pk)
     return tryChange(caller, user, { attempt, passwordHash: checked.passwordHash, newHash, request })
+  }).catch((error: unknown) => {
+    if (attempt !== undefined && checked !== undefined) return failAccepted(attempt, error)
+    throw error
   })
 }
 

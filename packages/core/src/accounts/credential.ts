@@ -6,6 +6,7 @@ import { commit } from '../outbox/commit.ts'
 import { nowSeconds } from '../clock.ts'
 import { config } from '../config.ts'
 import {
+  adjustCountWrite,
   type CallCounter,
   type CallLimit,
   countAllowedCall,
@@ -16,7 +17,6 @@ import {
   perHour,
   perMinute,
   stateOf,
-  uncountCallWrite,
 } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -27,6 +27,7 @@ import { newId, sha256 } from '../id.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { ipNetworkOf, signInNetworkOf } from '../lib/ip-network.ts'
 import { reportRateLimit } from '../lib/rate-limit-state.ts'
+import { log } from '../log.ts'
 import { type Device, deviceKeyOf, parseDevice } from './device.ts'
 import { passwordMatches } from './password.ts'
 
@@ -166,9 +167,25 @@ async function reserve({ failures }: Attempt): Promise<void> {
 export function acceptedWrites({ failures, successes, isSignIn }: Attempt): WriteItem[] {
   reportTightest([...failures, oneMore(successes)])
   return [
-    ...failures.map(({ counter }) => uncountCallWrite(counter)),
+    ...failures.map(({ counter }) => adjustCountWrite(counter, -1)),
     ...(isSignIn ? [orThrow(countCallWrite(successes.counter), 'rate_limited')] : []),
   ]
+}
+
+/**
+ * For an error after the correct password: counts a sign-in instead of a failure, so that retries stay limited, and
+ * throws the error. If the response to a successful transaction was lost, one more guess is possible.
+ */
+export async function failAccepted({ failures, successes, isSignIn }: Attempt, error: unknown): Promise<never> {
+  try {
+    await transact([
+      ...failures.map(({ counter }) => adjustCountWrite(counter, -1)),
+      ...(isSignIn ? [adjustCountWrite(successes.counter, 1)] : []),
+    ])
+  } catch (cause) {
+    log('error', 'A correct password stays counted as a failed sign-in', { cause })
+  }
+  throw error
 }
 
 /** Throws `rate_limited` if the user has signed in too often in this minute. */

@@ -5,7 +5,14 @@ import * as z from 'zod'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, isWithin, now } from '../clock.ts'
-import { acceptedWrites, type Attempt, beginAttempt, comparePassword } from './credential.ts'
+import {
+  acceptedWrites,
+  type Attempt,
+  beginAttempt,
+  comparePassword,
+  type Credential,
+  failAccepted,
+} from './credential.ts'
 import { config } from '../config.ts'
 import { counterOf, limitExceeded, perMinute, stateOf } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
@@ -140,7 +147,15 @@ export const signIn = async ({ username, password }: Credentials, origin: Origin
   signInLocally(await beginAttempt(username, origin), password, origin)
 
 export async function signInLocally(attempt: Attempt, password: string, origin: Origin): Promise<SignedIn> {
-  const { epoch, organisationId, userId } = await comparePassword(attempt, password)
+  const credential = await comparePassword(attempt, password)
+  return openLocally(attempt, credential, origin).catch((error: unknown) => failAccepted(attempt, error))
+}
+
+async function openLocally(
+  attempt: Attempt,
+  { epoch, organisationId, userId }: Credential,
+  origin: Origin,
+): Promise<SignedIn> {
   const item = await get(keys.user(organisationId, userId))
   if (item === undefined) throw platformError('invalid_credentials')
   const user = parseUser(item)

@@ -66,9 +66,9 @@ export async function countAllowedCall(limit: CallLimit): Promise<void> {
 export const countCallWrite = (counter: CallCounter, earlier: readonly number[] = []): WriteItem =>
   upsert(currentKey(counter), increment(counter), isBelow(counter, sum(earlier)))
 
-/** Undoes `countCallWrite`. */
-export const uncountCallWrite = (counter: CallCounter): WriteItem =>
-  upsert(currentKey(counter), { ...increment(counter), add: { count: -1 } })
+/** Changes the count regardless of the limit; -1 undoes `countCallWrite`. */
+export const adjustCountWrite = (counter: CallCounter, by: 1 | -1): WriteItem =>
+  upsert(currentKey(counter), { ...increment(counter), add: { count: by } })
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 

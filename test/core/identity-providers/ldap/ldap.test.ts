@@ -16,7 +16,7 @@ import { findProvider } from '@platform/core/identity-providers/provider'
 import { parseFailures, type ProviderSettings } from '@platform/core/identity-providers/record'
 import { refresh, signIn, startBrowserSession } from '@platform/core/identity-providers/sign-in'
 import { Client } from 'ldapts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { handler } from '../../../../functions/auth.ts'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -201,6 +201,22 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     await change(settingsOf(overrides))
     expect(await signInAs(username)).toMatchObject({ id: user.id, roles: ['Operator'] })
   })
+
+  test.each<[string, string, ProviderSettings, object]>([
+    ['groups_incomplete', 'most', { nestedGroups: 'recursive' }, {}],
+    ['limit_reached', 'ada', {}, { users: 1 }],
+  ])(
+    'does not count the error %s after the correct password as a failure',
+    async (code, username, settings, quotas) => {
+      const setQuotas = (set: object) =>
+        transact([patch(keys.organisation(acme.caller.organisationId), { set: { quotas: set } })])
+      await directory(settings)
+      await setQuotas(quotas)
+      onTestFinished(async () => void (await setQuotas({})))
+      for (let count = 0; count <= config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; count++)
+        expect(await signInError(username)).toBe(code)
+    },
+  )
 
   test('reads the groups at each sign-in', async () => {
     await using client = await asRoot()

@@ -1,6 +1,6 @@
 import { type Origin } from '../../caller.ts'
 import { bulkhead, untilAborted } from '../../lib/async.ts'
-import { type Attempt, countAndCompare, rejectAttempt } from '../../accounts/credential.ts'
+import { type Attempt, countAndCompare, failAccepted, rejectAttempt } from '../../accounts/credential.ts'
 import { type SignedIn } from '../../accounts/session.ts'
 import { signInExternal } from '../external-user.ts'
 import { PlatformError, platformError } from '../../error.ts'
@@ -32,7 +32,9 @@ export async function signInByDirectory(
   await countAndCompare(attempt, password)
   const match = await findMatch(directories, { username, password }, origin)
   if (match === undefined) return rejectAttempt(attempt)
-  return signInExternal(match.provider, match.identity, origin, attempt)
+  return signInExternal(match.provider, match.identity, origin, attempt).catch((error: unknown) =>
+    failAccepted(attempt, error),
+  )
 }
 
 /** Searches the name without a sign-in. The password is not sent. */
