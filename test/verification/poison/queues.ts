@@ -226,7 +226,11 @@ const modules: Queue = {
     const release = releaseFor(moduleId)
     await putModule(release, { deployment: { ...deploymentOf(release), handle: instance.deployment.handle } })
     const { record, event } = await clusterDeleted(organisationId)
-    const stored = { event: JSON.stringify(cloudEvent(event, record)), ttl: nowSeconds() + 3600 }
+    const stored = {
+      event: JSON.stringify(cloudEvent(event, record)),
+      publisher: 'key tests',
+      ttl: nowSeconds() + 3600,
+    }
     await transact([replace(keys.moduleEvent(moduleId, event.id), stored)])
     const isDoneOnce = async () => {
       const received = instance.requests.flatMap(({ body }) => eventIds(body)).filter((id) => id === event.id)

@@ -13,9 +13,10 @@ import { commit } from '@platform/core/outbox/commit'
 import { nowSeconds } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { batchPut, query } from '@platform/core/db/table'
+import { batchPut, query, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { deliverPending } from '@platform/worker/modules/deliver-events'
+import { findModule } from '@platform/worker/modules/records'
 import { supervise } from '@platform/worker/modules/supervise'
 import { waitFor } from '../../support/wait-for.ts'
 import * as Webhook from '@platform/core/webhooks/webhook'
@@ -196,6 +197,24 @@ test('drops events after one day', async () => {
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([subject])
   expect(await pendingCount(id)).toBe(0)
+})
+
+test('drops events that were queued for another publisher, also while an upgrade ends', async () => {
+  const { id } = await subscriber()
+  const switchTo = async (verifiedBy: string) => {
+    const release = { ...(await findModule(id))?.release, verifiedBy }
+    await update(keys.module(id), { set: { release: JSON.stringify(release) } })
+  }
+  await publishUserCreated(newId('org'), 2)
+  await switchTo('other')
+  await deliver(id)
+  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, []])
+  const kept = await publishUserCreated(newId('org'))
+  const hasSwitched = beforeCommand(/^Query/, () => switchTo('tests'))
+  await deliver(id)
+  expect([hasSwitched(), await pendingCount(id)]).toEqual([true, 1])
+  await deliver(id)
+  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, kept])
 })
 
 test('supervision enqueues a message for pending events', async () => {

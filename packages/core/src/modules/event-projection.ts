@@ -78,7 +78,7 @@ export const moduleEventProjection: Projection = {
 
 /** Modules do not receive their own events, which could loop forever. */
 const itemsFor = (
-  { moduleId, subscriptions }: Subscriber,
+  { moduleId, publisher, subscriptions }: Subscriber,
   allowed: readonly string[],
   records: readonly OutboxRecord[],
 ): Item[] =>
@@ -89,6 +89,6 @@ const itemsFor = (
       const isWanted = [subscriptions, allowed].every((events) => isSubscribed({ events: [...events] }, envelope.type))
       if (isOwnEvent || !isWanted) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
-      return [{ ...key, event: JSON.stringify(envelope), ttl: nowSeconds() + eventRetentionSeconds }]
+      return [{ ...key, event: JSON.stringify(envelope), publisher, ttl: nowSeconds() + eventRetentionSeconds }]
     }),
   )

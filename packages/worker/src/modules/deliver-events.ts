@@ -45,7 +45,7 @@ async function deliverWhileLeased(target: DeliveryTarget, lease: DeliveryLease):
   const untilMs = elapsedMs() + deliveryMs
   let current = lease
   while (!isBackingOff(current) && elapsedMs() < untilMs) {
-    const pending = await nextEvents(lease.moduleId)
+    const pending = await nextEvents(target.record)
     if (pending === undefined) break
     const [first] = pending
     if (first === undefined) continue

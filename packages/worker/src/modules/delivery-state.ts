@@ -7,11 +7,15 @@ import { log } from '@platform/core/log'
 import * as z from 'zod'
 import { newNonce } from '@platform/core/id'
 import { eventRetentionSeconds } from '@platform/core/modules/event-projection'
+import { type ModuleRecord, publisherOf } from '@platform/core/modules/record'
+import { findModule } from './records.ts'
 
 const StoredEvent = z.object({
   sk: z.string(),
   event: z.string().transform((text) => CloudEvent.parse(JSON.parse(text))),
   ttl: z.number(),
+  /** The publisher that the organisation has allowed to receive the event. */
+  publisher: z.string(),
   /** Number of failures in individual delivery. */
   tries: z.number().default(0),
 })
@@ -19,16 +23,23 @@ export type PendingEvent = z.infer<typeof StoredEvent>
 
 const pageSize = 50
 
-/** Returns the next events, oldest first, or undefined. Drops expired and unreadable events. */
-export async function nextEvents(moduleId: string): Promise<PendingEvent[] | undefined> {
+/**
+ * Returns the next events, oldest first, or undefined. Drops expired and unreadable events, and events that were queued
+ * for a release of another publisher.
+ */
+export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promise<PendingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
   if (items.length === 0) return undefined
   const parsed = items.flatMap((item) => StoredEvent.safeParse(item).data ?? [])
-  const pending = parsed.filter(({ ttl }) => ttl > nowSeconds())
+  const publisher = publisherOf(release)
+  const pending = parsed.filter((event) => event.ttl > nowSeconds() && event.publisher === publisher)
   const pendingKeys = new Set<unknown>(pending.map(({ sk }) => sk))
   const dropped = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
   if (dropped.length > 0) {
-    log('warn', 'Dropped expired or unreadable module events', { moduleId, dropped: dropped.length })
+    // After an upgrade to another publisher, a worker that has read the old release must keep the new events.
+    const current = await findModule(moduleId)
+    if (current === undefined || publisherOf(current.release) !== publisher) return undefined
+    log('warn', 'Dropped expired, unreadable or not allowed module events', { moduleId, dropped: dropped.length })
     await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
   return pending
