@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
+import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
 import { builtFunctions, publishRelease, pushUnsignedRelease } from '../support/releases.ts'
@@ -71,6 +72,20 @@ test('rejects unknown versions, images and manifest addresses in their form', as
   await manifest.fill('')
   await button(image, 'Install').click()
   await expect.poll(() => image.getByRole('alert').innerText()).toMatch(/Trace id\s+[0-9a-f]{32}/)
+})
+
+test('a reinstalled module receives only the events that were selected in the dialog', async ({ api, open }) => {
+  const admin = await api.admin
+  const path = '/api/v1/modules/hello'
+  await waitForJobEnd(api, expectStatus(await admin.post(`${path}/install`, {}), 202))
+  expectStatus(await admin.put('/api/v1/organisation/modules/hello', { enabled: true }), 200)
+  await waitForJobEnd(api, expectStatus(await admin.delete(path), 202))
+  const page = await open('/modules')
+  await button(moduleRow(page), 'Install').click()
+  await button(dialog(page, 'Install Hello World?'), 'Install').click()
+  await details(page).getByText('Version 1.0.0 runs.').waitFor()
+  await details(page).getByText('Not sent', { exact: true }).waitFor()
+  await waitForJobEnd(api, expectStatus(await admin.delete(path), 202))
 })
 
 test('shows the progress of an installation after a reload; other users get the entry', async ({ api, open }) => {

@@ -8,7 +8,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { EventChoices, setEvents } from './module-events.tsx'
 import styles from './modules.module.css'
-import { type ModuleEntry, organisationModulesQuery } from './use-modules.ts'
+import { installedQuery, type ModuleEntry } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
 
 interface InstallDialogProps {
@@ -35,7 +35,8 @@ export function InstallDialog({
     const call = api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body })
     const { jobId, events } = await unwrap(call)
     const accepted = allowed.filter((type) => events.includes(type))
-    if (accepted.length > 0) await setEvents(id, accepted)
+    // Also if none is accepted, because an earlier decision would apply again to a reinstalled module.
+    if (mayAllow && events.length > 0 && installed === undefined) await setEvents(id, accepted)
     void refreshModules()
     onClose()
     onStarted(jobId)
@@ -88,7 +89,7 @@ interface ImageDialogProps {
 export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
   const [accepted, setAccepted] = useState<Schemas['InstallAccepted']>()
   const mayAllow = useHasPermission('users:admin')
-  const { data: decisions } = useQuery(organisationModulesQuery)
+  const { data: modules } = useQuery(installedQuery)
   const finish = (installation: Schemas['InstallAccepted']) => {
     setAccepted(undefined)
     onClose()
@@ -101,9 +102,11 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
     )
     void refreshModules()
     // The events of an upgrade are allowed in the details of the module.
-    const isUpgrade = decisions?.items.some(({ id }) => id === installation.moduleId) === true
-    if (mayAllow && installation.events.length > 0 && !isUpgrade) setAccepted(installation)
-    else finish(installation)
+    const isUpgrade = modules?.items.some(({ id }) => id === installation.moduleId) === true
+    if (!mayAllow || installation.events.length === 0 || isUpgrade) return finish(installation)
+    // An earlier decision would apply again to a reinstalled module, even if the user closes the dialog.
+    await setEvents(installation.moduleId, [])
+    setAccepted(installation)
   }
   if (accepted) return <EventsDialog accepted={accepted} onClose={() => finish(accepted)} />
   return (

@@ -25,7 +25,7 @@ export const isServing = ({ state }: Pick<Module, 'state'>): boolean => state ==
 
 const [soonSeconds, listSeconds, catalogSeconds] = [2, 10, 30]
 
-const installedQuery = queryOptions({
+export const installedQuery = queryOptions({
   queryKey: ['modules', 'installed'],
   queryFn: () => unwrap(api.GET('/api/v1/modules')),
   refetchInterval: (query) =>
