@@ -1,6 +1,6 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { canMount, mountedFolder } from '../support/mounted-folder.ts'
 import { type FakePlatform } from './support/fake-platform.ts'
 import { ended, Stage } from './support/stage.ts'
@@ -120,6 +120,7 @@ test.skipIf(process.getuid?.() !== 0)(
   '--run-as: a script cannot read the key and has the user of its own',
   async () => {
     await start({ args: ['--run-as', 'daemon'] })
+    onTestFinished(() => rmSync(`/var/lib/platform-relay-${stage.platform.relayId}`, { recursive: true, force: true }))
     const job = await stage.platform.run({
       script: `id -un; echo $USER; touch here; cat ${stage.stateFolder}/*.pem ${stage.stateFolder}/identity.json 2>&1`,
     })
