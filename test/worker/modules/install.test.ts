@@ -57,6 +57,7 @@ describe('an installation', () => {
       deployment: row?.deployment,
       subscriptions: ['platform.cluster.deleted'],
       permissions: [],
+      publisher: 'key tests',
     })
     expect((await readActorLog(id)).hooks).toEqual(running)
     const events = await takeEvents(caller)
