@@ -18,8 +18,10 @@ subscribe('http.client.request.start', (message) => {
   const { request } = message as { request: ClientRequest }
   const action = request.getHeader('x-amz-target')?.toString().split('.')[1]
   if (action === undefined) return
-  if (inFlight++ === 0) usage.rounds++
-  usage.calls.push(action)
+  const isRetry = !/attempt=1\b/.test(String(request.getHeader('amz-sdk-request')))
+  if (inFlight++ === 0 && !isRetry) usage.rounds++
+  // The client repeats calls that a busy machine answers too late.
+  if (!isRetry) usage.calls.push(action)
 })
 subscribe('http.client.response.finish', () => inFlight--)
 
