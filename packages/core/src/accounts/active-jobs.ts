@@ -9,8 +9,8 @@ import { type Projection } from '../outbox/run-projections.ts'
 
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
- * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota. Projections
- * count the ends of jobs, and an item may be negative, because any item may count an end.
+ * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
+ * Projections count the ends of jobs, and an item may be negative, because any item may count an end.
  */
 
 const shards = 4

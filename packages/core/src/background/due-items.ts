@@ -76,7 +76,7 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
   const counts = await Promise.all(shards)
   await checkClusters(state)
   for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
-    await attempt(state, { pk: id }, () => reportPostponed(id, items))
+    await countingFailures(state, { pk: id }, () => reportPostponed(id, items))
   }
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
@@ -131,7 +131,7 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
   await Promise.all([
     ...unprojected.map(enqueueProjections),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isCollected(item)).map((item) => attempt(state, item, processItem)),
+    ...items.filter((item) => !isCollected(item)).map((item) => countingFailures(state, item, processItem)),
   ])
 }
 
@@ -155,7 +155,7 @@ export async function safely(item: Item, work: (item: Item) => Promise<void>): P
   }
 }
 
-async function attempt(state: SweepState, item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+async function countingFailures(state: SweepState, item: Item, work: (item: Item) => Promise<void>): Promise<void> {
   if (!(await safely(item, work))) state.failures++
 }
 
@@ -171,12 +171,14 @@ async function processItem(item: Item): Promise<void> {
 async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(
-    state.clusters.map((item) => attempt(state, item, async (valid) => void records.push(parseCluster(valid)))),
+    state.clusters.map((item) =>
+      countingFailures(state, item, async (valid) => void records.push(parseCluster(valid))),
+    ),
   )
   const changed = records.filter((record) => currentStatus(record) !== record.status)
   const summaries = await summariesOf(Map.groupBy(changed, ({ organisationId }) => organisationId))
   await forEachLimit(clusterConcurrency, records, (record) =>
-    attempt(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
+    countingFailures(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
       checkCluster(record, summaries.get(record)),
     ),
   )

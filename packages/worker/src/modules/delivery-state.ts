@@ -39,7 +39,10 @@ export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promi
     // After an upgrade to another publisher, a worker that has read the old release must keep the new events.
     const current = await findModule(moduleId)
     if (current === undefined || publisherOf(current.release) !== publisher) return undefined
-    log('warn', 'Dropped expired, unreadable or not allowed module events', { moduleId, dropped: dropped.length })
+    log('warn', 'Dropped module events that had expired, were unreadable or belonged to another publisher', {
+      moduleId,
+      dropped: dropped.length,
+    })
     await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
   return pending
