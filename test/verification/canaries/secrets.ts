@@ -59,8 +59,12 @@ const issuingRequests: Readonly<Record<string, RegExp>> = {
   'session cookie': /^(?:POST|DELETE) \/api\/v1\/auth\/session(?:\/refresh)?$/,
   'enrollment token': /^POST \/api\/v1\/clusters(?:\/[^/]+\/enrollment-token)?$/,
   'API token': /^POST \/api\/v1\/users\/me\/tokens$/,
-  'webhook secret': /^POST \/api\/v1\/webhooks$/,
+  'webhook secret': /^POST \/api\/v1\/webhooks(?:\/[^/]+\/rotate-secret)?$/,
 }
+
+/** A response names unknown members of its request. */
+export const isUnknownMember = ({ request, status }: Exchange, { text }: Secret): boolean =>
+  status === 400 && Object.hasOwn(Object(parseJson(Buffer.from(request.body, 'latin1').toString())), text)
 
 export const isIssuedBy = ({ method, target, status }: Exchange, { kind }: Secret): boolean =>
   status < 400 && issuingRequests[kind]?.test(`${method} ${target.split('?', 1)[0]}`) === true

@@ -175,6 +175,13 @@ test('a write uses a unit per kilobyte of the larger item, two to move an index 
   expect(left.ConsumedCapacity?.GlobalSecondaryIndexes).toEqual({ byG1: { CapacityUnits: 1 } })
 })
 
+test('a transaction uses twice the units of the item, and the units of its index rows once', async () => {
+  const member = store.table.putMember({ pk: 'write', sk: '4', g1pk: 'g', g1sk: '1', d: kilobytes(1.5) })
+  const { ConsumedCapacity } = await store.table.transact([member], INDEXES)
+  const units = { Table: { CapacityUnits: 4 }, GlobalSecondaryIndexes: { byG1: { CapacityUnits: 2 } } }
+  expect(ConsumedCapacity).toMatchObject([{ CapacityUnits: 6, ...units }])
+})
+
 test('rejects calls of an unknown table, and a second table of the same name', async () => {
   const missing = new TestTable(store.table.client, 'nowhere')
   const calls = [missing.put({ pk: 'a', sk: 'b' }), missing.get('a', 'b'), missing.query('pk = :p', { ':p': 'a' })]
