@@ -4502,6 +4502,47 @@ export interface components {
             jobs: string[];
             /** @description Running jobs to stop */
             cancel: string[];
+            /** @description Claimed jobs, oldest first. Present if the request has a `claimKey` */
+            claims?: {
+                /**
+                 * @description Identifier with the prefix lease_
+                 * @example lease_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                leaseId: string;
+                /**
+                 * Format: date-time
+                 * @description ISO 8601, UTC
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                leaseExpiresAt: string;
+                /** @description JWS over jobId, clusterId, payloadSha256, exp */
+                statement: string;
+                payload: {
+                    [key: string]: unknown;
+                };
+                /**
+                 * @description Identifier with the prefix job_
+                 * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                jobId: string;
+            }[];
+            /** @description Whether more jobs wait. Send a heartbeat when a slot is free */
+            moreJobs?: boolean;
+            /** @description Present if the request has `channel` and the platform offers a control channel */
+            channel?: {
+                /**
+                 * @description Address (wss), or a path on the address of the platform, whose protocol is then used
+                 * @example /channel
+                 */
+                url: string;
+                clientId: string;
+                /** @description The only topic that the relay may subscribe to */
+                topic: string;
+                /** @description Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256` */
+                username: string;
+                /** Format: int32 */
+                keepAliveSeconds: number;
+            };
             /** @description Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again. */
             statementKeys?: string[];
             /**
@@ -4527,6 +4568,13 @@ export interface components {
             instanceId?: string;
             /** @description Whether scripts cannot read the key of the relay */
             scriptsIsolated?: boolean;
+            /**
+             * @description State of the control channel; absent if the relay does not use one
+             * @enum {string}
+             */
+            channel?: "open" | "closed";
+            /** @description Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored */
+            claimKey?: string;
         };
         Claim: {
             /**
@@ -4623,6 +4671,15 @@ export interface components {
                 /** Format: int32 */
                 exitCode: number | null;
             }[];
+            /** @description The rest of the output, instead of a last output call. It has no effect if `seq` is stored */
+            output?: {
+                /**
+                 * Format: int32
+                 * @description Sequence number of the output call of a job, from 0
+                 */
+                seq: number;
+                chunks: components["schemas"]["OutputPiece"][];
+            };
         };
         Goodbye: {
             reason: string;
@@ -11349,6 +11406,7 @@ export interface operations {
             /**
              * @description - `lease_not_held`: The lease does not belong to this job. Claim the job first.
              *     - `job_already_finished`: The job has already ended.
+             *     - `output_out_of_order`: The output sequence number is ahead of the next expected one.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {

@@ -85,21 +85,38 @@ export const Heartbeat = z
       .optional()
       .meta({ description: 'Random, new at each start. Alternating values show that two relays use one key' }),
     scriptsIsolated: z.boolean().optional().meta({ description: 'Whether scripts cannot read the key of the relay' }),
+    channel: z
+      .enum(['open', 'closed'])
+      .optional()
+      .meta({ description: 'State of the control channel; absent if the relay does not use one' }),
+    claimKey: z
+      .string()
+      .max(40)
+      .regex(/^[0-9A-Za-z-]{8,40}$/)
+      .optional()
+      .meta({
+        description:
+          'Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored',
+      }),
   })
   .meta({ id: 'Heartbeat' })
 
-export const HeartbeatResponse = z
+/** How to open the control channel: MQTT 3.1.1 over WebSocket, subprotocol `mqtt`. */
+export const Channel = z
   .object({
-    heartbeatIntervalSeconds: z.int32().min(1).max(3600),
-    jobs: z.array(z.string().max(40)).max(1000).meta({ description: 'Jobs to claim, oldest first' }),
-    cancel: z.array(z.string().max(40)).max(1000).meta({ description: 'Running jobs to stop' }),
-    statementKeys: statementKeys.meta({
-      description:
-        'Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again.',
+    url: z.string().max(500).meta({
+      description: 'Address (wss), or a path on the address of the platform, whose protocol is then used',
+      example: '/channel',
     }),
-    serverTime: timestamp,
+    clientId: z.string().max(128),
+    topic: z.string().max(200).meta({ description: 'The only topic that the relay may subscribe to' }),
+    username: z.string().max(500).meta({
+      description:
+        'Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`',
+    }),
+    keepAliveSeconds: z.int32().min(5).max(1200),
   })
-  .meta({ id: 'HeartbeatAnswer' })
+  .meta({ id: 'Channel' })
 
 export const ClaimRequest = z.object({ statementKey }).meta({ id: 'ClaimRequest' })
 
@@ -112,6 +129,31 @@ export const Claim = z
     payload: z.record(z.string(), z.unknown()),
   })
   .meta({ id: 'Claim' })
+
+export const HeartbeatResponse = z
+  .object({
+    heartbeatIntervalSeconds: z.int32().min(1).max(3600),
+    jobs: z.array(z.string().max(40)).max(1000).meta({ description: 'Jobs to claim, oldest first' }),
+    cancel: z.array(z.string().max(40)).max(1000).meta({ description: 'Running jobs to stop' }),
+    claims: z
+      .array(Claim.omit({ statementKeys: true }).extend({ jobId: id('job') }))
+      .max(100)
+      .optional()
+      .meta({ description: 'Claimed jobs, oldest first. Present if the request has a `claimKey`' }),
+    moreJobs: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Whether more jobs wait. Send a heartbeat when a slot is free' }),
+    channel: Channel.optional().meta({
+      description: 'Present if the request has `channel` and the platform offers a control channel',
+    }),
+    statementKeys: statementKeys.meta({
+      description:
+        'Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again.',
+    }),
+    serverTime: timestamp,
+  })
+  .meta({ id: 'HeartbeatAnswer' })
 
 /** Maximum size of the output in one request, in bytes. */
 export const outputCallBytes = 65_536
@@ -145,11 +187,17 @@ const isBase64 = (text: string): boolean =>
 const sizeOf = (data = '', encoding?: 'base64'): number =>
   encoding === undefined ? new TextEncoder().encode(data).length : (data.replace(/=+$/, '').length * 3) >> 2
 
+const piecesSize = (pieces: readonly z.infer<typeof OutputPiece>[] = []): number =>
+  pieces.reduce((total, { data, encoding }) => total + sizeOf(data, encoding), 0)
+
+const OutputSeq = z.int32().min(0).meta({ description: 'Sequence number of the output call of a job, from 0' })
+const OutputPieces = z.array(OutputPiece).min(1).max(1000)
+
 export const OutputReport = z
   .object({
     leaseId: z.string().max(40),
-    seq: z.int32().min(0).meta({ description: 'Sequence number of the output call of a job, from 0' }),
-    chunks: z.array(OutputPiece).min(1).max(1000).optional().meta({
+    seq: OutputSeq,
+    chunks: OutputPieces.optional().meta({
       description:
         'In order of arrival; at most 65,536 bytes together. Send at most one call per second, or per 65,536 bytes.',
     }),
@@ -162,14 +210,10 @@ export const OutputReport = z
       chunks !== undefined || (nodeId !== undefined && stream !== undefined && data !== undefined),
     { message: 'must be given', path: ['chunks'] },
   )
-  .refine(
-    ({ chunks = [], data }) =>
-      chunks.reduce((total, chunk) => total + sizeOf(chunk.data, chunk.encoding), sizeOf(data)) <= outputCallBytes,
-    {
-      message: 'must be at most 65536 bytes together',
-      path: ['chunks'],
-    },
-  )
+  .refine(({ chunks, data }) => piecesSize(chunks) + sizeOf(data) <= outputCallBytes, {
+    message: 'must be at most 65536 bytes together',
+    path: ['chunks'],
+  })
   .meta({ id: 'OutputReport' })
 
 export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
@@ -187,6 +231,13 @@ export const Completion = z
       .nullable()
       .meta({ description: 'First non-zero exit code of the nodes, else 0; null if none exited' }),
     nodes: z.array(z.object({ nodeId: id('node'), exitCode: z.int32().nullable() })).max(2000),
+    output: z.object({ seq: OutputSeq, chunks: OutputPieces }).optional().meta({
+      description: 'The rest of the output, instead of a last output call. It has no effect if `seq` is stored',
+    }),
+  })
+  .refine(({ output }) => piecesSize(output?.chunks) <= outputCallBytes, {
+    message: 'must be at most 65536 bytes together',
+    path: ['output', 'chunks'],
   })
   .meta({ id: 'Completion' })
 
@@ -198,6 +249,7 @@ export const Goodbye = z.object({ reason: line(0, 200) }).meta({ id: 'Goodbye' }
 
 export type EnrollRequest = z.infer<typeof EnrollRequest>
 export type EnrollResponse = z.infer<typeof EnrollResponse>
+export type Channel = z.infer<typeof Channel>
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type HeartbeatResponse = z.infer<typeof HeartbeatResponse>
 export type ClaimRequest = z.infer<typeof ClaimRequest>
@@ -238,7 +290,7 @@ export const heartbeat = createRoute({
     'With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then instructs the relay to send the next heartbeat immediately.',
   request: { body: jsonBody(Heartbeat) },
   responses: { 200: { description: 'Work to do', content: json(HeartbeatResponse) } },
-  capabilities: readWrite,
+  capabilities: [...readWrite, 'secret:statement-keys'],
 })
 
 export const claimJob = createRoute({
@@ -278,7 +330,7 @@ export const completeJob = createRoute({
     'A retry returns the same result. Returns 409 if the job has another terminal status; the report is then stored as lateResult.',
   request: { params, body: jsonBody(Completion) },
   responses: { 200: { description: 'The job has ended', content: json(CompletionResponse) } },
-  errors: ['job_not_found', 'lease_not_held', 'job_already_finished'],
+  errors: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
   capabilities: readWrite,
 })
 
