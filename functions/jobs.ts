@@ -14,9 +14,9 @@ export const handler = serve(
   route(listJobs, async ({ caller, query }) => result(200, await list(caller, query))),
   route(getJob, async ({ caller, params }) => result(200, await Job.read(caller, params.id))),
   route(cancelJob, async ({ caller, params }) => result(202, await Job.cancel(caller, params.id))),
-  route(getJobOutput, async ({ caller, params: { id }, query: { offset, waitSeconds }, headers }) => {
-    if (!wantsBytes(headers)) return result(200, await readOutput(caller, id, offset, waitSeconds), { vary: 'accept' })
-    const { bytes, nextOffset, hasMore } = await readBytes(caller, id, offset, waitSeconds)
+  route(getJobOutput, async ({ caller, params: { id }, query: { offset }, headers }) => {
+    if (!wantsBytes(headers)) return result(200, await readOutput(caller, id, offset), { vary: 'accept' })
+    const { bytes, nextOffset, hasMore } = await readBytes(caller, id, offset)
     const next = hasMore && { link: `</api/v1/jobs/${id}/output?offset=${nextOffset}>; rel="next"` }
     return result(200, bytes, { vary: 'accept', 'x-next-offset': String(nextOffset), ...next })
   }),

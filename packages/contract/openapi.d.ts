@@ -571,7 +571,7 @@ export interface paths {
         };
         /**
          * Live output from an offset
-         * @description With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.
+         * @description The response never waits for output. To watch a job, ask again from `nextOffset` after a pause: at most a second while output arrives, growing to five seconds while there is none. With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.
          *
          *     Requires the permission `jobs:read`.
          */
@@ -6943,7 +6943,7 @@ export interface operations {
             query?: {
                 /** @description Bytes to skip */
                 offset?: number;
-                /** @description Maximum time to wait for output if there is none yet, in seconds */
+                /** @description Accepted for compatibility and ignored: the response never waits for output */
                 waitSeconds?: number;
             };
             header?: never;

@@ -40,7 +40,7 @@ export const getJobOutput = createRoute({
   tags: ['Jobs'],
   summary: 'Live output from an offset',
   description:
-    'With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.',
+    'The response never waits for output. To watch a job, ask again from `nextOffset` after a pause: at most a second while output arrives, growing to five seconds while there is none. With `Accept: application/octet-stream` the response is the bytes of the output; a line marks each part that was dropped. `X-Next-Offset` is the offset to continue at, and `Link` with `rel="next"` shows that more output is available now.',
   request: {
     params: z.object({ id: pathId('job') }),
     query: z.strictObject({
@@ -65,7 +65,8 @@ export const getJobOutput = createRoute({
         .optional()
         .transform((value) => value ?? 0)
         .meta({
-          description: 'Maximum time to wait for output if there is none yet, in seconds',
+          description: 'Accepted for compatibility and ignored: the response never waits for output',
+          deprecated: true,
           type: 'integer',
           format: 'int32',
           minimum: 0,

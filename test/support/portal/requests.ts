@@ -14,17 +14,15 @@ export async function requestsDuring(page: Page, action: () => Promise<unknown>)
   return requests
 }
 
-const isLongPoll = (request: Request) => /[?&]wait(Seconds)?=/.test(request.url())
-
 const pendingRequests = new WeakMap<Page, Set<Request>>()
 
-/** The requests of a page that have no response yet, except long polls. Tracks them from the first call. */
+/** The requests of a page that have no response yet. Tracks them from the first call. */
 function pendingOf(page: Page): Set<Request> {
   const pending = pendingRequests.get(page) ?? new Set<Request>()
   if (pendingRequests.has(page)) return pending
   pendingRequests.set(page, pending)
   const end = (request: Request) => pending.delete(request)
-  page.on('request', (request) => isLongPoll(request) || pending.add(request))
+  page.on('request', (request) => pending.add(request))
   page.on('requestfinished', end).on('requestfailed', end)
   return pending
 }

@@ -59,12 +59,6 @@ const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.leng
 /** Share of well-formed requests that are sent: they have effects, and a password costs 30 ms. */
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
-/** A long poll would wait for its whole time. */
-const withoutWaiting = (wire: Wire): Wire => ({
-  ...wire,
-  query: wire.query.replace(/waitSeconds=\d+/, 'waitSeconds=0'),
-})
-
 async function fuzz(operation: Operation, count: number): Promise<void> {
   const tested = operationNamed(operation.name)
   const mutation = mutationOf(document, operation)
@@ -77,8 +71,7 @@ async function fuzz(operation: Operation, count: number): Promise<void> {
   const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
     if (++sent.requests % requestsPerSender === 0) sender = await newSender(tested)
     const { valid } = sender
-    const changed = changes.reduce((wire, change) => change(wire, valid), toWire(operation, valid))
-    const wire = withoutWaiting(changed)
+    const wire = changes.reduce((sent, change) => change(sent, valid), toWire(operation, valid))
     const isCounted = hasNoInput(operation) || isMalformed(operation, wire)
     fc.pre(isCounted || percentile < wellFormedShare(valid))
     if (isCounted) sent.malformed++

@@ -5,10 +5,8 @@ import { exitCodes } from '../exit.ts'
 
 export type Job = Schemas['Job']
 
-// The maximum that the API allows.
-const waitSeconds = 20
 const shortestPauseMs = 250
-const longestPauseMs = 3000
+const longestPauseMs = 5000
 // Beyond any output, so that a read from here returns only when the job has ended.
 const beyondOutput = 999_999_999_999_999
 
@@ -33,14 +31,13 @@ export async function* outputOf(
   let pauseMs = shortestPauseMs
   for (let from = offset; ;) {
     const startedAtMs = performance.now()
-    const query = { offset: from, waitSeconds: isOver ? 0 : waitSeconds }
     const { items, nextOffset, finished } = await unwrap(
-      api.GET('/api/v1/jobs/{id}/output', { params: { path: { id }, query } }),
+      api.GET('/api/v1/jobs/{id}/output', { params: { path: { id }, query: { offset: from } } }),
     )
     yield* items
     from = nextOffset
     if (finished || (isOver && items.length === 0)) return
-    // Responses that return immediately without output would cause a tight loop.
+    // The pause grows while the job is silent, so that a long job causes few requests.
     pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
     await sleep(Math.max(0, startedAtMs + pauseMs - performance.now()))
   }

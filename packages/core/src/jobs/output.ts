@@ -1,9 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type JobOutput } from '@platform/contract/job-output'
 import { type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
 import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
-import { elapsedMs, now } from '../clock.ts'
+import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
 import { create, patch } from '../db/table.ts'
@@ -26,9 +25,6 @@ const readCallLimit = 10
 const readBytesCallLimit = 40
 const bytesPerSecond = 1_048_576
 const maxBurstMs = 4000
-/** The pause between two reads doubles up to the longest one. */
-const firstPauseMs = 250
-const longestPauseMs = 1000
 
 /** Idempotent by `seq`. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
@@ -95,36 +91,19 @@ async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, tota
   await removeAll({ pk, from, to })
 }
 
-export async function readOutput(caller: Caller, jobId: string, offset: number, waitSeconds = 0): Promise<JobOutput> {
-  const output = await untilOutput(caller, jobId, { offset, waitSeconds, calls: readCallLimit })
-  const { ranges, nextOffset, status, finished } = output
+export async function readOutput(caller: Caller, jobId: string, offset: number): Promise<JobOutput> {
+  const { ranges, nextOffset, status, finished } = await outputFrom(caller, jobId, offset, readCallLimit)
   return { items: ranges.map(chunkView), nextOffset, status, finished }
 }
 
 /** The output from an offset as bytes, with a line for each part that was dropped. */
-export async function readBytes(caller: Caller, jobId: string, offset: number, waitSeconds = 0) {
-  const output = await untilOutput(caller, jobId, { offset, waitSeconds, calls: readBytesCallLimit })
-  return { bytes: joined(output.ranges), nextOffset: output.nextOffset, hasMore: output.hasMore }
+export async function readBytes(caller: Caller, jobId: string, offset: number) {
+  const { ranges, nextOffset, hasMore } = await outputFrom(caller, jobId, offset, readBytesCallLimit)
+  return { bytes: joined(ranges), nextOffset, hasMore }
 }
 
-interface Extent {
-  offset: number
-  waitSeconds: number
-  /** The maximum number of stored calls to read. */
-  calls: number
-}
-
-async function untilOutput(caller: Caller, jobId: string, extent: Extent) {
-  const deadlineMs = elapsedMs() + extent.waitSeconds * 1000
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    const output = await outputNow(caller, jobId, extent)
-    const leftMs = deadlineMs - elapsedMs()
-    if (output.ranges.length > 0 || output.finished || leftMs <= 0) return output
-    await delay(Math.min(pauseMs, leftMs))
-  }
-}
-
-async function outputNow({ organisationId }: Caller, jobId: string, { offset, calls }: Extent) {
+/** Reads at most `calls` stored calls. Never waits for output: on Lambda a waiting request occupies a sandbox. */
+async function outputFrom({ organisationId }: Caller, jobId: string, offset: number, calls: number) {
   const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
   // Operations report steps instead of output.
   if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)

@@ -11,9 +11,10 @@ export interface LiveOutput {
 }
 
 const emptyOutput: LiveOutput = { parts: [], isFinished: false, failure: undefined }
-const waitSeconds = 15
+const shortestPauseMs = 500
+const longestPauseMs = 5000
 
-/** Streams the output of a job by long polling. Remount the component for another job, because its parts are kept. */
+/** Polls the output of a job. Remount the component for another job, because its parts are kept. */
 export function useOutput(jobId: string): LiveOutput {
   const [output, setOutput] = useState(emptyOutput)
   useEffect(() => {
@@ -30,26 +31,29 @@ async function followOutput(jobId: string, signal: AbortSignal, onChange: (chang
   const read = outputReader()
   let offset = 0
   let failures = 0
-  let isFinished = false
-  while (!isFinished && !signal.aborted) {
+  let pauseMs = shortestPauseMs
+  while (!signal.aborted) {
     try {
       await untilVisible(signal)
       const page = await unwrap(
         api.GET('/api/v1/jobs/{id}/output', {
-          params: { path: { id: jobId }, query: { offset, waitSeconds } },
+          params: { path: { id: jobId }, query: { offset } },
           signal,
         }),
       )
       if (signal.aborted) return
       failures = 0
       offset = page.nextOffset
-      isFinished = page.finished
       const newParts = read(page.items)
       onChange(({ parts }) => ({
         parts: newParts.length > 0 ? retain([...parts, ...newParts]) : parts,
         isFinished: page.finished,
         failure: undefined,
       }))
+      if (page.finished) return
+      // The pause grows while the job is silent.
+      pauseMs = newParts.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
+      await pause(pauseMs, signal)
     } catch (failure) {
       if (signal.aborted) return
       failures += 1
