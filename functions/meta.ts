@@ -1,7 +1,7 @@
 import { docsSecurityPolicy } from '@platform/contract/docs'
 import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
-import { publicKeySet } from '@platform/core/signing/access-token'
+import { readPublicKeys } from '@platform/core/signing/published-keys'
 import { result } from '@platform/http/result'
 import { asset, jsonOf, shortCache } from '@platform/http/asset'
 import { route } from '@platform/http/route'
@@ -29,7 +29,7 @@ export const handler = serve(
     const schema = await asset('module-schema.json')
     return result(200, jsonOf(schema), schema.headers)
   }),
-  route(getKeys, async () => result(200, await publicKeySet(), shortCache)),
+  route(getKeys, async () => result(200, await readPublicKeys(), shortCache)),
   route(getRelayProgram, async () => {
     const program = await asset('relay.mjs')
     return result(200, program.text, program.headers)

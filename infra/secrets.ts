@@ -9,6 +9,7 @@ const secret = (id: string, name: string, description: string) =>
   )
 
 export const accessKeys = secret('AccessKeys', 'access-keys', 'Keys that sign access tokens')
+export const moduleTokenKeys = secret('ModuleTokenKeys', 'module-token-keys', 'Keys that sign tokens for modules')
 export const statementKeys = secret('StatementKeys', 'statement-keys', 'Key that signs job statements')
 export const webhookKey = secret('WebhookKey', 'webhook-key', 'Key from which the secrets of webhooks are derived')
 export const moduleKey = secret('ModuleKey', 'module-key', 'Key from which the tokens of modules are derived')

@@ -6,7 +6,8 @@ import { permissionsOf } from '@platform/contract/permission'
 import { create as createApiToken } from '@platform/core/accounts/api-token'
 import { shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
-import { moduleTokenSeconds, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
+import { moduleTokenSeconds, verifyAccessToken } from '@platform/core/signing/access-token'
+import { readPublicKeys } from '@platform/core/signing/published-keys'
 import type { Permission } from '@platform/contract/permission'
 import { moduleProxy } from '@platform/http/proxy/proxy'
 import { notAskedHeader } from '@platform/modules/protocol'
@@ -392,7 +393,7 @@ test('encodes path and query for the module', async () => {
 })
 
 const userTokenOf = ({ requests }: Instance): string => String(requests.at(-1)?.headers['x-platform-user'])
-const keySet = async () => createLocalJWKSet(await publicKeySet())
+const keySet = async () => createLocalJWKSet(await readPublicKeys())
 
 test('identifies the caller by a signed one-minute token for this module', async () => {
   await using module = await runInstance()

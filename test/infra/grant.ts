@@ -7,6 +7,7 @@ const definitions: readonly [grant: string, action: string, resource: RegExp][] 
   ['table:write', 'dynamodb:PutItem', /:table\//],
   ['messages', 'sqs:ReceiveMessage', /:sqs:/],
   ['secret:access-keys', 'secretsmanager:GetSecretValue', /\/access-keys-\w+$/],
+  ['secret:module-token-keys', 'secretsmanager:GetSecretValue', /\/module-token-keys-\w+$/],
   ['secret:statement-keys', 'secretsmanager:GetSecretValue', /\/statement-keys-\w+$/],
   ['secret:webhook-key', 'secretsmanager:GetSecretValue', /\/webhook-key-\w+$/],
   ['secret:module-key', 'secretsmanager:GetSecretValue', /\/module-key-\w+$/],
@@ -15,7 +16,7 @@ const definitions: readonly [grant: string, action: string, resource: RegExp][] 
   [
     'secret:keys-write',
     'secretsmanager:PutSecretValue',
-    /\/(?:access-keys|statement-keys|webhook-key|module-key)-\w+$/,
+    /\/(?:access-keys|module-token-keys|statement-keys|webhook-key|module-key)-\w+$/,
   ],
   ['secret:initial-admin-token', 'secretsmanager:GetSecretValue', /\/initial-admin-token-\w+$/],
   ['secret:initial-admin-token-write', 'secretsmanager:PutSecretValue', /\/initial-admin-token-\w+$/],

@@ -23,6 +23,7 @@ export type Capability =
   | 'queue:updates'
   | 'queue:modules'
   | 'secret:access-keys'
+  | 'secret:module-token-keys'
   | 'secret:statement-keys'
   | 'secret:webhook-key'
   | 'secret:module-key'

@@ -8,7 +8,7 @@ export const modulePaths = {
   capabilities: [
     'table:read',
     'table:write',
-    'secret:access-keys',
+    'secret:module-token-keys',
     'secret:module-key',
     'modules:invoke',
     'queue:events',

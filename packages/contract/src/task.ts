@@ -34,6 +34,7 @@ export const tasks = {
     capabilities: [
       ...storeAccess,
       'secret:access-keys',
+      'secret:module-token-keys',
       'secret:statement-keys',
       'secret:keys-write',
       'secret:initial-admin-token',

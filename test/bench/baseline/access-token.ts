@@ -29,7 +29,7 @@ export async function verifyToken(authorization = ''): Promise<Claims | undefine
 const decode = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
 
 async function readKey(kid: string): Promise<KeyObject> {
-  const request = { TableName, Key: keyOf(keys.accessKeys()), ConsistentRead: true }
+  const request = { TableName, Key: keyOf(keys.tokenKeys('access')), ConsistentRead: true }
   const { Item = {} } = await store.send(new GetItemCommand(request))
   const x = stringOf(Item[`key:${kid}`]?.M ?? {}, 'x')
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } })

@@ -32,7 +32,7 @@ export async function verifyToken(authorization = ''): Promise<Claims | undefine
 }
 
 async function readKey(kid: string): Promise<CryptoKey> {
-  const { Item } = await store.send(new GetCommand({ TableName, Key: keys.accessKeys(), ConsistentRead: true }))
+  const { Item } = await store.send(new GetCommand({ TableName, Key: keys.tokenKeys('access'), ConsistentRead: true }))
   const { x } = Item?.[`key:${kid}`] ?? {}
   const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x: String(x) }, 'EdDSA')
   if (key instanceof Uint8Array) throw new Error('Ed25519 keys are not symmetric.')

@@ -17,9 +17,9 @@ import { get } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { complete } from '@platform/core/platform/setup'
 import * as AccessToken from '@platform/core/signing/access-token'
-import { issueAccessToken, publicKeySet, verifyAccessToken } from '@platform/core/signing/access-token'
-import { accessTokenSigner, ensureKeys } from '@platform/core/signing/keys'
-import { readAccessKeys } from '@platform/core/signing/published-keys'
+import { issueAccessToken, verifyAccessToken } from '@platform/core/signing/access-token'
+import { ensureKeys, signerOf } from '@platform/core/signing/keys'
+import { readAccessKeys, readPublicKeys } from '@platform/core/signing/published-keys'
 import { decodeJwt, SignJWT } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { handler as bootstrap } from '../../../functions/bootstrap.ts'
@@ -66,7 +66,7 @@ describe('an access token', () => {
     const token = await newToken()
     const { headerFields, claimFields } = forged.decodeToken(token)
     expect(headerFields).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: await currentKid() })
-    expect((await publicKeySet()).keys.map(({ kid }) => kid)).toContain(headerFields['kid'])
+    expect((await readAccessKeys()).keys.map(({ kid }) => kid)).toContain(headerFields['kid'])
     expect(claimFields).toEqual({
       iss: 'platform',
       aud: 'platform-api',
@@ -89,11 +89,13 @@ describe('an access token', () => {
     })
   })
 
-  test('for a module is valid for a minute and not accepted by the platform', async () => {
+  test('for a module has its own key, is valid for a minute and not accepted by the platform', async () => {
     const caller = { ...subject, permissions: new Set(['jobs:read', 'jobs:write'] as const) }
     const token = await AccessToken.issueModuleToken('platform-api', caller)
     const { headerFields, claimFields } = forged.decodeToken(token)
-    expect(headerFields).toEqual({ alg: 'EdDSA', typ: 'module+jwt', kid: await currentKid() })
+    const { kid, key } = await signerOf('module')
+    expect(headerFields).toEqual({ alg: 'EdDSA', typ: 'module+jwt', kid })
+    expect((await readPublicKeys()).keys.map((each) => each.kid)).toContain(kid)
     expect(claimFields).toEqual({
       iss: 'platform',
       aud: 'platform-api',
@@ -106,6 +108,9 @@ describe('an access token', () => {
     })
     expect(AccessToken.moduleTokenSeconds).toBe(60)
     expect(await verify(token)).toBe('unauthenticated')
+    const accessClaims = new SignJWT(decodeJwt(await newToken()))
+    const forgedToken = await accessClaims.setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid }).sign(key)
+    expect(await verify(forgedToken)).toBe('unauthenticated')
   })
 
   test.each(['wrongClaims', 'wrongSignatures', 'malformedTokens'] as const)('is rejected with %s', async (kind) => {
@@ -179,7 +184,7 @@ describe('an access token', () => {
   })
 
   test('signed with a stolen key is valid for fifteen minutes, regardless of its expiry', async () => {
-    const { kid, key } = await accessTokenSigner()
+    const { kid, key } = await signerOf('access')
     const token = await new SignJWT(decodeJwt(await newToken()))
       .setProtectedHeader({ alg: 'EdDSA', typ: 'at+jwt', kid })
       .setIssuedAt(nowSeconds())

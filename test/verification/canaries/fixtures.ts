@@ -40,13 +40,15 @@ export async function usePlatformSecrets(platform: PlatformProcess, api: Platfor
   const password = randomSecret('registry')
   const SecretString = JSON.stringify({ [unreachable]: { username: 'canary', password } })
   await client.send(new CreateSecretCommand({ Name: 'platform/registries', SecretString }))
-  const names = ['access-keys', 'statement-keys', 'webhook-key', 'module-key']
+  const names = ['access-keys', 'module-token-keys', 'statement-keys', 'webhook-key', 'module-key']
   const read = names.map((name) => client.send(new GetSecretValueCommand({ SecretId: `platform/${name}` })))
-  const [access = '', statement = '', ...rootKeys] = (await Promise.all(read)).map((each) => each.SecretString ?? '')
+  const [access = '', moduleTokens = '', statement = '', ...rootKeys] = (await Promise.all(read)).map(
+    (each) => each.SecretString ?? '',
+  )
   client.destroy()
   const admin = await api.admin
   await admin.attempt('POST', '/api/modules/install', { json: { imageRef: `${unreachable}/modules/canary:1.0.0` } })
-  const privateKeyParameters = [...`${access}${statement}`.matchAll(/"d":"([\w-]{30,})"/g)].map(
+  const privateKeyParameters = [...`${access}${moduleTokens}${statement}`.matchAll(/"d":"([\w-]{30,})"/g)].map(
     ([, parameter = '']) => parameter,
   )
   return [

@@ -28,7 +28,7 @@ export async function deleteItems(items: readonly (Item | keys.Key)[]): Promise<
 
 /** A platform before its setup. The signing keys stay: every process has them in memory. */
 export async function resetPlatform(): Promise<void> {
-  const { pk, sk } = keys.accessKeys()
+  const { pk, sk } = keys.tokenKeys('access')
   await deleteItems((await readTable()).filter((item) => item['pk'] !== pk || item['sk'] !== sk))
   await bootstrap()
 }

@@ -36,7 +36,11 @@ export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 /** When the last sweep started, and since when sweeps have run without a gap. */
 export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
 
-export const accessKeys = (): Key => ({ pk: 'PLATFORM', sk: 'ACCESS-KEYS' })
+/** The public keys of access tokens, or of tokens for modules. */
+export const tokenKeys = (kind: 'access' | 'module'): Key => ({
+  pk: 'PLATFORM',
+  sk: kind === 'access' ? 'ACCESS-KEYS' : 'MODULE-TOKEN-KEYS',
+})
 
 /** Sorted by creation time. */
 export const organisation = (organisationId: string): Key => ({ pk: 'ORGANISATIONS', sk: organisationId })

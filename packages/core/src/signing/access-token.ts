@@ -1,14 +1,14 @@
 import { permissionsOf } from '@platform/contract/permission'
-import { type KeySet } from '@platform/contract/relay'
 import { type CryptoKey, decodeProtectedHeader, errors, importJWK, jwtVerify, SignJWT } from 'jose'
 import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { elapsedMs, now, nowSeconds } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { newSecret } from '../id.ts'
+import { type TokenKind } from './private-key.ts'
 import { readAccessKeys, keyCacheMs } from './published-keys.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
-import { accessTokenSigner } from './keys.ts'
+import { signerOf } from './keys.ts'
 
 /** Access tokens are signed with EdDSA, valid for fifteen minutes, and verified with cached keys. */
 
@@ -36,6 +36,7 @@ export interface Subject {
 }
 
 interface TokenOptions {
+  kind: TokenKind
   typ: string
   audience: string
   subject: string
@@ -43,7 +44,7 @@ interface TokenOptions {
 }
 
 async function sign(claims: Record<string, unknown>, options: TokenOptions): Promise<string> {
-  const { kid, key } = await accessTokenSigner()
+  const { kid, key } = await signerOf(options.kind)
   const issuedAt = nowSeconds()
   return new SignJWT(claims)
     .setProtectedHeader({ alg: 'EdDSA', typ: options.typ, kid })
@@ -59,19 +60,19 @@ async function sign(claims: Record<string, unknown>, options: TokenOptions): Pro
 export const issueAccessToken = ({ userId, organisationId, sessionId, roles }: Subject): Promise<string> =>
   sign(
     { org: organisationId, sid: sessionId, roles },
-    { typ, audience, subject: userId, lifetimeSeconds: accessTokenSeconds },
+    { kind: 'access', typ, audience, subject: userId, lifetimeSeconds: accessTokenSeconds },
   )
 
 export const moduleTokenSeconds = 60
 
-/** The audience is the module's id. The token type prevents use as an access token. */
+/** The audience is the module's id. The key and the type of the token prevent its use as an access token. */
 export const issueModuleToken = (
   moduleId: string,
   { userId, organisationId, permissions }: Pick<Caller, 'userId' | 'organisationId' | 'permissions'>,
 ): Promise<string> =>
   sign(
     { org: organisationId, permissions: [...permissions] },
-    { typ: 'module+jwt', audience: moduleId, subject: userId, lifetimeSeconds: moduleTokenSeconds },
+    { kind: 'module', typ: 'module+jwt', audience: moduleId, subject: userId, lifetimeSeconds: moduleTokenSeconds },
   )
 
 interface VerifiedToken {
@@ -138,8 +139,8 @@ async function publicKeyFor(token: string): Promise<CryptoKey> {
   const { kid = '' } = decodeProtectedHeader(token)
   const ageMs = elapsedMs() - readAtElapsedMs
   // Forged key ids must not cause store calls, and known keys must work while the store is unavailable.
-  if (ageMs >= maxCacheMs) await readPublicKeys().catch(rethrowUnlessKnown(kid))
-  else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await readPublicKeys()
+  if (ageMs >= maxCacheMs) await refreshPublicKeys().catch(rethrowUnlessKnown(kid))
+  else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await refreshPublicKeys()
   const key = publicKeys.get(kid)
   if (key === undefined) throw platformError('unauthenticated')
   return key
@@ -149,11 +150,9 @@ const rethrowUnlessKnown = (kid: string) => (error: unknown) => {
   if (!publicKeys.has(kid)) throw error
 }
 
-async function readPublicKeys(): Promise<void> {
+async function refreshPublicKeys(): Promise<void> {
   const set = await readAccessKeys()
   const imported = set.keys.map(async (jwk) => [jwk.kid, await importJWK(jwk, 'EdDSA')] as const)
   publicKeys = new Map(await Promise.all(imported))
   readAtElapsedMs = elapsedMs()
 }
-
-export const publicKeySet = (): Promise<KeySet> => readAccessKeys()

@@ -5,29 +5,31 @@ import { elapsedMs, now } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { ensureAuditKey } from './audit-key.ts'
-import { generateKey, keySecret, PrivateKey } from './private-key.ts'
+import { generateKey, keySecret, PrivateKey, type TokenKind } from './private-key.ts'
 import { publishKey, keyCacheMs, retireKeys, type Revocation } from './published-keys.ts'
 import { ensureRootKeys } from './root-keys.ts'
 import { ensureStatementKey, replaceStatementKey } from './statement-keys.ts'
 
 /**
- * Each purpose has its own secret, which only its signers can read. The public keys of access tokens are in the table,
- * so that verification needs no secret.
+ * Each purpose has its own secret, which only its signers can read. The public keys of tokens are in the table, so that
+ * verification needs no secret.
  */
 
 /** Newest first. */
-const AccessKeys = z.array(PrivateKey).min(1)
-type AccessKeys = readonly PrivateKey[]
+const TokenKeys = z.array(PrivateKey).min(1)
+type TokenKeys = readonly PrivateKey[]
+
+const secrets = { access: keySecret('access-keys'), module: keySecret('module-token-keys') } as const
 
 const rotateAfterMs = 30 * 24 * 3_600_000
 
-async function readKeys(): Promise<AccessKeys | undefined> {
-  const text = await readSecret(keySecret('access-keys'))
-  return text === undefined ? undefined : AccessKeys.parse(JSON.parse(text))
+async function readKeys(kind: TokenKind): Promise<TokenKeys | undefined> {
+  const text = await readSecret(secrets[kind])
+  return text === undefined ? undefined : TokenKeys.parse(JSON.parse(text))
 }
 
-async function requireKeys(): Promise<AccessKeys> {
-  const keys = await readKeys()
+async function requireKeys(kind: TokenKind): Promise<TokenKeys> {
+  const keys = await readKeys(kind)
   if (keys === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   return keys
 }
@@ -37,36 +39,45 @@ export interface Rotation extends Revocation {
 }
 
 /**
- * Creates missing keys and replaces an access key older than thirty days. Idempotent, and safe when run concurrently or
+ * Creates missing keys and replaces keys of tokens that are older than thirty days. Idempotent, and safe when run concurrently or
  * interrupted: a key is published before its first signature and until its tokens have expired.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
-  await Promise.all([ensureRootKeys(), ensureStatementKey(), ensureAuditKey()])
-  const old = (await readKeys()) ?? (await createKeys())
-  const [current] = old
-  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
-  if (!isFresh || rotation.rotate === true) await replaceAccessKey(old, rotation)
-  // Read again, because the last of concurrent rotations wins.
-  await retireKeys((await readKeys())?.[0], rotation)
-  cached = undefined
+  await Promise.all([
+    ensureRootKeys(),
+    ensureStatementKey(),
+    ensureAuditKey(),
+    ensureTokenKeys('access', rotation),
+    ensureTokenKeys('module', rotation),
+  ])
 }
 
-async function replaceAccessKey(old: AccessKeys, { withdraw = false }: Rotation): Promise<void> {
+async function ensureTokenKeys(kind: TokenKind, rotation: Rotation): Promise<void> {
+  const old = (await readKeys(kind)) ?? (await createKeys(kind))
+  const [current] = old
+  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
+  if (!isFresh || rotation.rotate === true) await replaceKey(kind, old, rotation)
+  // Read again, because the last of concurrent rotations wins.
+  await retireKeys(kind, (await readKeys(kind))?.[0], rotation)
+  cached.delete(kind)
+}
+
+async function replaceKey(kind: TokenKind, old: TokenKeys, { withdraw = false }: Rotation): Promise<void> {
   const newKey = generateKey()
-  await publishKey(newKey)
+  await publishKey(kind, newKey)
   await failpoint('keys.published')
   // The key's age counts from its publication, because verifiers could not read it before.
   const keys = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old))]
-  await writeSecret(keySecret('access-keys'), JSON.stringify(keys))
+  await writeSecret(secrets[kind], JSON.stringify(keys))
   await failpoint('keys.written')
 }
 
 /** Concurrent first starts create the same key. */
-async function createKeys(): Promise<AccessKeys> {
+async function createKeys(kind: TokenKind): Promise<TokenKeys> {
   const newKey = generateKey()
-  await publishKey(newKey)
-  await createSecretOnce(keySecret('access-keys'), JSON.stringify([newKey]))
-  return requireKeys()
+  await publishKey(kind, newKey)
+  await createSecretOnce(secrets[kind], JSON.stringify([newKey]))
+  return requireKeys(kind)
 }
 
 export interface Signer {
@@ -74,7 +85,7 @@ export interface Signer {
   key: CryptoKey
 }
 
-let cached: { signer: Signer; untilMs: number } | undefined
+const cached = new Map<TokenKind, { signer: Signer; untilMs: number }>()
 const cacheMs = 300_000
 
 /** A key starts to sign at this age, when all verifiers have read it. */
@@ -88,14 +99,15 @@ function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
   return index < 0 ? list : list.slice(0, index + 1)
 }
 
-export async function accessTokenSigner(): Promise<Signer> {
-  if (cached !== undefined && elapsedMs() < cached.untilMs) return cached.signer
-  const list = await requireKeys()
+export async function signerOf(kind: TokenKind): Promise<Signer> {
+  const known = cached.get(kind)
+  if (known !== undefined && elapsedMs() < known.untilMs) return known.signer
+  const list = await requireKeys(kind)
   const key = untilMature(list).at(-1)
   if (key === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
-  const newSigner = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
-  cached = { signer: newSigner, untilMs: elapsedMs() + (key === list[0] ? cacheMs : signsAfterMs) }
-  return newSigner
+  const signer = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
+  cached.set(kind, { signer, untilMs: elapsedMs() + (key === list[0] ? cacheMs : signsAfterMs) })
+  return signer
 }
 
 const RotationRequest = z.strictObject({

@@ -15,7 +15,10 @@ export const generateKey = (): PrivateKey => ({
   jwk: PrivateJwk.parse(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
 })
 
-type KeyName = 'access-keys' | 'statement-keys' | 'webhook-key' | 'module-key' | 'audit-key'
+/** Keys that are replaced regularly: of access tokens, and of tokens for modules. */
+export type TokenKind = 'access' | 'module'
+
+type KeyName = 'access-keys' | 'module-token-keys' | 'statement-keys' | 'webhook-key' | 'module-key' | 'audit-key'
 
 /** The name of the secret of a key. Each purpose has its own, so that only its signers can read it. */
 export const keySecret = (name: KeyName): string => `${config.PLAT_SECRET_KEYS_PREFIX}/${name}`

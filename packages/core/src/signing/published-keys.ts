@@ -2,12 +2,13 @@ import { type KeySet } from '@platform/contract/relay'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, upsert } from '../db/table.ts'
+import { get, getConsistent, type Item, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
+import { type TokenKind } from './private-key.ts'
 
 /**
- * One item holds the public keys of access tokens. A key is published before its first signature and until its tokens
- * have expired.
+ * One item holds the public keys of access tokens, and another those of tokens for modules. A key is published before
+ * its first signature and until its tokens have expired.
  */
 
 /** Verifiers reload the published keys for an unknown key id, at most this often. */
@@ -50,8 +51,8 @@ const publishedKeys = (item: Item | undefined): PublishedKey[] =>
     .filter(([name]) => name.startsWith('key:'))
     .map(([, value]) => PublishedKey.parse(value))
 
-export async function publishKey(key: SigningKey): Promise<void> {
-  await transact([upsert(keys.accessKeys(), { set: attributesOf(key) })])
+export async function publishKey(kind: TokenKind, key: SigningKey): Promise<void> {
+  await transact([upsert(keys.tokenKeys(kind), { set: attributesOf(key) })])
 }
 
 export interface Revocation {
@@ -59,23 +60,32 @@ export interface Revocation {
   withdraw?: boolean
 }
 
-export async function retireKeys(current: SigningKey | undefined, { withdraw = false }: Revocation): Promise<void> {
+export async function retireKeys(
+  kind: TokenKind,
+  current: SigningKey | undefined,
+  { withdraw = false }: Revocation,
+): Promise<void> {
   if (current === undefined) return
-  const replaced = publishedKeys(await get(keys.accessKeys())).filter(({ kid }) => kid !== current.kid)
+  const replaced = publishedKeys(await get(keys.tokenKeys(kind))).filter(({ kid }) => kid !== current.kid)
   const isExpired = ({ replacedAtMs = now() }: PublishedKey) => withdraw || now() - replacedAtMs > retentionMs
   const newlyReplaced = replaced.filter((key) => !isExpired(key) && key.replacedAtMs === undefined)
   const replacements = newlyReplaced.map((key) => [attributeOf(key.kid), Object.assign(key, { replacedAtMs: now() })])
   await transact([
-    upsert(keys.accessKeys(), {
+    upsert(keys.tokenKeys(kind), {
       set: { ...attributesOf(current), ...Object.fromEntries(replacements) },
       remove: replaced.filter(isExpired).map((key) => attributeOf(key.kid)),
     }),
   ])
 }
 
-export async function readAccessKeys(): Promise<KeySet> {
-  const published = publishedKeys(await get(keys.accessKeys()))
-  return {
-    keys: published.map(({ kid, x }) => ({ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' })),
-  }
-}
+const keySetOf = (items: readonly (Item | undefined)[]): KeySet => ({
+  keys: items
+    .flatMap(publishedKeys)
+    .map(({ kid, x }) => ({ kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' })),
+})
+
+export const readAccessKeys = async (): Promise<KeySet> => keySetOf([await get(keys.tokenKeys('access'))])
+
+/** The keys of access tokens and of tokens for modules. */
+export const readPublicKeys = async (): Promise<KeySet> =>
+  keySetOf(await getConsistent([keys.tokenKeys('access'), keys.tokenKeys('module')]))

@@ -4,7 +4,7 @@ const running = ['secret:module-key', 'modules:remove', 'modules:remove (list)',
 /** Function → grants that `modules.long.test.ts` uses. */
 export const moduleGrants: Record<string, readonly string[]> = {
   modules: ['queue:installs'],
-  'gateway/modules': ['table:read', 'secret:access-keys', 'secret:module-key', 'modules:invoke'],
+  'gateway/modules': ['table:read', 'secret:module-token-keys', 'secret:module-key', 'modules:invoke'],
   'queue/events': ['queue:modules'],
   'queue/modules': ['table:read', 'table:write', 'secret:module-key', 'modules:invoke', 'messages'],
   'queue/installs': [...running, 'modules:remove (images)'],
