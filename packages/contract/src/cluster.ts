@@ -38,6 +38,9 @@ export const Relay = z
     displayName: z.string().max(64).meta({ example: 'relay on node-1' }),
     status: z.enum(relayStatuses),
     lastHeartbeatAt: timestamp,
+    channel: z.enum(['open', 'none']).meta({
+      description: 'Whether the relay has a control channel. Without one it asks for work at intervals',
+    }),
     scriptsIsolated: z.boolean().optional().meta({
       description:
         'Whether scripts cannot read the key of the relay, because they run as another user (`--run-as`) or on other machines. Absent until the relay reports it',

@@ -10,6 +10,7 @@ import {
   heartbeatTimeouts,
   nextCheckAfterHeartbeat,
   nextCheckAfterSweep,
+  withSilence,
   nodeStatus,
   type Presence,
   relayStatus,
@@ -200,6 +201,7 @@ const present: Presence = {
   nodesOnline: 2,
 }
 const after = (seconds: number) => present.lastSeenAtMs + seconds * 1000
+const every = (heartbeatSeconds: number) => ({ heartbeatSeconds, channelHeartbeatSeconds: 300, brokerStartedAtMs: 0 })
 
 test.each([
   ['no enrolled relay', { relayId: undefined }, 0, 'Pending'],
@@ -213,15 +215,18 @@ test.each([
   ['a relay that said goodbye', { saidGoodbye: true }, 0, 'Offline'],
   ['the first heartbeat after Offline', { isSteady: false }, 0, 'Offline'],
 ] as const)('a cluster with %s is %4$s', (_, change, seconds, status) => {
-  expect(clusterStatus({ ...present, ...change }, after(seconds), 30)).toBe(status)
+  expect(clusterStatus(withSilence({ ...present, ...change }, every(30)), after(seconds))).toBe(status)
 })
 
 test('a short heartbeat interval has a grace period of 20 s before Offline', () => {
-  expect([22, 23].map((seconds) => clusterStatus(present, after(seconds), 1))).toEqual(['Healthy', 'Offline'])
+  expect([22, 23].map((seconds) => clusterStatus(withSilence(present, every(1)), after(seconds)))).toEqual([
+    'Healthy',
+    'Offline',
+  ])
 })
 
 test('a silent relay becomes Stale and Disconnected, and nodes of an Offline cluster are Unknown', () => {
-  const statuses = [80, 81, 121].map((seconds) => relayStatus(present, after(seconds), 30))
+  const statuses = [80, 81, 121].map((seconds) => relayStatus(withSilence(present, every(30)), after(seconds)))
   expect(statuses).toEqual(['Connected', 'Stale', 'Disconnected'])
   expect(nodeStatus('Online', 'Offline')).toBe('Unknown')
   expect(nodeStatus('Offline', 'Degraded')).toBe('Offline')
@@ -245,9 +250,10 @@ test.each([1, 10, 30, 60, 900])(
 )
 
 test('the sweep schedules another check only while silence can change the status', () => {
-  expect(nextCheckAfterSweep(present, after(81), 30)).toBe(after(120) + 1)
-  expect(nextCheckAfterSweep(present, after(121), 30)).toBeUndefined()
-  expect(nextCheckAfterSweep({ ...present, saidGoodbye: true }, after(1), 30)).toBeUndefined()
+  const silent = withSilence(present, every(30))
+  expect(nextCheckAfterSweep(silent, after(81))).toBe(after(120) + 1)
+  expect(nextCheckAfterSweep(silent, after(121))).toBeUndefined()
+  expect(nextCheckAfterSweep({ ...silent, saidGoodbye: true }, after(1))).toBeUndefined()
 })
 
 const read = (caller: Caller, clusterId: string, page = 1, pageSize = 100) =>

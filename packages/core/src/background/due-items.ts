@@ -12,7 +12,7 @@ import {
 } from '../clusters/record.ts'
 import { observeNow } from '../clusters/downtime.ts'
 import { isAhead, now } from '../clock.ts'
-import { config } from '../config.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -217,8 +217,8 @@ async function addSummaries(
 const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
   record.dueAtMs !== 0 &&
   record.dueAtMs <= atMs &&
-  record.lastSeenAtMs < atMs &&
-  clusterStatus(countedPresence(record), atMs, config.PLAT_HEARTBEAT_INTERVAL_SECONDS) === currentStatus(record)
+  countedPresence(record).silence.sinceMs < atMs &&
+  clusterStatus(countedPresence(record), atMs) === currentStatus(record)
 
 function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined {
   const changes = records.flatMap((record) => statusEvents(record, currentStatus(record)).map(({ data }) => data))
@@ -233,20 +233,26 @@ function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined 
 async function checkCluster(record: ClusterRecord, summary: SweepSummary | undefined): Promise<void> {
   const status = currentStatus(record)
   const events = statusEvents(record, status)
-  const dueAtMs = nextCheckAfterSweep(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS)
-  const isCorrect = record.lastSeenAtMs <= now()
+  const dueAtMs = nextCheckAfterSweep(countedPresence(record), now())
+  const times = timesUntilNow(record)
+  const isCorrect = Object.keys(times).length === 0
   if (events.length === 0 && isCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
     set: {
       ...due,
-      ...(!isCorrect && { lastSeenAtMs: now() }),
+      ...times,
       ...(status === record.status ? {} : statusIndexKeys(record, status)),
     },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
   }
   // If a heartbeat arrives concurrently, the condition fails and the heartbeat's status takes precedence.
-  const condition = { lastSeenAtMs: { is: record.lastSeenAtMs }, status: { is: record.status } }
+  const condition = {
+    lastSeenAtMs: { is: record.lastSeenAtMs },
+    status: { is: record.status },
+    channelId: unchanged(record.channelId),
+    channelClosedAtMs: unchanged(record.channelClosedAtMs),
+  }
   await commit(system(record.organisationId), {
     writes: [
       patch(keys.cluster(record.organisationId, record.id), change, condition),
@@ -255,6 +261,12 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
     ...(events.length > 0 && { events }),
     ...(summary && { sweep: summary }),
   })
+}
+
+/** The fields that are in the future, because the clock was set back. */
+function timesUntilNow({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs }: ClusterRecord): Partial<ClusterRecord> {
+  const entries = Object.entries({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs })
+  return Object.fromEntries(entries.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]))
 }
 
 /** Batches stay due until they are finished, because their messages may be lost. */

@@ -18,11 +18,11 @@ import {
   parseCluster,
   countedPresence,
   currentStatus,
+  intervals,
   summary,
   statusCountWrite,
 } from './record.ts'
 import { iso, now } from '../clock.ts'
-import { config } from '../config.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, getConsistent, orThrow, patch, remove as removal, type WriteItem, upsert } from '../db/table.ts'
@@ -40,7 +40,7 @@ import {
 } from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { checkQuota } from '../accounts/quota.ts'
-import { nodeStatus, relayStatus } from './status.ts'
+import { isChannelOpen, nodeStatus, relayStatus } from './status.ts'
 
 export { list } from './list.ts'
 
@@ -137,8 +137,9 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
         : {
             id: record.relayId,
             displayName: record.relayName,
-            status: relayStatus(countedPresence(record), now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS),
+            status: relayStatus(countedPresence(record), now()),
             lastHeartbeatAt: iso(Math.min(record.lastSeenAtMs, now())),
+            channel: isChannelOpen(record, intervals) ? ('open' as const) : ('none' as const),
             ...(record.scriptsIsolated !== undefined && { scriptsIsolated: record.scriptsIsolated }),
           },
   }

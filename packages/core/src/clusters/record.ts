@@ -7,7 +7,7 @@ import * as keys from '../db/keys.ts'
 import { type Item, upsert } from '../db/table.ts'
 import { timeOf } from '../id.ts'
 import { runningSinceMs } from './downtime.ts'
-import { clusterStatus, heartbeatTimeouts, withoutDowntime } from './status.ts'
+import { clusterStatus, type Intervals, isChannelOpen, withoutDowntime } from './status.ts'
 
 /**
  * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Values that the key
@@ -45,6 +45,13 @@ const StoredCluster = z.object({
   /** Earlier instances of the same relay and the times of their replacement, newest first: `id@ms,id@ms`. */
   formerInstances: z.string().default(''),
   duplicateReportedAtMs: z.number().default(0),
+  /** The newest control channel that the broker reported, and its times; `channelClosedAtMs` is absent while it is open. */
+  channelId: z.string().optional(),
+  channelOpenedAtMs: z.number().optional(),
+  channelClosedAtMs: z.number().optional(),
+  /** Key of the last heartbeat that claimed jobs, and their ids: `id,id`. */
+  claimKey: z.string().optional(),
+  claimedJobs: z.string().optional(),
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),
@@ -68,13 +75,23 @@ export function parseCluster(item: Item) {
 }
 export type ClusterRecord = ReturnType<typeof parseCluster>
 
-const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+export const intervals: Intervals = {
+  heartbeatSeconds: config.PLAT_HEARTBEAT_INTERVAL_SECONDS,
+  channelHeartbeatSeconds: config.PLAT_CHANNEL_HEARTBEAT_SECONDS,
+  brokerStartedAtMs: config.PLAT_STARTED_AT_MS,
+}
 
-export const countedPresence = (record: ClusterRecord): ClusterRecord =>
-  withoutDowntime(record, { nowMs: now(), runningSinceMs: runningSinceMs() }, interval)
+export const countedPresence = (record: ClusterRecord) =>
+  withoutDowntime(record, { nowMs: now(), runningSinceMs: runningSinceMs() }, intervals)
 
-export const currentStatus = (record: ClusterRecord): ClusterStatus =>
-  clusterStatus(countedPresence(record), now(), interval)
+export const currentStatus = (record: ClusterRecord): ClusterStatus => clusterStatus(countedPresence(record), now())
+
+/** The broker sees an open channel all the time, but an open channel without heartbeats proves nothing. */
+function lastSeenAt(record: ClusterRecord): number {
+  const { silence } = countedPresence(record)
+  const isSeenNow = isChannelOpen(record, intervals) && now() - silence.sinceMs <= silence.degradedMs
+  return isSeenNow ? now() : Math.min(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0), now())
+}
 
 export const summary = (record: ClusterRecord): ClusterSummary => ({
   id: record.id,
@@ -84,7 +101,7 @@ export const summary = (record: ClusterRecord): ClusterSummary => ({
   nodeCount: record.nodeCount,
   ...(record.siteId === undefined ? {} : { siteId: record.siteId }),
   registeredAt: iso(record.registeredAtMs),
-  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(Math.min(record.lastSeenAtMs, now())),
+  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenAt(record)),
 })
 
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
@@ -124,8 +141,8 @@ export const statusEvent = (
 /** A silent cluster that is first checked when it is Offline has been Degraded before. */
 export function statusEvents(record: ClusterRecord, status: ClusterStatus) {
   if (status === record.status) return []
-  const { degradedMs, offlineMs } = heartbeatTimeouts(interval)
-  const silenceMs = now() - countedPresence(record).lastSeenAtMs
+  const { sinceMs, degradedMs, offlineMs } = countedPresence(record).silence
+  const silenceMs = now() - sinceMs
   const wasDegraded = degradedMs < offlineMs && silenceMs > offlineMs && !record.saidGoodbye
   if (record.status !== 'Healthy' || status !== 'Offline' || !wasDegraded) return [statusEvent(record, status)]
   return [statusEvent(record, 'Degraded'), statusEvent({ ...record, status: 'Degraded' }, status)]

@@ -2,35 +2,84 @@ import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform
 
 export interface Presence {
   relayId?: string | undefined
-  /** 0 until a relay enrolls. */
+  /** The last heartbeat; 0 until a relay enrolls. */
   lastSeenAtMs: number
   /** False between the first and the second heartbeat of a cluster that was Offline. */
   isSteady: boolean
   saidGoodbye: boolean
   nodeCount: number
   nodesOnline: number
+  /** The newest control channel, as the broker reported it; `channelClosedAtMs` is absent while it is open. */
+  channelOpenedAtMs?: number | undefined
+  channelClosedAtMs?: number | undefined
 }
 
-/** Time without a heartbeat until a cluster is Degraded or Offline. For short intervals both are 2·interval + 20 s. */
-export const heartbeatTimeouts = (intervalSeconds: number): { degradedMs: number; offlineMs: number } => {
+export interface Intervals {
+  heartbeatSeconds: number
+  /** While the control channel is open. */
+  channelHeartbeatSeconds: number
+  /** A channel that was opened earlier has ended without an event. */
+  brokerStartedAtMs: number
+}
+
+/** Time of silence until a cluster is Degraded or Offline. */
+interface Limits {
+  degradedMs: number
+  offlineMs: number
+}
+
+/** For short intervals both limits are 2·interval + 20 s. */
+export const heartbeatTimeouts = (intervalSeconds: number): Limits => {
   const degradedMs = (2 * intervalSeconds + 20) * 1000
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }
 }
 
-export function clusterStatus(presence: Presence, nowMs: number, intervalSeconds: number): ClusterStatus {
-  if (presence.relayId === undefined) return 'Pending'
-  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
-  const silenceMs = nowMs - presence.lastSeenAtMs
-  if (presence.saidGoodbye || !presence.isSteady || silenceMs > offlineMs || presence.nodesOnline === 0)
-    return 'Offline'
-  return silenceMs > degradedMs || presence.nodesOnline < presence.nodeCount ? 'Degraded' : 'Healthy'
+/** A running relay sends a heartbeat at once when it loses its channel. */
+const closedTimeouts: Limits = { degradedMs: 8000, offlineMs: 60_000 }
+/** The end of a shorter channel proves nothing, because channels that open and close must not change the status. */
+const stableChannelMs = 120_000
+
+export interface Silence extends Limits {
+  sinceMs: number
 }
 
-export function relayStatus(presence: Presence, nowMs: number, intervalSeconds: number): RelayStatus {
-  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
-  const silenceMs = nowMs - presence.lastSeenAtMs
-  if (presence.saidGoodbye || silenceMs > offlineMs) return 'Disconnected'
-  return silenceMs > degradedMs ? 'Stale' : 'Connected'
+export const isChannelOpen = (
+  { channelOpenedAtMs, channelClosedAtMs }: Presence,
+  { brokerStartedAtMs }: Pick<Intervals, 'brokerStartedAtMs'>,
+): boolean =>
+  channelOpenedAtMs !== undefined && channelClosedAtMs === undefined && channelOpenedAtMs >= brokerStartedAtMs
+
+export function silenceOf(presence: Presence, intervals: Intervals): Silence {
+  const { lastSeenAtMs, channelOpenedAtMs = 0, channelClosedAtMs = 0 } = presence
+  if (isChannelOpen(presence, intervals)) {
+    const sinceMs = Math.max(lastSeenAtMs, channelOpenedAtMs)
+    return { sinceMs, ...heartbeatTimeouts(Math.max(intervals.heartbeatSeconds, intervals.channelHeartbeatSeconds)) }
+  }
+  const isNewestSign = channelClosedAtMs > lastSeenAtMs
+  const isDecisive = isNewestSign && channelClosedAtMs - channelOpenedAtMs >= stableChannelMs
+  const limits = isDecisive ? closedTimeouts : heartbeatTimeouts(intervals.heartbeatSeconds)
+  return { sinceMs: isNewestSign ? channelClosedAtMs : lastSeenAtMs, ...limits }
+}
+
+export type SilentPresence = Presence & { silence: Silence }
+
+export const withSilence = <Stored extends Presence>(stored: Stored, intervals: Intervals) => ({
+  ...stored,
+  silence: silenceOf(stored, intervals),
+})
+
+export function clusterStatus({ silence, ...presence }: SilentPresence, nowMs: number): ClusterStatus {
+  if (presence.relayId === undefined) return 'Pending'
+  const silenceMs = nowMs - silence.sinceMs
+  if (presence.saidGoodbye || !presence.isSteady || silenceMs > silence.offlineMs || presence.nodesOnline === 0)
+    return 'Offline'
+  return silenceMs > silence.degradedMs || presence.nodesOnline < presence.nodeCount ? 'Degraded' : 'Healthy'
+}
+
+export function relayStatus({ silence, saidGoodbye }: SilentPresence, nowMs: number): RelayStatus {
+  const silenceMs = nowMs - silence.sinceMs
+  if (saidGoodbye || silenceMs > silence.offlineMs) return 'Disconnected'
+  return silenceMs > silence.degradedMs ? 'Stale' : 'Connected'
 }
 
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
@@ -40,42 +89,43 @@ export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatu
 const maxCheckDelayMs = 45_000
 
 /**
- * Returns undefined to keep the scheduled check. At the default interval only every fourth heartbeat writes to the
- * index, and it does so before the check is due.
+ * Returns undefined to keep the scheduled check. Only every fourth heartbeat writes to the index, and it does so before
+ * the check is due. While a channel is open, the check is therefore for Offline: the broker reports every other silence.
  */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
   scheduledMs: number,
   intervalSeconds: number,
+  isOpen = false,
 ): number | undefined {
   const intervalMs = intervalSeconds * 1000
-  const { degradedMs } = heartbeatTimeouts(intervalSeconds)
-  const latestMs = nowMs + degradedMs + Math.min(maxCheckDelayMs, 1.5 * intervalMs)
-  // A later time was scheduled before the clock stepped back.
+  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
+  const latestMs = nowMs + (isOpen ? offlineMs : degradedMs) + Math.min(maxCheckDelayMs, 1.5 * intervalMs)
+  // A later time was scheduled before the clock stepped back, or with an open channel.
   const isKept = scheduledMs >= nowMs + (2 / 3) * intervalMs && scheduledMs <= latestMs
   return isKept ? undefined : latestMs
 }
 
-export function nextCheckAfterSweep(presence: Presence, nowMs: number, intervalSeconds: number): number | undefined {
+export function nextCheckAfterSweep({ silence, ...presence }: SilentPresence, nowMs: number): number | undefined {
   if (presence.relayId === undefined || presence.saidGoodbye) return undefined
-  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
-  return [degradedMs, offlineMs].map((limitMs) => presence.lastSeenAtMs + limitMs + 1).find((dueMs) => dueMs > nowMs)
+  const { sinceMs, degradedMs, offlineMs } = silence
+  return [degradedMs, offlineMs].map((limitMs) => sinceMs + limitMs + 1).find((dueMs) => dueMs > nowMs)
 }
 
 /**
  * Time in which the platform did not run does not count as silence, but does not improve a stored status either. Silence
  * therefore starts when the platform ran again, less the silence that the stored status already implies. Silence that
- * the sweep has found lasts until a heartbeat, and no heartbeat is in the future, even if the clock was set back.
+ * the sweep has found lasts until a heartbeat, and no sign of a relay is in the future, even if the clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
   stored: Stored,
   { nowMs, runningSinceMs }: { nowMs: number; runningSinceMs: number },
-  intervalSeconds: number,
-): Stored {
-  const { degradedMs, offlineMs } = heartbeatTimeouts(intervalSeconds)
+  intervals: Intervals,
+): Stored & { silence: Silence } {
+  const silence = silenceOf(stored, intervals)
   const isSilent = stored.status === 'Degraded' && stored.nodesOnline === stored.nodeCount
-  const impliedMs = stored.status === 'Offline' ? offlineMs + 1 : isSilent ? degradedMs + 1 : 0
-  const lastSeenAtMs = Math.max(stored.lastSeenAtMs, runningSinceMs - impliedMs)
+  const impliedMs = stored.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
+  const sinceMs = Math.max(silence.sinceMs, runningSinceMs - impliedMs)
   const isReporting = !stored.isSteady || stored.saidGoodbye || stored.nodesOnline === 0
-  return { ...stored, lastSeenAtMs: Math.min(lastSeenAtMs, nowMs - (isReporting ? 0 : impliedMs)) }
+  return { ...stored, silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isReporting ? 0 : impliedMs)) } }
 }

@@ -1,12 +1,14 @@
-import type { Claim, ClaimRequest } from '@platform/contract/relay'
+import type { Claim, ClaimRequest, Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { iso, isWithin, now, nowSeconds } from '../clock.ts'
 import { consumeNonce } from '../clusters/request-nonce.ts'
 import { runningSinceMs } from '../clusters/downtime.ts'
+import { type ClusterRecord } from '../clusters/record.ts'
 import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { getConsistent, orThrow, patch, remove, tryUpdate } from '../db/table.ts'
+import { unchanged } from '../db/expression.ts'
+import { getConsistent, orThrow, patch, query, remove, tryUpdate } from '../db/table.ts'
 import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
@@ -18,13 +20,17 @@ import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText }
 /**
  * A lease expires this long after the relay's last message about the job, but not before a silent cluster is Degraded.
  */
-const leaseMs = Math.max(600_000, heartbeatTimeouts(config.PLAT_HEARTBEAT_INTERVAL_SECONDS).degradedMs)
+const longestIntervalSeconds = Math.max(config.PLAT_HEARTBEAT_INTERVAL_SECONDS, config.PLAT_CHANNEL_HEARTBEAT_SECONDS)
+const leaseMs = Math.max(600_000, heartbeatTimeouts(longestIntervalSeconds).degradedMs)
 /** A heartbeat renews only leases older than this, so that most heartbeats write nothing. */
 const renewAfterMs = 150_000
 /** The platform ends a job this long after its time limit if the relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200
+/** Of one heartbeat. The response is larger than the payloads, and a function returns at most 6 MB. */
+const maxClaims = 10
+const maxPayloadBytes = 1_048_576
 
 /** Time in which the platform did not run does not count, because relays could not report. */
 const countedFrom = (atMs: number): number => Math.max(atMs, runningSinceMs())
@@ -82,27 +88,13 @@ export async function claim(
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
   // The job stays queued for the relay that is enrolled again.
   if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
-  if (job.status !== 'Queued' || job.dispatchedAtMs === undefined || job.expiresAtMs <= now())
-    throw platformError('job_not_claimable')
+  if (!isClaimable(job)) throw platformError('job_not_claimable')
 
-  const leaseId = newId('lease')
-  const running = {
-    ...job,
-    status: 'Running' as const,
-    startedAtMs: now(),
-    relayId,
-    leaseId,
-    claimKey,
-    leaseRenewedAtMs: now(),
-  }
-  const { status, startedAtMs, leaseRenewedAtMs } = running
-  const due = keys.due(jobId, nextCheckWhileRunning(running, 0))
-  const indexKey = keys.jobStatusIndexKey(job, status)
-  const change = { set: { status, startedAtMs, relayId, leaseId, claimKey, leaseRenewedAtMs, ...due, ...indexKey } }
+  const { running, leaseId, write } = startOf(job, relayId, claimKey)
   const isCurrentRelay = { relayId: { is: relayId } }
   await commit(caller, {
     writes: [
-      orThrow(patch(keys.job(organisationId, jobId), change, { status: { is: 'Queued' } }), 'job_not_claimable'),
+      orThrow(write, 'job_not_claimable'),
       orThrow(
         patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isCurrentRelay),
         'relay_revoked',
@@ -110,12 +102,133 @@ export async function claim(
       remove(keys.inbox(clusterId, jobId)),
       consumeNonce(caller),
     ],
-    events: [{ name: 'job.started', subject: jobId, data: { ...jobEventData(job), relayId } }],
-    transitions: [transitionOf(job, 'Queued', 'Running')],
+    ...effectsOfStart([job], relayId),
   })
   await failpoint('claim.written')
   return claimResponse(running, leaseId, payload, statementKey)
 }
+
+const isClaimable = ({ status, dispatchedAtMs, expiresAtMs }: JobRecord): boolean =>
+  status === 'Queued' && dispatchedAtMs !== undefined && expiresAtMs > now()
+
+function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) {
+  const leaseId = newId('lease')
+  const started = {
+    status: 'Running' as const,
+    startedAtMs: now(),
+    relayId,
+    leaseId,
+    claimKey,
+    leaseRenewedAtMs: now(),
+  }
+  const running = { ...job, ...started }
+  const due = keys.due(job.id, nextCheckWhileRunning(running, 0))
+  const set = { ...started, ...due, ...keys.jobStatusIndexKey(job, started.status) }
+  return {
+    running,
+    leaseId,
+    write: patch(keys.job(job.organisationId, job.id), { set }, { status: { is: 'Queued' } }),
+  }
+}
+
+const effectsOfStart = (jobs: readonly JobRecord[], relayId: string) => ({
+  events: jobs.map((job) => ({
+    name: 'job.started' as const,
+    subject: job.id,
+    data: { ...jobEventData(job), relayId },
+  })),
+  transitions: jobs.map((job) => transitionOf(job, 'Queued', 'Running')),
+})
+
+type HeartbeatClaims = NonNullable<HeartbeatResponse['claims']>
+type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { claimKey: string }
+
+/**
+ * Claims the oldest jobs of the inbox in one transaction. The same key returns the same claims, until they have ended.
+ * `cluster` is the record that this heartbeat has written, so the request is neither replayed nor of another relay.
+ * Returns undefined if the jobs must be claimed one by one, because one of them was cancelled or claimed in between.
+ */
+export async function claimWaiting(
+  caller: RelayCaller,
+  cluster: ClusterRecord,
+  { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
+): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
+  const repeated = cluster.claimKey === claimKey ? await repeatedClaims(caller, cluster, claimKey) : []
+  const moreJobs = cluster.waitingJobs > 0
+  if (repeated.length > 0) return { claims: await responsesTo(repeated, statementKey), moreJobs }
+  if (!moreJobs || freeSlots === 0) return { claims: [], moreJobs }
+  const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
+  if (successors === 'unknown') return { claims: [], moreJobs }
+  if (successors === 'undecided') return undefined
+  const { items } = await query({ pk: keys.inbox(cluster.id, '').pk, limit: Math.min(freeSlots, maxClaims) })
+  const waiting = await jobsWithPayload(
+    caller,
+    items.map(({ sk }) => String(sk)),
+  )
+  const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  if (claimable.length === 0) return items.length > 0 ? undefined : { claims: [], moreJobs }
+  const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
+  const jobIds = starts.map(({ running }) => running.id)
+  const failure = await commit(caller, {
+    writes: [
+      ...starts.map(({ write }) => write),
+      ...jobIds.map((jobId) => remove(keys.inbox(cluster.id, jobId))),
+      patch(
+        keys.cluster(caller.organisationId, cluster.id),
+        { add: { waitingJobs: -starts.length }, set: { claimKey, claimedJobs: jobIds.join(',') } },
+        {
+          relayId: { is: caller.relayId },
+          claimKey: unchanged(cluster.claimKey),
+          claimedJobs: unchanged(cluster.claimedJobs),
+        },
+      ),
+    ],
+    ...effectsOfStart(
+      starts.map(({ running }) => running),
+      caller.relayId,
+    ),
+  })
+  if (failure !== undefined) return undefined
+  await failpoint('claim.heartbeat')
+  return { claims: await responsesTo(starts, statementKey), moreJobs: cluster.waitingJobs > starts.length }
+}
+
+type Started = { running: JobRecord; leaseId: string; payload: string }
+
+async function repeatedClaims(caller: RelayCaller, cluster: ClusterRecord, claimKey: string): Promise<Started[]> {
+  const jobIds = cluster.claimedJobs?.split(',') ?? []
+  const claimed = await jobsWithPayload(caller, jobIds)
+  return claimed.flatMap(({ job, payload }) => {
+    const isSame = job.status === 'Running' && job.relayId === caller.relayId && job.claimKey === claimKey
+    return isSame && job.leaseId !== undefined ? [{ running: job, leaseId: job.leaseId, payload }] : []
+  })
+}
+
+async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly string[]) {
+  if (jobIds.length === 0) return []
+  const items = await getConsistent([
+    ...jobIds.map((id) => keys.job(organisationId, id)),
+    ...jobIds.map((id) => keys.payload(organisationId, id)),
+  ])
+  return jobIds.flatMap((_, index) => {
+    const [job, payload] = [parseRelayed(items[index]), items[jobIds.length + index]]
+    return job === undefined || payload === undefined ? [] : [{ job, payload: payloadText(payload) }]
+  })
+}
+
+function withinLimit<Job extends { payload: string }>(jobs: readonly Job[]): Job[] {
+  let sizeBytes = 0
+  return jobs.filter(({ payload }, index) => (sizeBytes += payload.length) <= maxPayloadBytes || index === 0)
+}
+
+const responsesTo = (started: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
+  Promise.all(
+    started.map(async ({ running, leaseId, payload }) => {
+      // The response to the heartbeat has the keys itself.
+      const { statementKeys: _, ...response } = await claimResponse(running, leaseId, payload, statementKey)
+      return { jobId: running.id, ...response }
+    }),
+  )
 
 /**
  * The statement binds the job, cluster and payload for ten minutes; the relay verifies it before running the script.

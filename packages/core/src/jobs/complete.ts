@@ -12,6 +12,7 @@ import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { findOwnJob, checkLease } from './claim.ts'
+import { deleteMiddle, endOf as endOfChunks, fieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobRecord, effectsOfFinish } from './record.ts'
 import { exitCodeOf, resultWrite } from './result.ts'
 
@@ -25,12 +26,19 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     checkLease(job, caller, report.leaseId)
     if (isTerminal(job)) return repeatedCompletion(caller, job, report, completion)
     const end = endOf(report, job)
+    const chunks = lastChunks(job, report.output)
     const failure = await commit(caller, {
-      writes: [...finishWrites(job, { ...end, completion }), await resultWrite(job, report), consumeNonce(caller)],
+      writes: [
+        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks) }),
+        ...outputWrites(job, chunks),
+        await resultWrite(job, report, chunks),
+        consumeNonce(caller),
+      ],
       ...effectsOfFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
     if (failure !== undefined) continue
     await failpoint('complete.written')
+    if (chunks.length > 0) await deleteMiddle(job, endOfChunks(chunks))
     return { jobId, status: end.status }
   }
   throw storeContention()
@@ -54,7 +62,7 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
 
 export const finishWrites = (
   job: JobRecord,
-  end: { status: JobRecord['status']; statusReason?: JobRecord['statusReason']; completion?: string },
+  end: Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>,
 ) => [
   patch(
     keys.job(job.organisationId, job.id),

@@ -17,7 +17,10 @@ const Boundaries = z.array(z.tuple([z.number(), z.string(), z.enum(outputStreams
 const OutputItem = z.object({ data: z.instanceof(Uint8Array), chunks: z.string() })
 
 /** The chunks of a call, from the offset of the job's output on. */
-export function chunksOf({ chunks, nodeId, stream, data }: OutputReport, from: number): Chunk[] {
+export function chunksOf(
+  { chunks, nodeId, stream, data }: Omit<OutputReport, 'leaseId' | 'seq'>,
+  from: number,
+): Chunk[] {
   const single: OutputPiece[] = nodeId && stream && data ? [{ nodeId, stream, data }] : []
   let next = from
   return (chunks ?? single).map((chunk) => {

@@ -1,5 +1,5 @@
 import { type JobOutput } from '@platform/contract/job-output'
-import { type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
+import { type Completion, type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
 import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -44,18 +44,30 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
   throw storeContention()
 }
 
-const endOf = (chunks: readonly Chunk[]): number => {
+/** The output that a completion carries; empty if it is stored already. */
+export function lastChunks(job: JobRecord, output: Completion['output']): Chunk[] {
+  if (output === undefined || output.seq < job.nextSeq) return []
+  if (output.seq > job.nextSeq) throw platformError('output_out_of_order')
+  return chunksOf(output, job.outputBytes)
+}
+
+export const outputWrites = ({ organisationId, id, outputBytes }: JobRecord, chunks: readonly Chunk[]) =>
+  chunks.length === 0 ? [] : [create(keys.output(organisationId, id, outputBytes), toItem(chunks))]
+
+export const fieldsAfter = ({ nextSeq }: JobRecord, chunks: readonly Chunk[]) =>
+  chunks.length === 0 ? {} : { nextSeq: nextSeq + 1, outputBytes: endOf(chunks) }
+
+export const endOf = (chunks: readonly Chunk[]): number => {
   const last = chunks.at(-1)
   return last === undefined ? 0 : last.offset + last.bytes.length
 }
 
 function appendWrites(caller: RelayCaller, job: JobRecord, { seq, leaseId }: OutputReport, chunks: Chunk[]) {
-  const { organisationId, id, outputBytes } = job
+  const { organisationId, id } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
   const set = {
-    nextSeq: seq + 1,
+    ...fieldsAfter(job, chunks),
     leaseRenewedAtMs: now(),
-    outputBytes: endOf(chunks),
     outputPaidAtMs: pay(job, chunks),
   }
   return [
@@ -64,7 +76,7 @@ function appendWrites(caller: RelayCaller, job: JobRecord, { seq, leaseId }: Out
       { set },
       { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
     ),
-    create(keys.output(organisationId, id, outputBytes), toItem(chunks)),
+    ...outputWrites(job, chunks),
     consumeNonce(caller),
   ]
 }
@@ -81,7 +93,7 @@ function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
 }
 
 /** Keeps the first 256 KiB and the last 768 KiB. The next append continues an interrupted deletion. */
-async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, total: number): Promise<void> {
+export async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, total: number): Promise<void> {
   const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
   // The call that may overlap the start of the tail is not deleted.
   const deleteTo = total - tailBytes - outputCallBytes

@@ -6,7 +6,7 @@ import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { type Item, replace } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
-import { chunkView, parseChunkView, readChunks } from './output-item.ts'
+import { type Chunk, chunkView, parseChunkView, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
 
 /** The result item includes up to 32 KiB of output, so that reading a small job takes no further reads. */
@@ -25,8 +25,13 @@ const Chunks = z.array(OutputChunk)
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
 const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
-export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>) {
-  const chunks = await inlineChunks(job)
+/** `last` is the output that is stored together with the result. */
+export async function resultWrite(
+  job: JobRecord,
+  { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>,
+  last: readonly Chunk[] = [],
+) {
+  const chunks = await inlineChunks(job, last)
   return replace(keys.result(job.organisationId, job.id), {
     exitCode: exitCodeOf(nodes, exitCode),
     nodes: JSON.stringify(nodes),
@@ -34,9 +39,11 @@ export async function resultWrite(job: JobRecord, { exitCode, nodes }: Pick<Comp
   })
 }
 
-async function inlineChunks(job: JobRecord): Promise<string | undefined> {
-  if (job.outputBytes > maxInlineBytes || job.nextSeq > maxInlineChunks) return undefined
-  const chunks = JSON.stringify(job.outputBytes === 0 ? [] : (await readChunks(job, 0)).map(chunkView))
+async function inlineChunks(job: JobRecord, last: readonly Chunk[]): Promise<string | undefined> {
+  const { offset, bytes } = last.at(-1) ?? { offset: job.outputBytes, bytes: [] }
+  if (offset + bytes.length > maxInlineBytes || job.nextSeq + last.length > maxInlineChunks) return undefined
+  const stored = job.outputBytes === 0 ? [] : await readChunks(job, 0)
+  const chunks = JSON.stringify([...stored, ...last].map(chunkView))
   return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
 }
 

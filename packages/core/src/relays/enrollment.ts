@@ -5,7 +5,14 @@ import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
-import { type ClusterRecord, statusIndexKeys, parseCluster, statusEvent, statusCountWrite } from '../clusters/record.ts'
+import {
+  type ClusterRecord,
+  intervals,
+  parseCluster,
+  statusCountWrite,
+  statusEvent,
+  statusIndexKeys,
+} from '../clusters/record.ts'
 import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -20,7 +27,7 @@ import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/statement-keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
+import { clusterStatus, nextCheckAfterHeartbeat, withSilence } from '../clusters/status.ts'
 
 /** A relay exchanges a single-use token for an identity. */
 
@@ -150,6 +157,19 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
     status: 'Online',
   }))
 
+/** Reported by the relay or about it; a new relay starts without them. */
+const fieldsOfRelay = [
+  'scriptsIsolated',
+  'instanceId',
+  'formerInstances',
+  'duplicateReportedAtMs',
+  'channelId',
+  'channelOpenedAtMs',
+  'channelClosedAtMs',
+  'claimKey',
+  'claimedJobs',
+]
+
 function enrollmentWrites(
   token: EnrollmentRecord,
   cluster: ClusterRecord,
@@ -171,9 +191,8 @@ function enrollmentWrites(
     recentTokens: '0',
     beatNonce: '',
   }
-  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
-  const status = clusterStatus(presence, now(), interval)
-  const dueAtMs = nextCheckAfterHeartbeat(now(), 0, interval) ?? now()
+  const status = clusterStatus(withSilence(presence, intervals), now())
+  const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
   const set = { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(clusterId, dueAtMs) }
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
   const host = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
@@ -185,7 +204,7 @@ function enrollmentWrites(
     ),
     patch(
       keys.cluster(organisationId, clusterId),
-      { set, remove: ['enrollmentId', 'scriptsIsolated', 'instanceId', 'formerInstances', 'duplicateReportedAtMs'] },
+      { set, remove: ['enrollmentId', ...fieldsOfRelay] },
       { enrollmentId: { is: token.id }, status: { is: cluster.status } },
     ),
     create(keys.relay(relayId), { ...relay, ...host }),

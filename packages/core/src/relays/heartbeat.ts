@@ -4,6 +4,7 @@ import { commit } from '../outbox/commit.ts'
 import {
   type ClusterRecord,
   countedPresence,
+  intervals,
   statusIndexKeys,
   parseCluster,
   statusEvents,
@@ -12,12 +13,12 @@ import {
 import { observeNow } from '../clusters/downtime.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
-import { config } from '../config.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, query, replace, tryUpdate } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
-import { renewLease } from '../jobs/claim.ts'
+import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
@@ -25,7 +26,7 @@ import { instanceAfter } from './instance.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { successorsOf } from '../signing/statement-keys.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
-import { clusterStatus, nextCheckAfterHeartbeat } from '../clusters/status.ts'
+import { clusterStatus, isChannelOpen, nextCheckAfterHeartbeat, withSilence } from '../clusters/status.ts'
 
 const maxAttempts = 4
 /** Limited, because a heartbeat may name a thousand jobs. */
@@ -39,22 +40,39 @@ export async function heartbeat(
   report: Heartbeat,
 ): Promise<{ response: HeartbeatResponse; isIdle: boolean }> {
   const record = await recordHeartbeat(caller, report)
-  const [jobs, cancel, statementKeys] = await Promise.all([
-    waitingJobs(record, report.freeSlots),
+  const [work, cancel, statementKeys] = await Promise.all([
+    workFor(caller, record, report),
     renewLeases(caller, report.running),
     statementKeysFor(report.statementKey),
   ])
-  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
+  const interval = intervalFor(record, report)
   return {
-    isIdle: jobs.length === 0 && cancel.length === 0 && record.isSteady,
+    isIdle: work.jobs.length === 0 && !work.claims?.length && cancel.length === 0 && record.isSteady,
     response: {
       heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
-      jobs,
+      ...work,
       cancel,
       statementKeys,
       serverTime: iso(now()),
     },
   }
+}
+
+/** Only the broker is believed that a channel is open: it also reports the end of a relay that has failed. */
+const hasChannel = (record: ClusterRecord, report: Heartbeat): boolean =>
+  report.channel === 'open' && isChannelOpen(record, intervals)
+
+const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
+  hasChannel(record, report)
+    ? Math.max(intervals.channelHeartbeatSeconds, intervals.heartbeatSeconds)
+    : intervals.heartbeatSeconds
+
+async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
+  const { claimKey, freeSlots, statementKey } = report
+  if (claimKey === undefined) return { jobs: await waitingJobs(record, freeSlots) }
+  const claimed = await claimWaiting(caller, record, { claimKey, freeSlots, statementKey })
+  if (claimed !== undefined) return { jobs: [], ...claimed }
+  return { jobs: await waitingJobs(record, freeSlots), claims: [], moreJobs: record.waitingJobs > freeSlots }
 }
 
 /**
@@ -94,13 +112,24 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
     const { presence, nodes } = await changesOf(record, report)
-    const reported = { scriptsIsolated: report.scriptsIsolated, ...instanceAfter(record, caller, report) }
-    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce }
+    const reported = {
+      scriptsIsolated: report.scriptsIsolated,
+      ...instanceAfter(record, caller, report),
+      ...channelAfterReport(record, caller, report),
+    }
+    const interval = intervalFor({ ...record, ...reported }, report)
+    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce, interval }
     const updated = await writeHeartbeat(record, change)
     if (updated !== undefined) return updated
   }
   throw storeContention()
 }
+
+/** A relay that has lost its channel reports so before the broker does. The report may be older than the channel. */
+const channelAfterReport = (record: ClusterRecord, { issuedAtMs }: RelayCaller, { channel }: Heartbeat) =>
+  channel !== 'open' && isChannelOpen(record, intervals) && issuedAtMs > (record.channelOpenedAtMs ?? 0)
+    ? { channelClosedAtMs: now() }
+    : {}
 
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
@@ -125,27 +154,30 @@ async function presenceAfter(record: ClusterRecord, nodesOnline: number) {
 }
 
 const wasOffline = (record: ClusterRecord): boolean =>
-  clusterStatus({ ...countedPresence(record), isSteady: true }, now(), config.PLAT_HEARTBEAT_INTERVAL_SECONDS) ===
-  'Offline'
+  clusterStatus({ ...countedPresence(record), isSteady: true }, now()) === 'Offline'
 
 interface HeartbeatChange {
   presence: Partial<ClusterRecord>
   nodes: StoredNode[] | undefined
   recentTokens: string
   nonce: string
+  interval: number
 }
 
 async function writeHeartbeat(
   record: ClusterRecord,
-  { presence, nodes, recentTokens, nonce }: HeartbeatChange,
+  { presence, nodes, recentTokens, nonce, interval }: HeartbeatChange,
 ): Promise<ClusterRecord | undefined> {
-  const interval = config.PLAT_HEARTBEAT_INTERVAL_SECONDS
-  const status = clusterStatus({ ...record, ...presence }, now(), interval)
-  const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval)
+  const status = clusterStatus(withSilence({ ...record, ...presence }, intervals), now())
+  const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval, interval !== intervals.heartbeatSeconds)
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const key = keys.cluster(record.organisationId, record.id)
   const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
-  const condition = { beatNonce: { is: record.beatNonce }, relayId: { is: record.relayId } }
+  const condition = {
+    beatNonce: { is: record.beatNonce },
+    relayId: { is: record.relayId },
+    ...(presence.channelClosedAtMs !== undefined && { channelId: unchanged(record.channelId) }),
+  }
   const isDuplicate = presence.duplicateReportedAtMs !== undefined
   if (status === record.status && nodes === undefined && !isDuplicate) {
     const item = await tryUpdate(key, change, condition)
@@ -198,8 +230,10 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
     if (record.beatNonce === nonce) return
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
-    const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true }
-    if (await writeHeartbeat(record, { presence, nodes: undefined, recentTokens, nonce })) return
+    const closed = isChannelOpen(record, intervals) && { channelClosedAtMs: now() }
+    const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true, ...closed }
+    const change = { presence, nodes: undefined, recentTokens, nonce, interval: intervals.heartbeatSeconds }
+    if (await writeHeartbeat(record, change)) return
   }
   throw storeContention()
 }

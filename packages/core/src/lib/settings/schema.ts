@@ -46,6 +46,8 @@ export const Config = z.object({
   /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
+  /** Interval of the heartbeats of a relay while its control channel is open. */
+  PLAT_CHANNEL_HEARTBEAT_SECONDS: integer(300, 30, 3600),
   /** Interval of `schedule/sweep`, set by the runner. */
   PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
   /** Start of the one-machine platform in milliseconds, set by it. Earlier silence of clusters does not count. */

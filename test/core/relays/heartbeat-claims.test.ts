@@ -1,0 +1,128 @@
+import { Completion } from '@platform/contract/relay'
+import * as Job from '@platform/core/jobs/job'
+import { complete } from '@platform/core/jobs/complete'
+import { append, readBytes } from '@platform/core/jobs/output'
+import { heartbeat } from '@platform/core/relays/heartbeat'
+import { beforeAll, expect, test } from 'vitest'
+import { bootstrapPlatform, callerWithCluster, expectError } from '../../support/fixtures.ts'
+import { countStoreCalls } from '../../support/store-calls.ts'
+import { runBefore } from '../support/interleaving.ts'
+import { completionReport, dispatchedJob, inboxItems, jobCounters } from '../support/jobs.ts'
+import { pendingEvents } from '../support/outbox.ts'
+
+beforeAll(bootstrapPlatform)
+
+async function waitingJobs(count: number, payload: object = {}) {
+  const { caller, enrolled } = await callerWithCluster()
+  const jobIds: string[] = []
+  for (let index = 0; index < count; index++) jobIds.push(await dispatchedJob(caller, enrolled, payload))
+  const beat = async (claimKey: string, change: object = {}) => {
+    const report = { ...enrolled.heartbeat, claimKey, ...change }
+    const { claims = [], jobs, moreJobs } = (await heartbeat(enrolled.request(), report)).response
+    return { claims, jobs, moreJobs, ids: claims.map(({ jobId }) => jobId) }
+  }
+  return { caller, enrolled, jobIds, beat }
+}
+
+test('a heartbeat claims the oldest jobs for its free slots, and the same key returns the same claims', async () => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
+  const first = await beat('key-0001', { freeSlots: 2 })
+  expect(first).toMatchObject({ ids: jobIds.slice(0, 2), jobs: [], moreJobs: true })
+  expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
+  expect(await inboxItems(enrolled.cluster.id)).toEqual(jobIds.slice(2))
+  expect(await pendingEvents(caller, 'job.started')).toHaveLength(2)
+  const leases = ({ claims }: typeof first) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
+  const second = await beat('key-0001', { freeSlots: 0 })
+  expect([leases(second), second.moreJobs]).toEqual([leases(first), true])
+  expect(await beat('key-0002')).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
+})
+
+test('the same key claims further jobs once its claims have ended', async () => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(1)
+  const { claims } = await beat('key-0001')
+  await complete(enrolled.request(), jobIds[0]!, completionReport(enrolled, claims[0]!.leaseId))
+  const nextId = await dispatchedJob(caller, enrolled)
+  expect((await beat('key-0001')).ids).toEqual([nextId])
+})
+
+test('a heartbeat without waiting jobs takes two store calls', async () => {
+  const { beat } = await waitingJobs(0)
+  await beat('key-0001')
+  expect(await countStoreCalls(() => beat('key-0001'))).toBe(2)
+})
+
+test.each([
+  ['the same key', () => 'key-0001'],
+  ['different keys', (index: number) => `key-000${index}`],
+])('concurrent heartbeats with %s lease each job once', async (_, keyOf) => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
+  const answers = await Promise.all([0, 1, 2].map((index) => beat(keyOf(index)).catch(() => undefined)))
+  const leases = new Map<string, Set<string>>()
+  for (const { jobId, leaseId } of answers.flatMap((answer) => answer?.claims ?? []))
+    leases.set(jobId, (leases.get(jobId) ?? new Set()).add(leaseId))
+  expect([...leases.values()].map(({ size }) => size)).toEqual([...leases].map(() => 1))
+  const { claims, jobs } = await beat('key-9999')
+  expect(claims.length + jobs.length + leases.size).toBe(jobIds.length)
+  expect((await jobCounters(caller, enrolled))[0]).toBe(3)
+})
+
+test('offers jobs one by one if one of them was cancelled in between', async () => {
+  const { caller, jobIds, beat } = await waitingJobs(2)
+  runBefore(/^TransactWrite/, () => Job.cancel(caller, jobIds[0]!))
+  expect(await beat('key-0001')).toMatchObject({ ids: [], jobs: [jobIds[1]], moreJobs: false })
+  expect((await beat('key-0001')).ids).toEqual([jobIds[1]])
+})
+
+test('claims no job for a relay that does not know the statement key, nor more than 1 MiB of payloads', async () => {
+  const { jobIds, beat } = await waitingJobs(6, { script: 'x'.repeat(262_000) })
+  expect(await beat('key-0001', { statementKey: 'unknown' })).toMatchObject({ ids: [], jobs: [], moreJobs: true })
+  expect(await beat('key-0001', { freeSlots: 10 })).toMatchObject({ ids: jobIds.slice(0, 4), moreJobs: true })
+})
+
+const nodeOf = ({ enrolled }: Awaited<ReturnType<typeof waitingJobs>>) => enrolled.relay.nodes[0]!.id
+
+async function claimedJob() {
+  const stage = await waitingJobs(1)
+  const { claims } = await stage.beat('key-0001')
+  const { jobId, leaseId } = claims[0]!
+  const output = (seq: number, data: string) => ({
+    seq,
+    chunks: [{ nodeId: nodeOf(stage), stream: 'stdout' as const, data }],
+  })
+  const finish = (last?: ReturnType<typeof output>) =>
+    complete(stage.enrolled.request(), jobId, { ...completionReport(stage.enrolled, leaseId), output: last })
+  const read = async () => [
+    (await Job.read(stage.caller, jobId)).result?.output,
+    (await readBytes(stage.caller, jobId, 0)).bytes.toString(),
+  ]
+  return { ...stage, jobId, leaseId, output, finish, read }
+}
+
+test('a completion carries the last output, once', async () => {
+  const { enrolled, jobId, leaseId, output, finish, read } = await claimedJob()
+  await append(enrolled.request(), jobId, { leaseId, ...output(0, 'first ') })
+  await expectError(finish(output(2, 'lost')), 'output_out_of_order')
+  expect(await finish(output(1, 'last'))).toMatchObject({ status: 'Completed' })
+  expect(await finish(output(1, 'last'))).toMatchObject({ status: 'Completed' })
+  expect(await finish()).toMatchObject({ status: 'Completed' })
+  expect(await read()).toEqual(['first last', 'first last'])
+})
+
+test('a completion skips output that is stored, and may carry all output', async () => {
+  const repeated = await claimedJob()
+  await append(repeated.enrolled.request(), repeated.jobId, { leaseId: repeated.leaseId, ...repeated.output(0, 'all') })
+  await repeated.finish(repeated.output(0, 'all'))
+  const only = await claimedJob()
+  await only.finish(only.output(0, 'all'))
+  expect([await repeated.read(), await only.read()]).toEqual([
+    ['all', 'all'],
+    ['all', 'all'],
+  ])
+})
+
+test('limits the output of a completion to 64 KiB', () => {
+  const chunk = { nodeId: `node_${'0'.repeat(26)}`, stream: 'stdout', data: 'x'.repeat(32_769) }
+  const report = { leaseId: 'x', outcome: 'exited', exitCode: 0, nodes: [] }
+  const sizes = [1, 2].map((count) => ({ ...report, output: { seq: 0, chunks: Array(count).fill(chunk) } }))
+  expect(sizes.map((body) => Completion.safeParse(body).success)).toEqual([true, false])
+})
