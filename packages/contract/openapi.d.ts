@@ -2373,6 +2373,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             lastHeartbeatAt: string;
+            /**
+             * @description Whether the relay has a control channel. Without one it asks for work at intervals
+             * @enum {string}
+             */
+            channel: "open" | "none";
             /** @description Whether scripts cannot read the key of the relay, because they run as another user (`--run-as`) or on other machines. Absent until the relay reports it */
             scriptsIsolated?: boolean;
         };
