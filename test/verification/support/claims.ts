@@ -12,7 +12,7 @@ function claim(text: string, measured: string, goal: string, isMet: boolean): vo
 export function claimNone(text: string, found: number | readonly unknown[], of?: number | string): void {
   const count = typeof found === 'number' ? found : found.length
   claim(text, of === undefined ? `${count}` : `${count} of ${of.toLocaleString('en')}`, '0', count === 0)
-  if (typeof found !== 'number') for (const each of found.slice(0, 20)) print(`       ${String(each).slice(0, 600)}`)
+  if (typeof found !== 'number') for (const each of found.slice(0, 40)) print(`       ${String(each).slice(0, 600)}`)
 }
 
 export const claimAll = (text: string, count: number, total: number): void =>
