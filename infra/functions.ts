@@ -1,5 +1,6 @@
 import type { Capability } from '../packages/contract/src/endpoint.ts'
 import { moduleImages, moduleLogGroup, modulePrefix, moduleRole } from './modules.ts'
+import { channelSettings } from './channel.ts'
 import { grantsOf } from './grants.ts'
 import { api } from './gateway.ts'
 import { queues } from './queues.ts'
@@ -39,6 +40,7 @@ const environment = {
   PLAT_FUNCTION_PREFIX: functionPrefix,
   PLAT_FUNCTION_ALIAS: liveAlias,
   PLAT_METRICS: 'emf',
+  ...channelSettings,
   ...settingsOf(process.env),
 }
 

@@ -1,4 +1,5 @@
 import type { Capability } from '../packages/contract/src/endpoint.ts'
+import { hasChannel } from './channel.ts'
 import { modulePrefix, moduleRepository, moduleRole } from './modules.ts'
 import { queues } from './queues.ts'
 import {
@@ -86,6 +87,9 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'secret:initial-admin-token': readGrant(initialAdminToken),
   'secret:initial-admin-token-write': writeGrant(initialAdminToken),
   'audit:checkpoints': checkpointTarget === undefined ? [] : checkpointGrants(checkpointTarget),
+  'channel:wake': hasChannel
+    ? [{ actions: ['iot:Publish'], resources: [arn('iot', `topic/${prefix}/clusters/*`)] }]
+    : [],
   'secret:registries': readGrant(registries),
   'secret:identity': [{ actions: ['secretsmanager:GetSecretValue'], resources: [identitySecrets] }],
   'secret:identity-write': [{ actions: ['secretsmanager:CreateSecret'], resources: [identitySecrets] }],

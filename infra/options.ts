@@ -8,6 +8,7 @@ const patterns = {
     /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[0-9a-f-]+$/,
     'the ARN of a certificate of AWS Certificate Manager',
   ],
+  PLAT_CHANNEL: [/^(on|off)$/, 'on or off'],
   PLAT_RESTORED_TABLE: [/^[A-Za-z0-9_.-]{3,255}$/, 'the name of a table'],
 } as const satisfies Record<string, readonly [RegExp, string]>
 
@@ -27,6 +28,7 @@ export function optionsOf(environment: Record<string, string | undefined>) {
     alarmEmail: environment['PLAT_ALARM_EMAIL'] || undefined,
     domain: environment['PLAT_DOMAIN'] || undefined,
     domainCertificate: environment['PLAT_DOMAIN_CERTIFICATE'] || undefined,
+    channel: environment['PLAT_CHANNEL'] || undefined,
     restoredTable: environment['PLAT_RESTORED_TABLE'] || undefined,
   }
 }

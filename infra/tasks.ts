@@ -1,4 +1,5 @@
 import { type Task, tasks } from '../packages/contract/src/task.ts'
+import { authorizeConnections, reportPresence } from './channel.ts'
 import { platformFunction, versions } from './functions.ts'
 import { canLoop } from './recursion.ts'
 import { queues } from './queues.ts'
@@ -84,6 +85,8 @@ for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<T
   const consumes = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
   const target = platformFunction(name, { capabilities, timeoutSeconds, ...(consumes && { consumes }) })
   if (trigger === 'deployment') bootstrapTargets.push(target)
+  else if (trigger === 'channel-connect') authorizeConnections(target)
+  else if (trigger === 'channel-presence') reportPresence(target)
   else if ('queue' in trigger) {
     consume(target, trigger)
     if (canLoop(name)) allowLoop(target)

@@ -143,6 +143,22 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     },
   ],
   'aws:iam/rolePolicy:RolePolicy': [rolePolicies],
+  'aws:iot/authorizer:Authorizer': [
+    permission(
+      'iot',
+      'CreateAuthorizer DescribeAuthorizer UpdateAuthorizer DeleteAuthorizer TagResource UntagResource ListTagsForResource',
+      (prefix) => [`iot:*:*:authorizer/${prefix}-*`],
+    ),
+    // The address of the account's broker.
+    permission('iot', 'DescribeEndpoint', allResources),
+  ],
+  'aws:iot/topicRule:TopicRule': [
+    permission(
+      'iot',
+      'CreateTopicRule GetTopicRule ReplaceTopicRule DeleteTopicRule TagResource UntagResource ListTagsForResource',
+      (prefix) => [`iot:*:*:rule/${prefix.replaceAll('-', '_')}_*`],
+    ),
+  ],
   'aws:lambda/alias:Alias': [permission('lambda', 'CreateAlias GetAlias UpdateAlias DeleteAlias', functions)],
   'aws:lambda/eventSourceMapping:EventSourceMapping': eventSourceMappings,
   'aws:lambda/function:Function': [

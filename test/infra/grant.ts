@@ -32,6 +32,7 @@ const definitions: readonly [grant: string, action: string, resource: RegExp][] 
   ['modules:remove (list)', 'lambda:ListFunctions', /^\*$/],
   ['modules:remove (images)', 'ecr:DeleteRepository', /\/modules\/\*$/],
   ['modules:invoke', 'lambda:InvokeFunction', /-mod-\*$/],
+  ['channel:wake', 'iot:Publish', /:topic\/[^/]+\/clusters\/\*$/],
   ['functions:update', 'lambda:UpdateFunctionCode', /-fn-\*$/],
   ['functions:revert', 'lambda:UpdateAlias', /-fn-\*$/],
 ]

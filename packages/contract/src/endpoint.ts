@@ -41,6 +41,7 @@ export type Capability =
   | 'functions:update'
   | 'functions:revert'
   | 'audit:checkpoints'
+  | 'channel:wake'
   | 'asset:relay'
 
 // A media type without a schema is sent as text.

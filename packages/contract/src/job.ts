@@ -241,5 +241,5 @@ export const cancelJob = createRoute({
   request: { params },
   responses: { 202: { description: 'The current state of the job', content: json(Job) } },
   errors: ['job_not_found', 'job_already_finished', 'job_not_cancellable', 'conflict'],
-  capabilities: ['table:read', 'table:write', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'channel:wake'],
 })

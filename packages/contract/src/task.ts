@@ -1,10 +1,15 @@
 import { type Capability } from './endpoint.ts'
 
-/** Trigger of a function without routes: a queue, a schedule, or a deployment. */
+/**
+ * Trigger of a function without routes: a queue, a schedule, a deployment, a connection of a relay to the broker of the
+ * control channel, or the opening and closing of such a connection.
+ */
 export type Trigger =
   | { queue: string; batchSize: number; maximumConcurrency: number }
   | { everySeconds: number }
   | 'deployment'
+  | 'channel-connect'
+  | 'channel-presence'
 
 /** A function without routes. */
 export interface Task {
@@ -41,10 +46,21 @@ export const tasks = {
       'secret:initial-admin-token-write',
     ],
   },
+  'channel-authorizer': {
+    trigger: 'channel-connect',
+    // AWS IoT waits no longer.
+    timeoutSeconds: 5,
+    capabilities: ['table:read'],
+  },
+  'queue/presence': {
+    trigger: 'channel-presence',
+    timeoutSeconds: defaultFunctionTimeoutSeconds,
+    capabilities: [...storeAccess, 'queue:events'],
+  },
   'queue/jobs': {
     trigger: { queue: 'jobs', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events', 'channel:wake'],
   },
   'queue/jobs-dead-letter': {
     trigger: { queue: 'jobs-dead-letter', ...defaultBatching },
@@ -55,17 +71,17 @@ export const tasks = {
     // Expanding a batch loads the store, so batches are expanded one at a time, in turn by organisation.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events', 'channel:wake'],
   },
   'queue/batches-dead-letter': {
     trigger: { queue: 'batches-dead-letter', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events'],
+    capabilities: [...storeAccess, 'queue:events', 'channel:wake'],
   },
   'queue/events': {
     trigger: { queue: 'events', ...defaultBatching },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events', 'queue:webhooks', 'queue:modules'],
+    capabilities: [...storeAccess, 'queue:events', 'queue:webhooks', 'queue:modules', 'channel:wake'],
   },
   'queue/webhooks': {
     // A receiver that does not respond delays only its own message.

@@ -1,5 +1,6 @@
 import { ownKeyName } from '@platform/core/modules/record'
 import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
+import { channelPath } from './gateway/channel.ts'
 import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
@@ -24,6 +25,8 @@ interface Endpoint {
 export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
   notifyUrl: string
+  /** Address that functions call to wake relays. */
+  channelUrl: string
   /** Folder of the built files that functions serve. */
   assetsDir: string
   emulators: EmulatorAddresses
@@ -47,6 +50,8 @@ export function functionEnvironment(
     PLAT_API_URL: context.apiUrl,
     ...settings.functionEnvironment,
     PLAT_RELAY_NOTIFY_URL: context.notifyUrl,
+    PLAT_CHANNEL_URL: channelPath,
+    PLAT_CHANNEL_ENDPOINT: context.channelUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
     PLAT_WRITE_CHECK_INTERVAL_SECONDS: `${writeCheckSeconds}`,
     PLAT_STARTED_AT_MS: `${startedAtMs}`,

@@ -6,6 +6,7 @@ import { buildAssets, pinAssets } from './assets.ts'
 import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
+import { startChannel } from './channel.ts'
 import { createLongPolls } from './gateway/long-polls.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
@@ -83,12 +84,15 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const longPolls = createLongPolls()
   const notifications = await listenForNotifications(longPolls.notify)
   resources.defer(notifications.close)
+  const channel = await startChannel(emulators.accessKeyId, log)
+  resources.defer(channel.close)
   const host = await startingHost
   host.addEnvironment(awsEnvironment(emulators))
   const releases = await releaseEnvironment(settings, origin.registryHost)
   const context = {
     apiUrl: gateway.url,
     notifyUrl: notifications.url,
+    channelUrl: channel.url,
     assetsDir,
     emulators,
     queues,
@@ -102,6 +106,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const running = await startFunctions(settings, environmentFor, log)
   resources.defer(running.close)
   const functions = { ...running, invoke: metrics.withMetrics(running.invoke) }
+  channel.open(functions.invoke)
   await assets
   onProgress('portal')
   await functions.invoke('bootstrap', {})
@@ -112,6 +117,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
     longPolls,
+    channel: channel.accept,
     trustedProxies: settings.trustedProxies,
     log,
     metrics,
@@ -119,6 +125,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const stopWork = startWork(settings, { emulators, queues, isCatalogScanned }, functions, log)
   resources.defer(async () => {
     longPolls.releaseAll()
+    channel.disconnect()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
     // Modules stay available to running requests until the requests end or the time limit passes.

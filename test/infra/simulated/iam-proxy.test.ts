@@ -27,7 +27,7 @@ beforeAll(async () => {
   resources.defer(() => dynamodb.close())
   tableUrl = dynamodb.url
   await new DynamoDBClient(clientSettings(tableUrl, 'owner')).send(new CreateTableCommand(createTableInput('one')))
-  const targets = { dynamodb: tableUrl, sqs: '', secrets: '', lambda: '', ecr: '' }
+  const targets = { dynamodb: tableUrl, sqs: '', secrets: '', lambda: '', ecr: '', iot: '' }
   iamProxy = resources.use(await startIamProxy({ targets, ...owner, principalOf: (key) => principals.get(key) }))
 })
 afterAll(() => resources.disposeAsync())

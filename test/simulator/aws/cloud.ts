@@ -11,6 +11,7 @@ import { type DeployedFunction } from '../graph/functions.ts'
 import { type Graph } from '../graph/graph.ts'
 import { startLambda } from '../lambda/start.ts'
 import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
+import { startChannel } from './channel.ts'
 import { type Images, startImages } from './images.ts'
 import { deployFunctions, provision } from './provision.ts'
 
@@ -51,7 +52,17 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
       onOutput,
     }),
   )
-  const targets = { dynamodb: dynamoDb.url, sqs: sqs.url, secrets: secrets.url, lambda: lambda.url, ecr: images.url }
+  const client = new LambdaClient(clientSettings(lambda.url, accessKeyId))
+  resources.defer(async () => client.destroy())
+  const channel = resources.use(await startChannel(graph, client, accessKeyId, log))
+  const targets = {
+    dynamodb: dynamoDb.url,
+    sqs: sqs.url,
+    secrets: secrets.url,
+    lambda: lambda.url,
+    ecr: images.url,
+    iot: channel.dataPlaneUrl,
+  }
   const principals = new Map(functions.map((each) => [accessKeyOf(each.functionName), each]))
   const onDenial = ({ functionName, ...permission }: AccessDenial) =>
     log('the role of a function does not allow the request', { function: functionName, ...permission })
@@ -60,11 +71,9 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   )
   const { urls } = iamProxy
   await provision(graph, { ...targets, accessKeyId })
-  const client = new LambdaClient(clientSettings(lambda.url, accessKeyId))
-  resources.defer(async () => client.destroy())
   await deployFunctions(
     client,
-    functions.map((each) => withLocalAddresses(each, urls, images)),
+    functions.map((each) => withLocalAddresses(each, urls, images, channel.url)),
   )
   const started = resources.move()
   return {
@@ -87,10 +96,22 @@ const accountRegistry =
     throw new AwsServiceError('InvalidParameterValueException', `Source image ${imageHost} is not valid.`)
   }
 
-function withLocalAddresses(deployed: DeployedFunction, urls: IamProxy['urls'], { host }: Images): DeployedFunction {
+function withLocalAddresses(
+  deployed: DeployedFunction,
+  urls: IamProxy['urls'],
+  { host }: Images,
+  channelUrl: string,
+): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(
     ([name, value]) =>
-      [name, value.replace(/^https:\/\/sqs\.[^/]+/, urls.sqs).replace(/^\d{12}\.dkr\.ecr\.[^/]+/, host)] as const,
+      [
+        name,
+        value
+          .replace(/^https:\/\/sqs\.[^/]+/, urls.sqs)
+          .replace(/^\d{12}\.dkr\.ecr\.[^/]+/, host)
+          .replace(/^https:\/\/[^/]+\.iot\.[^/]+/, urls.iot)
+          .replace(/^wss:\/\/[^/]+\.iot\.[^/]+/, channelUrl),
+      ] as const,
   )
   const environment = Object.fromEntries(entries)
   // On AWS that registry has a public address.

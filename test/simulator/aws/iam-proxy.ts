@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { allowing, type RequiredPermission, type Statement } from '../graph/policy.ts'
 import { listen } from '../../support/http-server.ts'
 import { forward } from './forward.ts'
-import { lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
+import { iotPermissions, lambdaPermissions, targetPermissions, queueNameOf, signerOf } from './required-permissions.ts'
 
 export interface Principal {
   name: string
@@ -25,7 +25,7 @@ export interface AccessDenial extends RequiredPermission {
   functionName: string
 }
 
-export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr'
+export type Service = 'dynamodb' | 'sqs' | 'secrets' | 'lambda' | 'ecr' | 'iot'
 
 interface IamProxyOptions {
   targets: Readonly<Record<Service, string>>
@@ -71,7 +71,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
     forward(request, response, targets[service], service === 'sqs' ? withEmulatorUrl(body, targets.sqs) : body)
   }
 
-  const services = ['dynamodb', 'sqs', 'secrets', 'lambda', 'ecr'] as const
+  const services = ['dynamodb', 'sqs', 'secrets', 'lambda', 'ecr', 'iot'] as const
   const listeners = await Promise.all(
     services.map((service) =>
       listen(
@@ -81,9 +81,9 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
       ),
     ),
   )
-  const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = ''] = listeners.map(({ url }) => url)
+  const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = '', iot = ''] = listeners.map(({ url }) => url)
   return {
-    urls: { dynamodb, sqs, secrets, lambda, ecr },
+    urls: { dynamodb, sqs, secrets, lambda, ecr, iot },
     used,
     denials,
     withhold: (statement) => {
@@ -105,6 +105,7 @@ function permissionsOf(
   { method = '', url = '', headers }: IncomingMessage,
   body: Buffer,
 ): RequiredPermission[] {
+  if (service === 'iot') return iotPermissions(method, url)
   // Payloads of invocations may be any bytes.
   const isPayload = service === 'lambda' && url.includes('/invocations')
   const input = body.length === 0 || isPayload ? {} : JSON.parse(body.toString())

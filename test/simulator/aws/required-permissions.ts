@@ -129,6 +129,12 @@ export function lambdaPermissions(method: string, target: string, input: Json): 
   return [{ action: `lambda:unknown ${method} ${path}`, resource: '*' }]
 }
 
+export function iotPermissions(method: string, url: string): RequiredPermission[] {
+  const [, topic] = (method === 'POST' && /^\/topics\/([^?]+)/.exec(url)) || []
+  const action = topic === undefined ? `iot:unknown ${method} ${url}` : 'iot:Publish'
+  return [{ action, resource: arn('iot', `topic/${decodeURIComponent(topic ?? '')}`) }]
+}
+
 const services: Record<string, (action: string, input: Json) => RequiredPermission[]> = {
   DynamoDB_20120810: ofDynamoDb,
   AmazonSQS: ofSqs,

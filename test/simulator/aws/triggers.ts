@@ -1,4 +1,3 @@
-import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { maximumBodyBytes } from '@platform/local/gateway/body'
@@ -15,24 +14,12 @@ import * as z from 'zod'
 import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { type Cloud } from './cloud.ts'
+import { functionOf, invokeFunction } from './invoke.ts'
 
 export interface TriggerOptions {
   port: number
   hasClocks: boolean
   log: Log
-}
-
-export async function invokeFunction(
-  client: LambdaClient,
-  FunctionName: string,
-  event: unknown,
-  Qualifier?: string,
-): Promise<unknown> {
-  const command = new InvokeCommand({ FunctionName, Qualifier, Payload: Buffer.from(JSON.stringify(event)) })
-  const { Payload = new Uint8Array(), FunctionError } = await client.send(command)
-  const text = Buffer.from(Payload).toString()
-  if (FunctionError !== undefined) throw new Error(`${FunctionName} failed: ${text}`)
-  return JSON.parse(text || 'null')
 }
 
 const drainLimitMs = 5000
@@ -78,8 +65,6 @@ function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
 
 type Mapping = ReturnType<typeof mappingsOf>[number]
 type Schedule = ReturnType<typeof schedulesOf>[number]
-
-const functionOf = (arn: string) => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
 
 const BatchResponse = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 

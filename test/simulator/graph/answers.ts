@@ -31,6 +31,8 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
     apiEndpoint: `https://simulator.execute-api.${region}.amazonaws.com`,
     executionArn: arn('execute-api', 'simulator'),
   }),
+  'aws:iot/authorizer:Authorizer': (name) => ({ arn: arn('iot', `authorizer/${name}`) }),
+  'aws:iot/topicRule:TopicRule': (name) => ({ arn: arn('iot', `rule/${name}`) }),
   'aws:scheduler/schedule:Schedule': (name) => ({ arn: arn('scheduler', `schedule/default/${name}`) }),
   'aws:apigatewayv2/domainName:DomainName': (_, { domainName }) => ({
     id: domainName,
@@ -80,6 +82,7 @@ const lookups: Record<string, (inputs: Record<string, unknown>) => Record<string
   'aws:index/getRegion:getRegion': () => ({ region, name: region, id: region }),
   'aws:index/getPartition:getPartition': () => ({ partition: 'aws', dnsSuffix: 'amazonaws.com', id: 'aws' }),
   'aws:index/getCallerIdentity:getCallerIdentity': () => ({ accountId: account, arn: `arn:aws:iam::${account}:root` }),
+  'aws:iot/getEndpoint:getEndpoint': () => ({ endpointAddress: `simulator-ats.iot.${region}.amazonaws.com` }),
   'aws:iam/getPolicyDocument:getPolicyDocument': ({ statements = [] }) => ({
     statements,
     json: policyOf(statements as Statement[]),

@@ -6,7 +6,7 @@ import * as keys from '../db/keys.ts'
 import { patch, remove, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
-import { notifyRelay } from '../lib/relay-notify.ts'
+import { wakeRelay } from '../aws/wake-relay.ts'
 
 /** A cancelled job that runs ends after this time, even if the relay has not confirmed the cancellation. */
 export const cancelConfirmMs = 60_000
@@ -73,14 +73,14 @@ export async function requestCancel(actor: Actor, job: JobRecord, context: Cance
     })
     if (failure) return false
   }
-  await notifyRelay(job.clusterId)
+  await wakeRelay(job.clusterId)
   return true
 }
 
 /** Changes all jobs or none. Returns false if a job has changed. */
 export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<boolean> {
   if (await transact(jobs.map((job) => cancelWrite(job)))) return false
-  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))
+  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(wakeRelay))
   return true
 }
 

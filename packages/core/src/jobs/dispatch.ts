@@ -5,7 +5,7 @@ import { transact } from '../db/transact.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { isTerminal, parseJob } from './record.ts'
 import { enqueueProjections, type JobReference } from '../aws/queues.ts'
-import { notifyRelay } from '../lib/relay-notify.ts'
+import { wakeRelay } from '../aws/wake-relay.ts'
 
 /** Idempotent, because the message may arrive twice. */
 export async function dispatch({ organisationId, jobId }: JobReference): Promise<void> {
@@ -25,5 +25,5 @@ export async function dispatch({ organisationId, jobId }: JobReference): Promise
     ])
   }
   await failpoint('dispatch.written')
-  await Promise.all([notifyRelay(job.clusterId), enqueueProjections(organisationId)])
+  await Promise.all([wakeRelay(job.clusterId), enqueueProjections(organisationId)])
 }

@@ -22,6 +22,7 @@ import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
+import { channelFor } from './channel.ts'
 import { instanceAfter } from './instance.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { successorsOf } from '../signing/statement-keys.ts'
@@ -52,6 +53,7 @@ export async function heartbeat(
       heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
       ...work,
       cancel,
+      channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
       statementKeys,
       serverTime: iso(now()),
     },

@@ -21,7 +21,7 @@ const Claims = z.object({
   exp: z.number(),
   jti: z.string().min(8).max(64),
   path: z.string(),
-  bodySha256: z.string(),
+  bodySha256: z.string().optional(),
 })
 
 interface Identity {
@@ -33,9 +33,10 @@ interface Identity {
 // A relay's key and cluster never change. Use cases check that the relay is still the current one of its cluster.
 const identities = new BoundedCache<Identity>(10_000)
 
-async function identityOf(relayId: string): Promise<Identity | undefined> {
-  const cached = identities.get(relayId)
-  if (cached !== undefined || !isId('relay', relayId)) return cached
+async function identityOf(relayId: string, isFresh: boolean): Promise<Identity | undefined> {
+  if (!isId('relay', relayId)) return undefined
+  const cached = isFresh ? undefined : identities.get(relayId)
+  if (cached !== undefined) return cached
   const item = await get(keys.relay(relayId))
   if (item === undefined) return undefined
   const { publicKey, organisationId, clusterId } = RelayRecord.parse(item)
@@ -45,15 +46,19 @@ async function identityOf(relayId: string): Promise<Identity | undefined> {
   return identity
 }
 
-/** Without a body, which the gateway has not read yet, only the other claims are verified. */
+/**
+ * Without a body, which the gateway has not read yet, only the other claims are verified. `isFresh` rejects a revoked
+ * relay, for callers that do not read its cluster.
+ */
 export async function authenticateRelay(
   token: string,
   path: string,
   body: Uint8Array | undefined,
+  { isFresh = false } = {},
 ): Promise<RelayCaller> {
   try {
     const { kid } = decodeProtectedHeader(token)
-    const identity = await identityOf(String(kid))
+    const identity = await identityOf(String(kid), isFresh)
     if (identity === undefined) throw platformError(isId('relay', String(kid)) ? 'relay_revoked' : 'unauthenticated')
     const { payload } = await jwtVerify(token, identity.key, {
       algorithms: ['EdDSA'],
@@ -64,7 +69,7 @@ export async function authenticateRelay(
       currentDate: new Date(now()),
     })
     const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
-    const isOtherBody = body !== undefined && !isHashOf(bodySha256, body)
+    const isOtherBody = body !== undefined && (bodySha256 === undefined || !isHashOf(bodySha256, body))
     if (exp - iat > lifeSeconds || signedPath !== path || isOtherBody) throw platformError('unauthenticated')
     const { organisationId, clusterId } = identity
     return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }

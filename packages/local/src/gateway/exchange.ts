@@ -3,6 +3,7 @@ import type { BlockList } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { PlatformError, platformError } from '@platform/core/error'
 import { traceIdOf } from '@platform/core/lib/trace'
+import type { Broker } from '../emulators/iot/broker.ts'
 import type { Log } from '../log.ts'
 import { type Admit, readBody, type RequestMemory } from './body.ts'
 import { httpEvent, type HttpEvent, type ReadRequest } from './event.ts'
@@ -33,6 +34,8 @@ export interface ExchangeContext {
   route: Router
   invoke: Invoke
   longPolls: LongPolls
+  /** Takes over the connection of a relay's control channel. Without it, there is none. */
+  channel?: Broker['accept']
   /** None by default. */
   trustedProxies?: BlockList | undefined
   log: Log

@@ -5,6 +5,7 @@ import { listenAt } from '../listening.ts'
 import { createByteBudget } from './byte-budget.ts'
 import { drainServer, trackConnections } from './connections.ts'
 import { handleRequest, startingResponse, type ExchangeContext } from './exchange.ts'
+import { acceptChannel, isChannelRequest } from './channel.ts'
 import { rawResponse, rejectMalformedRequest } from './malformed.ts'
 import type { HttpResponse } from './result.ts'
 
@@ -27,8 +28,11 @@ const limits = {
   connectionsCheckingInterval: 5000,
   // The exchange checks this and responds with an error body.
   requireHostHeader: false,
+  // Other requests for an upgrade get the response that they get without one.
+  shouldUpgradeCallback: isChannelRequest,
 }
-const maximumConnections = 10_000
+/** Half of them may be channels of relays. */
+const maximumConnections = 30_000
 /** Limits the bodies of all requests and responses together. */
 const memoryBytes = 64 * 1024 * 1024
 /** Limits the incomplete bodies of unauthenticated callers together. */
@@ -54,6 +58,7 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   }
   server.on('request', (request, response) => void respond(request, response))
   server.on('checkExpectation', (request, response) => void respond(request, response))
+  server.on('upgrade', (request, socket, head) => acceptChannel(context, request, socket, head))
   server.on('clientError', (error, socket) => rejectMalformedRequest(connections, socket, error))
   server.on('connect', (_request, socket) => {
     // The HTTP server has released the socket; without a listener, a socket error would end the process.

@@ -12,7 +12,7 @@ import { storeContention } from '../../error.ts'
 import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
 import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
-import { notifyRelay } from '../../lib/relay-notify.ts'
+import { wakeRelay } from '../../aws/wake-relay.ts'
 
 const maxAttempts = 10
 
@@ -93,7 +93,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
     ...counterWrites(organisationId, counterChanges).map(({ write }) => write),
   ])
   if (failure) return false
-  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(notifyRelay))
+  await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(wakeRelay))
   return release({ ...batch, released: released + count, heldEnded: heldEnded - skipped })
 }
 

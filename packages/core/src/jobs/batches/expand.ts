@@ -15,7 +15,7 @@ import { failpoint } from '../../lib/failpoint.ts'
 import { storeContention, PlatformError } from '../../error.ts'
 import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, payloadWrite } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
-import { notifyRelay } from '../../lib/relay-notify.ts'
+import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**
  * Stores the jobs of an accepted batch in as few transactions as possible. Each transaction advances the batch's
@@ -83,7 +83,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
       isEnqueued: true,
     })
     if (failure === undefined) {
-      await notifyRelays(jobs)
+      await wakeRelays(jobs)
       return { ...batch, expanded, released }
     }
     const missingCluster = counters[failure.index - 1]
@@ -166,9 +166,9 @@ const jobWrites = ({ record, payload, isWaiting }: NewJob): WriteItem[] => [
   ...(isWaiting ? [create(keys.inbox(record.clusterId, record.id), {})] : []),
 ]
 
-const notifyRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
+const wakeRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
   Promise.all(
-    [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(notifyRelay),
+    [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(wakeRelay),
   )
 
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {

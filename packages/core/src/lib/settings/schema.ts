@@ -45,6 +45,15 @@ export const Config = z.object({
   PLAT_ASSETS_DIR: z.string().default(''),
   /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
   PLAT_RELAY_NOTIFY_URL: z.string().default(''),
+  /** Where relays open the control channel: an absolute `wss` URL, or a path of the platform. Empty: they poll. */
+  PLAT_CHANNEL_URL: z.string().default(''),
+  /** Address of the broker to which functions publish wake-ups. Empty: relays are not woken. */
+  PLAT_CHANNEL_ENDPOINT: z.string().default(''),
+  /** Prefix of topics and client ids, because all stages of an account share one broker. */
+  PLAT_CHANNEL_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,40}$/, 'must be at most 40 letters, digits and hyphens')
+    .default('platform'),
   PLAT_HEARTBEAT_INTERVAL_SECONDS: integer(30, 1, 3600),
   /** Interval of the heartbeats of a relay while its control channel is open. */
   PLAT_CHANNEL_HEARTBEAT_SECONDS: integer(300, 30, 3600),

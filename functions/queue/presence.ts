@@ -1,0 +1,4 @@
+import { ChannelEvent, channelEvent } from '@platform/core/relays/channel'
+import { onEvent } from '@platform/http/event'
+
+export const handler = onEvent(ChannelEvent, channelEvent)

@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { generate, type Packet, parser } from 'mqtt-packet'
+import { WebSocket } from 'ws'
+
+export type MqttClient = Awaited<ReturnType<typeof openMqtt>>
+
+/** A client that shows every packet of a broker and can send invalid ones. */
+export async function openMqtt(url: string, protocols: string | string[] = 'mqtt') {
+  const socket = new WebSocket(url, protocols)
+  const received: Packet[] = []
+  const waiting: ((packet: Packet | undefined) => void)[] = []
+  const packets = parser({ protocolVersion: 4 })
+  packets.on('packet', (packet) => {
+    const next = waiting.shift()
+    if (next === undefined) received.push(packet)
+    else next(packet)
+  })
+  socket.on('message', (data) => Buffer.isBuffer(data) && packets.parse(data))
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  void closed.then(() => waiting.splice(0).forEach((resolve) => resolve(undefined)))
+  const send = (packet: Packet) => socket.send(generate(packet))
+  /** The next packet; undefined if the broker closes the connection first. */
+  const next = async (): Promise<Packet | undefined> => {
+    const packet = received.shift()
+    if (packet !== undefined || socket.readyState > WebSocket.OPEN) return packet
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+  await once(socket, 'open')
+  return {
+    socket,
+    send,
+    next,
+    closed,
+    /** Returns the return code of the broker. */
+    connect: async (clientId: string, password = '', options: { keepalive?: number; protocolVersion?: 4 | 5 } = {}) => {
+      const credentials = { username: '', password: Buffer.from(password) }
+      send({
+        cmd: 'connect',
+        protocolId: 'MQTT',
+        protocolVersion: 4,
+        clean: true,
+        clientId,
+        ...credentials,
+        ...options,
+      })
+      const packet = await next()
+      return packet?.cmd === 'connack' ? packet.returnCode : undefined
+    },
+    /** Returns the granted quality of service; 128 means none. */
+    subscribe: async (topic: string) => {
+      send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos: 0 }] })
+      const packet = await next()
+      return packet?.cmd === 'suback' ? packet.granted : undefined
+    },
+    [Symbol.dispose]: () => socket.terminate(),
+  }
+}
