@@ -9,10 +9,13 @@ export interface AlarmSpec {
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** The threshold is one of `above` and `below`. */
+  /** Set exactly one of `above` and `below`: it is the threshold. */
   above?: number
   below?: number
-  /** Length of an evaluation period (default 5), and the consecutive periods beyond the threshold (default 1). */
+  /**
+   * `periodMinutes` is the length of an evaluation period (default 5). The alarm starts after `periods` consecutive
+   * periods beyond the threshold (default 1).
+   */
   periodMinutes?: number
   periods?: number
   /** Whether a period without data counts as beyond the threshold; `notBreaching` by default. */

@@ -5,7 +5,7 @@ import { defaultFunctionTimeoutSeconds } from '../packages/contract/src/task.ts'
 import { platformFunction } from './functions.ts'
 import { api } from './gateway.ts'
 
-/** One function and one integration for each group of the route table, a route for each path, and the default route. */
+/** Creates the gateway's integration with a function, and permits the gateway to invoke the function's live alias. */
 
 function integrate(name: string, target: ReturnType<typeof platformFunction>) {
   const { id, alias, function: lambda } = target

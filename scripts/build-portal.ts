@@ -26,7 +26,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Already compressed formats. */
+/** Whether the format is already compressed. */
 const isCompressed = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
 
 /** Lambda limits a response to 6 MB, and base64 adds a third. */
@@ -37,7 +37,8 @@ const brotliAsync = promisify(brotliCompress)
 
 /** Builds the portal into one file of compressed responses. The same sources give the same bytes. */
 export async function buildPortal(outfile: string): Promise<void> {
-  // React checks NODE_ENV, not Vite's mode: tests would otherwise bundle the development build, twice as large.
+  // React checks NODE_ENV, not Vite's mode: tests would otherwise bundle the development build, which is twice as
+  // large.
   process.env['NODE_ENV'] = 'production'
   const folder = await mkdtemp(join(tmpdir(), 'portal-'))
   try {
@@ -72,7 +73,7 @@ async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
   const contentType = contentTypes[extname(path)]
   if (contentType === undefined)
     throw new Error(`No content type for ${path}: add its extension to scripts/build-portal.ts.`)
-  if (identity.length > maximumBytes) throw new Error(`${path} exceeds the size of a response.`)
+  if (identity.length > maximumBytes) throw new Error(`${path} exceeds the size limit of a response.`)
   return {
     contentType,
     isHashed: path.startsWith(hashedFolder),

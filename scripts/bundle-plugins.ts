@@ -44,7 +44,10 @@ const plainRoutes: Plugin = {
   },
 }
 
-/** Marks calls that create schemas as free of side effects, so that esbuild drops unused schemas. Caches for one build. */
+/**
+ * Marks calls that create schemas as free of side effects, so that esbuild drops unused schemas. Caches the results for
+ * one build.
+ */
 function unusedSchemas(): Plugin {
   const marked = new Map<string, Promise<string>>()
   return {

@@ -1,4 +1,6 @@
-/** Rules of the repository that no linter checks: machine-specific paths and registries, retired words, commit subjects. */
+/**
+ * Rules of the repository that no linter checks: machine-specific paths and registries, retired words, commit subjects.
+ */
 import { execFileSync } from 'node:child_process'
 import { report, root, type Source, sources } from './source.ts'
 
@@ -68,7 +70,7 @@ export const repositoryProblems = (files: readonly Source[]): string[] =>
     )
   })
 
-/** A subject longer than the limit, of the latest commit that is not a merge. */
+/** Reports the subject of the latest commit that is not a merge if it is longer than the limit. */
 function subjectProblems(): string[] {
   try {
     const subject = execFileSync('git', ['log', '-1', '--no-merges', '--format=%s'], { cwd: root, encoding: 'utf8' })

@@ -13,7 +13,7 @@ const usage = `npm run deployer-policy -- --stage NAME [--output FOLDER]
   --stage NAME     name of the deployment
   --output FOLDER  write one file for each policy instead of printing a JSON array
 
-Settings such as PLAT_DOMAIN are read from the environment, .env.NAME and .env, like in npm run deploy.`
+Settings such as PLAT_DOMAIN are read from the environment, .env.NAME and .env, as in npm run deploy.`
 
 function parseOptions(args: string[]): { stage: string; output: string | undefined } {
   const option = { type: 'string' } as const

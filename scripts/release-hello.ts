@@ -24,7 +24,7 @@ Environment: PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD; default: those o
 const text = { type: 'string' } as const
 const options = { registry: text, key: text, from: text, platform: text, help: { type: 'boolean' } } as const
 
-/** Only a commit identifies the source, so changed files are refused. */
+/** Only a commit identifies the source, so uncommitted changes are rejected. */
 async function revision(): Promise<string> {
   const { id, isChanged } = await currentCommit()
   if (id === undefined)

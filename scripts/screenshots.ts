@@ -13,7 +13,7 @@ import { root } from './source.ts'
 
 /**
  * `npm run screenshots`: takes pictures of every page in both themes and widths. They go to dist/screenshots or
- * PLAT_SCREENSHOTS; the README's three to docs/screenshots.
+ * PLAT_SCREENSHOTS; the three pictures of the README go to docs/screenshots.
  */
 
 const maximumBytes = 200 * 1024

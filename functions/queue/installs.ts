@@ -3,7 +3,10 @@ import { consume } from '@platform/http/consume'
 import { InstallMessage } from '@platform/http/messages'
 import { moduleOperations } from '@platform/worker/handlers'
 
-/** Runs for up to 300 seconds: image downloads and lifecycle hooks. Cannot change the platform's functions. */
+/**
+ * Runs for up to 300 seconds, because it downloads images and calls lifecycle hooks. It has no permission to change the
+ * platform's functions.
+ */
 export const handler = consume(InstallMessage, async (message) => {
   if ('jobId' in message) return runOperation(message, moduleOperations)
   const { scan } = await import('@platform/worker/modules/scan')

@@ -1522,7 +1522,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Installed modules and the events that they receive of your organisation
+         * Installed modules and the events that they receive from your organisation
          * @description Requires the permission `modules:read`.
          */
         get: operations["listOrganisationModules"];
@@ -2115,7 +2115,7 @@ export interface components {
             expiresIn: number;
             /** @enum {string} */
             tokenType: "Bearer";
-            /** @description Set at a sign-in whose user should know something, for example that the roles could not be updated */
+            /** @description Message for the user after a sign-in, such as that the roles could not be updated */
             notice?: string;
         };
         SetupCompletion: {
@@ -2217,7 +2217,7 @@ export interface components {
              * @example 900
              */
             expiresIn: number;
-            /** @description Set at a sign-in whose user should know something, for example that the roles could not be updated */
+            /** @description Message for the user after a sign-in, such as that the roles could not be updated */
             notice?: string;
         };
         /**
@@ -3480,7 +3480,7 @@ export interface components {
             maxTokenLifetimeDays: number | null;
             /**
              * Format: int32
-             * @description The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
              * @example 90
              */
             defaultTokenLifetimeDays: number | null;
@@ -3494,7 +3494,7 @@ export interface components {
             maxTokenLifetimeDays?: number | null;
             /**
              * Format: int32
-             * @description The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
              * @example 90
              */
             defaultTokenLifetimeDays?: number | null;
@@ -4536,7 +4536,7 @@ export interface components {
             /** @description Present if the request has `channel` and the platform offers a control channel */
             channel?: {
                 /**
-                 * @description Address (wss), or a path on the address of the platform, whose protocol is then used
+                 * @description A wss URL, or a path on the host of the platform, with the protocol of its URL
                  * @example /channel
                  */
                 url: string;
@@ -4701,7 +4701,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments. */
+        /** @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again. */
         BadPath: {
             headers: {
                 "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -4715,7 +4715,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+         * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          */
         BadParameters: {
@@ -4731,7 +4731,7 @@ export interface components {
             };
         };
         /**
-         * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+         * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
          *     - `validation_failed`: The request is not valid. See details for each field that must change.
          *     - `invalid_json`: The request body must be one JSON object in UTF-8.
          *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
@@ -5634,7 +5634,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -6029,7 +6029,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -6281,7 +6281,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -6393,7 +6393,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `unknown_job_type`: This job type does not exist. Clients submit InvokeScript.
+             *     - `unknown_job_type`: This job type does not exist. Use InvokeScript.
              *     - `job_type_not_submittable`: Jobs of this type are created by their own endpoints.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
              */
@@ -6421,7 +6421,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -6511,11 +6511,11 @@ export interface operations {
                 };
             };
             /**
-             * @description - `invalid_path`: The request path holds characters that no route uses. Send plain path segments.
+             * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
              *     - `validation_failed`: The request is not valid. See details for each field that must change.
              *     - `invalid_json`: The request body must be one JSON object in UTF-8.
              *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
-             *     - `batch_limit_exceeded`: A batch holds at most 500 jobs. Split it and send the parts one after another.
+             *     - `batch_limit_exceeded`: A batch can have at most 500 jobs. Split it and send the parts one after another.
              */
             400: {
                 headers: {
@@ -6567,7 +6567,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `unknown_job_type`: This job type does not exist. Clients submit InvokeScript.
+             *     - `unknown_job_type`: This job type does not exist. Use InvokeScript.
              *     - `job_type_not_submittable`: Jobs of this type are created by their own endpoints.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
              */
@@ -7632,7 +7632,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -8516,7 +8516,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_disabled`: The webhook is switched off. Enable it first.
+             * @description - `webhook_disabled`: The webhook is disabled. Enable it first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -8557,7 +8557,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -8683,7 +8683,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_disabled`: The webhook is switched off. Enable it first.
+             * @description - `webhook_disabled`: The webhook is disabled. Enable it first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -8724,7 +8724,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -10246,7 +10246,7 @@ export interface operations {
              *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
              *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
              *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
-             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or add the key that signed it to the trusted keys.
              *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
@@ -10327,7 +10327,7 @@ export interface operations {
              *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
              *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
              *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
-             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or trust the key that did.
+             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or add the key that signed it to the trusted keys.
              *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
              *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
              *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
@@ -10700,7 +10700,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -10829,7 +10829,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;

@@ -5,7 +5,7 @@ type Icons = Record<string, unknown>
 
 /**
  * Emits one JSON file of Lucide icons for each first letter. Module manifests may name any icon, and a single file
- * would have half a megabyte.
+ * would be half a megabyte in size.
  */
 export const iconFiles = (): Plugin => ({
   name: 'icon-files',

@@ -10,7 +10,7 @@ const forwarded = ['/api', '/health', '/docs', '/relay', '/schemas']
 const icons = { name: 'icons', test: /lucide-react/, priority: 1 }
 
 // Code that at least four pages share is in one chunk, so that a page needs about six requests instead of thirty. Each
-// request is a function call.
+// request invokes a Lambda function.
 const common = { name: 'common', minShareCount: 4 }
 
 export default defineConfig({

@@ -22,8 +22,8 @@ const partitionOf = (resource: string): string => (resource === '*' ? '*' : `arn
 const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage}`
 
 /**
- * The least permissions that deploying this graph needs, split into policies of IAM's size. Throws `CliError` for an
- * unknown resource type.
+ * The least permissions that deploying this graph needs, split into policies that each fit IAM's size limit. Throws
+ * `CliError` for an unknown resource type.
  */
 export function deployerPolicies(graph: Graph, stage: string): Policy[] {
   const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))

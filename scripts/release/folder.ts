@@ -17,8 +17,8 @@ const ignoreLog = (): void => undefined
 const repositoryName = 'platform/releases'
 
 /**
- * Writes a release and its signature to a folder (OCI image layout), keeping what it contains. The signature has its
- * own tag, so that any tool copies it. `workFolder` is empty.
+ * Writes a release and its signature to a folder (OCI image layout), and keeps the existing content of the folder. The
+ * signature has its own tag, so that any tool copies it. `workFolder` must be empty.
  */
 export async function publishToFolder(
   folder: string,

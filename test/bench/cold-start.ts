@@ -14,7 +14,10 @@ import { atMost, type Effort, type Section } from './support/section.ts'
 import { range, ratios, shuffled, spread } from './support/statistics.ts'
 import { setUp } from './support/tenant.ts'
 
-/** Every function as deployed: its size, and the resources of a new process until its first response. */
+/**
+ * Measures every function as it is deployed: its size, and the time and CPU that a new process uses until its first
+ * response.
+ */
 
 const root = join(import.meta.dirname, '../..')
 
@@ -63,7 +66,10 @@ const baselineProgram = `import { SQSClient } from '@aws-sdk/client-sqs'
 export const queue = new SQSClient()
 export { handler } from './get-cluster.ts'`
 
-/** Higher limits of functions that also call Lambda or Secrets Manager before their first response. */
+/**
+ * Maximum ratio of CPU to the baseline (default 1.3) for functions that also call Lambda or Secrets Manager before
+ * their first response.
+ */
 const limits: Readonly<Record<string, number>> = {
   'schedule/heartbeat': 1.5,
   'schedule/catalog': 1.4,

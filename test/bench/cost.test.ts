@@ -13,7 +13,7 @@ import {
   times,
 } from './cost/model.ts'
 
-// Repeated, because a slow run may find caches expired.
+// Retried, because caches may expire during a slow run.
 test('operations and flows stay within their budgets of calls, units and messages', { retry: 2 }, async () => {
   const run = promisify(execFile)(process.execPath, ['test/bench/main.ts', '--only', 'cost'])
   const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => error)

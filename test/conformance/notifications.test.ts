@@ -43,7 +43,7 @@ test('notifies only the submitter of a failed job', async ({ platform }) => {
   expect([notification.read, (await page(user)).unreadCount]).toEqual([false, 1])
   expect(notification.title.length).toBeGreaterThan(0)
   expect(Date.parse(notification.createdAt)).toBeGreaterThan(0)
-  // Notifications keep their order: after one of a later job, no earlier one is missing.
+  // Notifications keep their order: once the one of a later job exists, no earlier one is missing.
   const second = await failedJob(platform, other, relay)
   expect((await page(other)).items).toEqual([second])
   expect((await page(user)).items).toEqual([notification])

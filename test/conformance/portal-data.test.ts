@@ -26,7 +26,7 @@ test('returns the portal configuration without secrets to anyone', async ({ plat
 test('returns a summary with the same totals as the lists', async ({ platform }) => {
   const client = await tenant(platform)
   const totalOf = async (noun: string) => expectStatus(await client.get(`/api/v1/${noun}?pageSize=1`), 200).totalCount
-  // Totals follow asynchronously.
+  // Totals are updated asynchronously.
   await waitFor('totals that agree', async () => {
     const [clusters, jobs] = [await totalOf('clusters'), await totalOf('jobs')]
     const summary = expectStatus(await client.get(paths.summary), 200)

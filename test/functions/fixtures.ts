@@ -49,7 +49,7 @@ export function validRequest({ name }: Operation, user: SignedInUser): RequestPa
   return fixture(user)
 }
 
-/** The response body of another operation, by default of the administrator. */
+/** Performs another operation, by default as the administrator. Returns its response body. */
 async function perform({ adminHeaders }: SignedInUser, name: string, parts: RequestParts, headers = adminHeaders) {
   const { status, text, json } = await call(operationNamed(name), parts, headers)
   if (status >= 300) throw new Error(`${name} returned ${status} ${text}`)

@@ -12,7 +12,7 @@ export const get = (target: string, headers: Record<string, string> = operator):
 export const request = (sent: TestRequest): Promise<TestResponse> =>
   send(handler, { ...sent, headers: { ...operator, ...sent.headers } })
 
-/** Passes the time for which gateways cache routes. */
+/** Advances the clock by the time for which gateways cache routes. */
 export const passCacheTime = (): void => shiftClock(1000)
 
 export const respond =

@@ -90,7 +90,7 @@ test('a user whom the provider removes loses sessions and API tokens until the n
   }
   peer.remove('ines-1')
   shiftClock(16 * 60_000)
-  // The process that sent the provider's token may have died before its answer arrived.
+  // As if a process had died after it sent the provider's token and before the response arrived.
   refreshToken = (await Session.refresh({ refreshToken })).refreshToken
   expect((await callWithToken()).status).toBe(200)
   shiftClock(16 * 60_000)

@@ -32,7 +32,10 @@ const { accessToken } = await Setup.complete({ ...administrator, initialAdminTok
 const { organisationId: platformId } = await verifyAccessToken(accessToken)
 const passwordHash = await hashPassword(password, 'salt')
 
-/** A new user with a role; of a new organisation by default. */
+/**
+ * A new user with a role. By default, a PlatformAdmin belongs to the platform organisation, and any other user to a new
+ * one.
+ */
 export async function newUser(role: Role, organisation = homeOf(role)): Promise<SignedInUser> {
   const organisationId = organisation ?? (await newOrganisation())
   const head = await readHead(usersOf(organisationId))

@@ -10,7 +10,7 @@ client.middlewareStack.add(
   (next, context) => async (args) => {
     const result = await next(args)
     if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
-    // Rejected calls are counted for the limits, and the first denied call of a minute is recorded.
+    // Ignores counts of errors and calls, and the record of the first denied call in a minute.
     if (isErrorCount(args.input) || isCallCount(args.input)) return result
     if (JSON.stringify(args.input).includes('access.denied')) return result
     count++

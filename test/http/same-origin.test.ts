@@ -136,7 +136,7 @@ test('accepts cookies without the __Host- prefix on this machine only', () => {
     expect(read({ ...portal, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
     expect(read({ host: portal.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
     expect(read({ host: portal.host, cookie: both })).toBe('own')
-    // A TLS proxy may change the host: the origin counts, else the prefixed cookie.
+    // A TLS proxy may change the host, so the origin decides. Without an origin, the prefixed cookie takes precedence.
     expect(read({ ...portal, host: local.host, cookie: both })).toBe('own')
     expect(read({ host: local.host, cookie: both })).toBe('own')
     // Reads have a Referer instead of an Origin.

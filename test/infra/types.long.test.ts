@@ -36,7 +36,7 @@ grantsOf(['queue:everything'])
     }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(settings))
     const errors = (await compile(folder)).split('\n').filter((line) => line.includes('error TS'))
-    // Errors in other files yield NaN.
+    // An error in another file gives NaN, which fails the test.
     expect(errors.map((line) => Number(/invalid\.ts\((\d+),/.exec(line)?.[1]))).toEqual([5, 6, 7, 8, 9])
   } finally {
     await rm(folder, { recursive: true, force: true })

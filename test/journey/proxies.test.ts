@@ -68,7 +68,7 @@ for (const [name, argumentsOf] of Object.entries(proxies)) {
 
       const origin = `https://localhost:${port}`
       const send = async (method: string, path: string, headers: Record<string, string> = {}, body = '') => {
-        // Another loopback address than that of the proxy; the header is forged.
+        // A loopback address other than that of the proxy. The header is forged.
         const connection = {
           ca,
           host: '127.0.0.1',

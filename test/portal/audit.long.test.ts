@@ -143,7 +143,7 @@ test('verification shows the head hash and a broken chain, and stops on close', 
   await page.keyboard.press('Escape')
 
   const json = { valid: false, entries: 12, headSeq: 12, headHash: '0'.repeat(64), firstBroken: 7 }
-  // The page aborts the first request.
+  // The page aborts the first request, so its response may fail.
   await page.route('**/audit/verify*', (route) => route.fulfill({ json }).catch(() => undefined))
   const release = await holdRequests(page, '**/audit/verify*', 'GET')
   await click(page, 'Verify')

@@ -78,7 +78,7 @@ test('filters are part of the address, and can be saved, applied and removed', a
   expect(await field(page, 'Status').inputValue()).toBe('Pending')
 
   await button(page, 'Saved filters').click()
-  // The loaded list moves the button below it.
+  // Wait, because the list moves the button below it when it is loaded.
   await dialog(page).getByRole('list', { name: 'Saved filters' }).waitFor({ state: 'attached' })
   await field(dialog(page), 'Save current filters as').fill('<i>godots</i>')
   await button(dialog(page), 'Save filter').click()

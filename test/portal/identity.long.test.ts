@@ -96,7 +96,7 @@ test('a change keeps all other settings, the secret included', async ({ api, ope
       { group: 'c', role: 'OrgAdmin' },
     ],
   })
-  // The API rejects a provider without a stored secret.
+  // The change succeeds only if the secret is still stored.
   await click(page, 'Save changes')
   await page.getByText('was changed').first().waitFor()
   expect(await page.content()).not.toContain('client secret')
@@ -136,7 +136,7 @@ test('shows whether the tenant granted or denied consent', async ({ api, origin,
   const page = await open(`/settings/identity?provider=${id}`, {
     allow: [/^external GET https:\/\/(login\.microsoftonline\.com|platform\.example\.com)\//],
   })
-  // Plays the tenant and redirects back over the public URL, which here is this platform.
+  // Acts as the tenant. The redirects go to the public URL, which the test replaces by the origin of this platform.
   let verdict = { admin_consent: 'True' }
   await page.route('https://login.microsoftonline.com/**', async (route) => {
     const request = new URL(route.request().url())

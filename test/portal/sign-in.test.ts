@@ -65,7 +65,7 @@ test('sign-in and dashboard load at most 200 KB of gzipped JavaScript', async ({
   await signIn(page, user)
   await page.waitForURL('**/dashboard')
   await waitForPage(page)
-  // Prefetched pages count too.
+  // Waits for prefetched pages, which count too.
   await page.waitForLoadState('networkidle')
   const sizes = (await Promise.all(scripts.values())).map((body) => gzipSync(body, { level: 9 }).length)
   const total = sizes.reduce((sum, bytes) => sum + bytes, 0)

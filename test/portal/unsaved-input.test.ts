@@ -5,7 +5,7 @@ import { button, dialog, field, heading, link, mainLink } from '../support/porta
 import { signIn, waitForPage } from '../support/portal/open.ts'
 import { type Open, test } from '../support/portal/test.ts'
 
-/** Unsaved input survives the end of a session and a reload, and is discarded only after a question. */
+/** Unsaved input survives the end of a session and a reload, and is discarded only after a confirmation. */
 
 const allow = [/^response 401 /]
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Script' })

@@ -45,7 +45,7 @@ async function fillTextFields(scope: Page | Locator, text: string): Promise<numb
 
 async function replaceText(target: Locator, text: string): Promise<void> {
   if ((await target.getAttribute('contenteditable')) === null) return target.fill(text)
-  // Editors only notice changes of their selection.
+  // `fill` has no effect on the editor, which handles only input events.
   await target.press('ControlOrMeta+A')
   await target.page().keyboard.insertText(text)
 }

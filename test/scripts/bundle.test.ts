@@ -58,7 +58,7 @@ test.each(names)('%s contains only environment credentials and no document gener
   const unwanted =
     /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|json-schema-processors|fast-check/
   expect(sourcesOf(name).filter((path) => unwanted.test(path) && !path.startsWith('unneeded:'))).toEqual([])
-  // Where other credential providers look; late chunks included.
+  // Variables and addresses that other credential providers read. Includes the chunks that are loaded later.
   expect(textsOf(name).filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
 })
 

@@ -101,7 +101,7 @@ describe('a module process', () => {
     const responses = sockets.map((socket) => text(socket.end(`${head.join('\r\n')}\r\n\r\n`)))
     const ended = runtime.end(deployment, 'SIGTERM')
     runtime.signal(deployment, 'SIGCONT')
-    // The platform repeats these requests at the next instance.
+    // The platform sends these requests again to the next instance.
     for (const response of await Promise.all(responses))
       expect(response).toMatch(/^HTTP.1.1 503 .*\r\nx-platform-not-asked: /is)
     expect((await ended).exitCode).toBe(0)

@@ -18,7 +18,7 @@ export class Browser {
       this.visited.push(url)
       if (until.test(url.href)) return url
       const { status, location } = await this.open(url)
-      if (location === undefined) throw new Error(`${url.href} responded with ${status}, which is no redirect.`)
+      if (location === undefined) throw new Error(`${url.href} responded with ${status}, which is not a redirect.`)
       url = new URL(location, url)
     }
     throw new Error(`The redirects did not end: ${this.visited.join(' ')}`)

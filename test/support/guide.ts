@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
 export type Step =
-  /** Expected output; without a command, that of a program that is already running. */
+  /** A command and its expected output. Without a command, the output is that of a program that is already running. */
   | { kind: 'command'; terminal: string; command: string | undefined; shown: string[] }
   | { kind: 'change'; file: string; before: string; after: string }
 

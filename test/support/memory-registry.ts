@@ -47,7 +47,8 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
       const found = blobs.get(`${repository} ${digest}`)
       if (found === undefined) throw notFound(digest)
       if (size > maxBytes) throw new RegistryError('too_large', `${digest} is too large.`)
-      if (digestOf(found) !== digest || found.length !== size) throw new RegistryError('invalid', `${digest} is not.`)
+      if (digestOf(found) !== digest || found.length !== size)
+        throw new RegistryError('invalid', `The content of ${digest} has another digest.`)
       return found
     },
     hasBlob: async (repository, digest) => blobs.has(`${repository} ${digest}`),

@@ -17,7 +17,10 @@ export const ownEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)),
 )
 
-/** Each function thread loads all functions, a quarter of the start time. Tests of concurrency use two, the default. */
+/**
+ * Each function thread loads all functions, which takes a quarter of the start time. Tests of concurrency set two
+ * threads, the default.
+ */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 export const options = { username: 'ada', password: 'correct horse battery' }

@@ -2,7 +2,10 @@ import { DefaultReporter, type TestCase, type TestModule } from 'vitest/node'
 
 const slowestCount = 10
 
-/** Prints failures, and of a successful run only totals, time by project, the slowest files and missing programs. */
+/**
+ * Prints details only of test files that failed, then totals, the time by project, the slowest files and missing
+ * programs.
+ */
 // oxlint-disable-next-line import/no-default-export -- vitest loads the default export
 export default class SummaryReporter extends DefaultReporter {
   constructor() {

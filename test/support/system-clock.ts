@@ -1,6 +1,6 @@
 /**
- * Changes the system clock of a program, also in its threads: `node --import 'system-clock.ts?file=PATH'`. The file has
- * the difference in milliseconds. Monotonic time stays the same, as on a machine whose clock is set.
+ * Changes the system clock of a program, also in its threads: `node --import 'system-clock.ts?file=PATH'`. The file
+ * contains the difference in milliseconds. Monotonic time stays the same, as on a machine whose clock is set.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { ServerResponse } from 'node:http'

@@ -21,7 +21,7 @@ const differences = amount([-30 * minute, 0, 30 * minute, 0, -day, 0, day, 0], [
 const pauseMs = amount(50_000, 0)
 const scriptSeconds = amount(60, 15)
 
-/** Its caller has a clock of its own, or waits for a delivery timeout. */
+/** Actions whose caller has its own clock, or that wait for a delivery timeout. */
 const omitted = ['completeAsRelay', 'submitUndeliverable']
 
 /** Rejects some requests, so that retries wait while the clock changes. */
@@ -46,7 +46,7 @@ async function submitLongScript(client: Client, { targets, acknowledged }: Load)
   acknowledged.executed.set(line, expectStatus(job, 202).id)
 }
 
-/** The time until it succeeds; at most two minutes. */
+/** The time until the check succeeds, at most two minutes. */
 async function secondsUntil(description: string, check: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now()
   await waitFor(description, async () => Boolean(await check().catch(() => false)), 120).catch(() => undefined)

@@ -3,13 +3,13 @@ import { readdirSync } from 'node:fs'
 const suffix = '.verify.ts'
 const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(suffix))
 
-/** The files of a part. The fuzz has two, for two cores. */
+/** The files of a part. The part `fuzz` has two, which use two cores. */
 export const filesOf = (name: string): string[] =>
   files
     .filter((file) => file === `${name}${suffix}` || (name === 'fuzz' && file.startsWith('fuzz-')))
     .map((file) => `test/verification/${file}`)
 
-/** Parts that run ordinary tests at full length: name → path filters. `full` contains all others. */
+/** Parts that run ordinary tests at full length: name → path filters. `full` includes the tests of the others. */
 export const suites: Readonly<Record<string, readonly string[]>> = {
   full: [],
   tenancy: ['access', 'module-gateway', 'identity-consent'].map((name) => `test/functions/${name}`),

@@ -81,7 +81,7 @@ test('setup: exactly one caller wins', async () => {
       sent: jsonRequest('/api/v1/setup/complete', body),
       afterMs: Math.floor(random() * 4),
     }))
-    // The next transaction happens, but its caller gets no response.
+    // The next transaction takes effect, but its caller gets no response.
     if (isLost)
       await ownStoreFaults.set({ operations: ['TransactWriteItems'], lostAcknowledgementRate: 1, remaining: 1 })
     const responses = await firstsOf(calls)

@@ -28,7 +28,7 @@ const faultSettings = {
 const [warmUpMinutes, measuredMinutes] = [10, 10]
 const sampleIntervalMs = 5000
 
-/** Threads and connections that a process opens on demand. */
+/** File descriptors of threads and connections that a process opens on demand. */
 const descriptorTolerance = 32
 
 interface Sample {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts `plat` with the project's Node if the caller's cannot run TypeScript.
+// Starts `plat` with the Node.js of the project if that of the caller cannot run TypeScript.
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'

@@ -41,7 +41,7 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
 
-/** Those of the given ids whose cluster still exists. */
+/** Returns the ids of the clusters that still exist. */
 export async function existingIds(api: Api, ids: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
   for (let from = 0; from < ids.length; from += maxPageSize) {

@@ -12,7 +12,7 @@ export const exitCodes = {
   unread: 141,
 } as const
 
-/** Ends the program with a message that states the problem and the next step. */
+/** Thrown to end the program with a message that states the problem and the next step. */
 export class CliError extends Error {
   readonly exitCode: number
 
@@ -22,7 +22,7 @@ export class CliError extends Error {
   }
 }
 
-/** The message of any thrown value. For a failed connection, the error code of the system. */
+/** The message of any thrown value. For a failed connection, it contains the error code of the system. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error && error.message === 'fetch failed') return messageOf(error.cause)

@@ -36,7 +36,7 @@ Exit codes
   141  the reader closed the output
   Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 
-/** Creates the command tree. Commands throw `CliError`; wrong usage throws an error of commander. */
+/** Creates the command tree. Commands throw `CliError`; invalid usage throws `CommanderError`. */
 export function program(): Command {
   const root = new Command('plat')
     .description('Manage clusters and run scripts on them.')

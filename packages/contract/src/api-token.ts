@@ -11,7 +11,10 @@ const grants = z
   .max(permissions.length)
   .meta({ example: ['clusters:read', 'jobs:write'] })
 
-/** An API token. A request with it has the permissions that both the token and its user have at that time. */
+/**
+ * An API token. A request with the token has only the permissions that both the token and its user have at the time of
+ * the request.
+ */
 export const ApiToken = z
   .object({
     id: id('tok'),

@@ -14,7 +14,7 @@ export const TokenSet = z
     expiresIn: z.int32().min(1).max(900).meta({ description: 'Seconds', example: 900 }),
     tokenType: z.literal('Bearer'),
     notice: z.string().max(500).optional().meta({
-      description: 'Set at a sign-in whose user should know something, for example that the roles could not be updated',
+      description: 'Message for the user after a sign-in, such as that the roles could not be updated',
     }),
   })
   .meta({ id: 'TokenSet' })
@@ -38,7 +38,10 @@ export const RefreshRequest = z
   .strictObject({ refreshToken: z.string().min(1).max(500) })
   .meta({ id: 'RefreshRequest' })
 
-/** The last step of a sign-in with an identity provider: exchanges a code, so that no URL contains tokens. */
+/**
+ * Body of the request that ends a sign-in with an identity provider. It exchanges a code for tokens, so that no URL
+ * contains tokens.
+ */
 export const SignInCode = z.strictObject({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
 /** A user with the permissions of all its roles. */

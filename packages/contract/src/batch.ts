@@ -6,7 +6,7 @@ import { BatchCounts } from './event.ts'
 /** Maximum number of jobs in a batch. */
 export const batchLimit = 500
 
-/** `jobs` is validated by the use case, which reports `batch_limit_exceeded` before it validates the single jobs. */
+/** The use case validates `jobs`: it reports `batch_limit_exceeded` before it validates the individual jobs. */
 export const BatchSubmission = z
   .strictObject({
     jobs: z

@@ -53,8 +53,7 @@ export const line = (min: number, max: number) =>
     .max(max)
     .refine((text) => text.isWellFormed(), 'must be well-formed text')
     // Control characters and line separators could forge log lines or terminal output. The pattern uses ranges, because
-    // not every reader of the OpenAPI document supports \p{Cc}.
-    // oxlint-disable-next-line no-control-regex
+    // not every OpenAPI tool supports \p{Cc}. oxlint-disable-next-line no-control-regex
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 
 /** Query parameter with a positive integer of at most `max`; `fallback` applies if it is absent. */
@@ -81,7 +80,7 @@ export const paging = {
   pageSize: digits(100, 20, 'Items per page'),
   cursor: z.string().max(200).optional().meta({
     description:
-      '`nextCursor` of the previous answer, instead of `page`. Every item that exists throughout such a walk appears exactly once, even if the list changes',
+      '`nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes',
   }),
 }
 
@@ -130,5 +129,5 @@ export const ErrorBody = z
 export type ErrorDetail = z.infer<typeof ErrorDetail>
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** Length of a value as JSON in UTF-8, in bytes. */
+/** Size of a value as UTF-8 JSON, in bytes. */
 export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length

@@ -9,8 +9,11 @@ export const errors = {
     400,
     'Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.',
   ],
-  invalid_path: [400, 'The request path holds characters that no route uses. Send plain path segments.'],
-  batch_limit_exceeded: [400, 'A batch holds at most 500 jobs. Split it and send the parts one after another.'],
+  invalid_path: [
+    400,
+    'The request path contains characters that no route uses. Remove them and send the request again.',
+  ],
+  batch_limit_exceeded: [400, 'A batch can have at most 500 jobs. Split it and send the parts one after another.'],
 
   unauthenticated: [401, 'A valid bearer token is required. Sign in at POST /api/v1/auth/login.'],
   relay_revoked: [
@@ -76,7 +79,7 @@ export const errors = {
     'An organisation must keep at least one administrator with a local account. Create another one first.',
   ],
   limit_reached: [409, 'The limit is reached. Remove a resource of this kind first.'],
-  webhook_disabled: [409, 'The webhook is switched off. Enable it first.'],
+  webhook_disabled: [409, 'The webhook is disabled. Enable it first.'],
   module_already_installed: [
     409,
     'This version of the module is already installed and running. Specify another version.',
@@ -105,9 +108,9 @@ export const errors = {
     422,
     'The initial admin token has expired. Restart the platform twice to create a new one.',
   ],
-  // The response uses the code of the 404, although a body with the id of a missing site returns 422.
+  // A body with the id of a missing site returns 422 with the same public code as the 404.
   unknown_site: [422, 'The site does not exist in the organisation.', 'site_not_found'],
-  unknown_job_type: [422, 'This job type does not exist. Clients submit InvokeScript.'],
+  unknown_job_type: [422, 'This job type does not exist. Use InvokeScript.'],
   job_type_not_submittable: [422, 'Jobs of this type are created by their own endpoints.'],
   node_not_in_cluster: [422, 'A target node does not belong to the cluster.'],
 
@@ -115,7 +118,10 @@ export const errors = {
   manifest_id_mismatch: [422, 'The manifest id differs from the requested module or the image label.'],
   manifest_mismatch: [422, 'The manifest does not match the image. Build and push them together.'],
   sdk_incompatible: [422, 'The module requires another version of the SDK than the platform provides.'],
-  module_signature_unverified: [422, 'No trusted key has signed this image. Sign it, or trust the key that did.'],
+  module_signature_unverified: [
+    422,
+    'No trusted key has signed this image. Sign it, or add the key that signed it to the trusted keys.',
+  ],
   module_isolation_unavailable: [
     422,
     'This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.',
@@ -143,7 +149,7 @@ export const errors = {
     502,
     'The module failed or returned an invalid response. Try again; if it persists, contact the module author.',
   ],
-  upgrade_not_supported: [501, 'Modules are reached by plain requests only. WebSocket is not available.'],
+  upgrade_not_supported: [501, 'Modules accept only HTTP requests. WebSocket is not supported.'],
   module_unavailable: [503, 'The module is not running at the moment. Try again shortly.'],
   module_timeout: [504, 'The module did not respond in time.'],
   internal_error: [500, 'The server failed unexpectedly. Report the traceId.'],

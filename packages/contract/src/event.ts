@@ -195,7 +195,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'update.failed': 'An update or rollback of the platform failed; the previous version is active.',
   'update.rolled_back': 'The platform rolled back to its previous version on request.',
   'webhook.tested': 'A test of a webhook. It is sent only to that webhook, regardless of its subscriptions.',
-  'webhook.disabled': 'A webhook was switched off after too many failures.',
+  'webhook.disabled': 'A webhook was disabled after too many failures.',
 }
 
 /** An event in the CloudEvents 1.0 JSON format. */

@@ -50,7 +50,7 @@ const commonFields = {
     .meta({ description: 'Role for users without a mapped group; default Viewer' }),
 }
 
-// Settings of all types; the use case checks which of them the type requires. Secrets are not part of them.
+// Settings of all provider types, without the secrets. The use case checks which settings a type requires.
 const settingFields = {
   tenantId: z
     .string()
@@ -232,7 +232,7 @@ export const requestConsent = createRoute({
 
 const text = (max: number) => z.string().max(max).optional()
 
-/** Query parameters that an identity provider sends. The limits reject oversized requests of other senders. */
+/** Query parameters that an identity provider sends. The limits reject oversized requests from other senders. */
 export const ConsentCallback = z.object({
   state: text(500),
   code: text(4000),

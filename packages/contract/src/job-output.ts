@@ -6,8 +6,8 @@ import { jobStatuses } from './job.ts'
 export const outputStreams = ['stdout', 'stderr'] as const
 
 /**
- * A range of live output, in order of arrival. `offset` counts the bytes of the job's output before it, including those
- * that were dropped. `data` is text, or Base64 if the bytes are not valid UTF-8.
+ * A range of live output. Ranges are in order of arrival. `offset` counts the bytes of the job's output before it,
+ * including those that were dropped. `data` is text, or Base64 if the bytes are not valid UTF-8.
  */
 export const OutputChunk = z
   .object({

@@ -8,7 +8,7 @@ export const manifestBytes = 262_144
 export const manifestSchemaPath = '/schemas/module/v1.json'
 
 // The pattern of semver.org without ambiguous alternatives, so that it cannot backtrack. Numbers have at most 15
-// digits, so that they compare exactly.
+// digits, so that a JavaScript number represents them exactly.
 const versionNumber = '(?:0|[1-9][0-9]{0,14})'
 const numericIdentifier = '(?:0|[1-9][0-9]*)'
 const prerelease = `(?:${numericIdentifier}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
@@ -27,7 +27,7 @@ const kebab = (max: number) =>
 
 const segment = String.raw`/(?!\.\.?(?:/|$))[A-Za-z0-9._~-]+`
 
-/** One pattern, because generators of clients do not support several for one string. */
+/** Uses one pattern, because client generators support only one pattern per string. */
 const pathWith = (start: string, rule: string) =>
   z
     .string()
@@ -100,7 +100,7 @@ const Metadata = z.strictObject({
     .optional(),
 })
 
-/** A type of event, or the types of one area: `platform.cluster.*`. */
+/** An event type, or all event types of an area, such as `platform.cluster.*`. */
 export const EventPattern = z
   .string()
   .max(200)

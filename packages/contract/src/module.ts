@@ -106,7 +106,7 @@ export const ImageInstallation = z
   })
   .meta({ id: 'ImageInstallation' })
 
-/** The events that a module receives of the caller's organisation. */
+/** A module, with the events that it receives from the caller's organisation. */
 export const OrganisationModule = z
   .object({
     id: ModuleId,
@@ -164,7 +164,7 @@ export const listOrganisationModules = createRoute({
   path: '/api/v1/organisation/modules',
   access: 'modules:read',
   tags: ['Modules'],
-  summary: 'Installed modules and the events that they receive of your organisation',
+  summary: 'Installed modules and the events that they receive from your organisation',
   responses: { 200: { description: 'The modules', content: json(listOf(OrganisationModule, 1000)) } },
   capabilities: ['table:read'],
 })

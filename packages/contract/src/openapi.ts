@@ -16,7 +16,7 @@ const securitySchemes = {
       'An access token from `POST /api/v1/auth/login`, valid for 15 minutes, signed with EdDSA and verified as RFC8725 requires; or an API token.',
   },
   relayToken: {
-    // Generators of clients know no http schemes but basic and bearer.
+    // Client generators support only the HTTP schemes basic and bearer, so this scheme is declared as an API key.
     type: 'apiKey',
     in: 'header',
     name: 'Authorization',

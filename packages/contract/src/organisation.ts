@@ -11,7 +11,7 @@ const quota = (maximum: number, counted: string, example: number | null) =>
     .nullable()
     .meta({ description: `Maximum number of ${counted}; null for the default of the platform`, example })
 
-/** Quotas of an organisation. Those that are null have the default of the platform (`PLAT_QUOTA_…`). */
+/** Quotas of an organisation. A quota that is null uses the default of the platform (`PLAT_QUOTA_…`). */
 export const OrganisationQuotas = z
   .object({
     clusters: quota(100_000, 'clusters', 500),
@@ -36,7 +36,7 @@ export const OrganisationCreation = z
   .strictObject({ name: line(1, 100).meta({ description: 'Unique on the platform', example: 'Acme' }) })
   .meta({ id: 'OrganisationCreation' })
 
-/** A change of an organisation. Quotas that are not given stay as they are. */
+/** A change of an organisation. Omitted quotas do not change. */
 export const OrganisationUpdate = z
   .strictObject({ quotas: OrganisationQuotas.partial().strict().optional() })
   .meta({ id: 'OrganisationUpdate' })
@@ -124,13 +124,13 @@ export const OrganisationSettings = z
     }),
     defaultTokenLifetimeDays: lifetimeDays.meta({
       description:
-        'The lifetime of an API token without `expiresAt`; null if it never expires. At most the maximum applies',
+        'The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum',
       example: 90,
     }),
   })
   .meta({ id: 'OrganisationSettings' })
 
-/** A change of organisation settings. Settings that are not given stay as they are. */
+/** A change of organisation settings. Omitted settings do not change. */
 export const OrganisationSettingsUpdate = OrganisationSettings.partial()
   .strict()
   .meta({ id: 'OrganisationSettingsUpdate' })

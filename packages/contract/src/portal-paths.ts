@@ -27,8 +27,8 @@ export const portalPaths = [
 ] as const
 
 /**
- * Query parameter of `/` that names the portal page to show. The module gateway redirects to it when a browser opens a
- * module page directly.
+ * Query parameter of `/` that names the portal page to show. When a browser opens a module page directly, the module
+ * gateway redirects to `/` with this parameter.
  */
 export const openedPage = 'open'
 

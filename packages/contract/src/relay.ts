@@ -105,7 +105,7 @@ export const Heartbeat = z
 export const Channel = z
   .object({
     url: z.string().max(500).meta({
-      description: 'Address (wss), or a path on the address of the platform, whose protocol is then used',
+      description: 'A wss URL, or a path on the host of the platform, with the protocol of its URL',
       example: '/channel',
     }),
     clientId: z.string().max(128),
@@ -218,7 +218,7 @@ export const OutputReport = z
 
 export const OutputResponse = z.object({ nextSeq: z.int32().min(0), cancel: z.boolean() }).meta({ id: 'OutputAnswer' })
 
-/** How a run ended. `rejected` means before its start, `interrupted` means by a restart of the relay. */
+/** How a run ended. `rejected`: the run did not start. `interrupted`: the relay stopped before the run ended. */
 export const outcomes = ['exited', 'timed_out', 'cancelled', 'rejected', 'interrupted'] as const
 export type Outcome = (typeof outcomes)[number]
 

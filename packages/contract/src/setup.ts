@@ -40,13 +40,13 @@ export const password = z.string().min(8).max(1024).meta({
   example: 'correct horse battery',
 })
 
-/** A user name for sign-in, with letters of any writing system, compared without case. */
+/** A user name for sign-in, with letters of any writing system. The comparison is case-insensitive. */
 export const username = z
   .string()
   .trim()
   .normalize('NFKC')
   .max(64)
-  // The document has no pattern, because not every reader supports \p{L}.
+  // The OpenAPI document has no pattern for it, because not every OpenAPI tool supports \p{L}.
   .refine(
     (name) => /^[\p{L}\p{N}][\p{L}\p{M}\p{N}._@+-]*$/u.test(name),
     'must be 1 to 64 letters, digits or . _ @ + -, and start with a letter or digit',

@@ -1,12 +1,12 @@
 export interface UnixText {
   text: string
-  /** The changes; empty if the text is unchanged. */
+  /** The problems that were corrected; empty if the text is unchanged. */
   found: ('CRLF line ends' | 'a byte order mark')[]
 }
 
 /**
- * Converts CRLF line ends of a script to LF and removes a byte order mark, because interpreters reject both. A CR that
- * does not end a line may be data and stays.
+ * Converts CRLF line endings of a script to LF and removes a byte order mark, because interpreters reject both. Keeps a
+ * CR that does not end a line, because it may be data.
  */
 export function unixText(original: string): UnixText {
   const unmarked = original.replace(/^\uFEFF+/, '')

@@ -10,7 +10,7 @@ export const shownDeliveries = 1000
 
 const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]
 
-// A subscription is all events (`*`), an area of events, or one event.
+// A subscription covers all events (`*`), an area of events, or one event.
 const subscriptions = [
   '*',
   ...areas.map((area) => `platform.${area}.*`),

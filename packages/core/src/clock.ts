@@ -23,8 +23,9 @@ export const optionalTimestamp = (name: string, ms: number | undefined) => (ms =
 export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
 /**
- * Whether the stored end of a lease or pause of at most `maxMs` lies ahead. An end much further ahead was stored before
- * the clock was set back, and counts as past. Twice the length, because the clocks of several machines differ.
+ * Whether the stored end of a lease or pause of at most `maxMs` is in the future. An end much further in the future was
+ * stored before the clock was set back, and counts as past. The tolerance is twice `maxMs`, because the clocks of
+ * several machines differ.
  */
 export const isAhead = (untilMs: number, maxMs: number): boolean => now() < untilMs && untilMs <= now() + 2 * maxMs
 

@@ -35,13 +35,16 @@ export const deviceCookie = (headers: RequestHeaders): string => readCookie(head
 function readCookie(headers: RequestHeaders, name: CookieName): string {
   const hostCookie = cookieOf(headers, `__Host-${name}`)
   if (!isPlainLoopback(headers)) return hostCookie
-  // Without `Origin` and `Referer` a TLS proxy may be involved, so the cookie that siblings cannot set takes
-  // precedence.
+  // A request without `Origin` and `Referer` may come through a TLS proxy, so the cookie that sibling domains cannot
+  // set takes precedence.
   const hasOrigin = (headers['origin'] ?? headers['referer']) !== undefined
   return (hasOrigin ? '' : hostCookie) || cookieOf(headers, name)
 }
 
-/** Sets each token as a cookie for its lifetime, and the cookie of the device after a password sign-in. The body contains only the time until the next refresh. */
+/**
+ * Sets each token as a cookie for its lifetime and, if there is one, the cookie of the device. The body contains no
+ * tokens.
+ */
 export const sessionCookies = (
   headers: RequestHeaders,
   { accessToken, refreshToken, expiresIn, notice, device }: SignedIn,
@@ -77,14 +80,17 @@ function setCookie(headers: RequestHeaders, name: CookieName, value: string, max
 // several tabs can sign in at once. The prefix `__Host-` prevents sibling domains from setting it. `SameSite=Lax` is
 // required, because the provider redirects the browser from another site.
 
-/** The end of the name is the time and a random part. */
+/** The name ends with the time and a random part. */
 const signInCookieName = /^__Host-plat_sign_in_\d{13}[\w-]{8}$/
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 const maxSignInCookies = 8
 /** The gateway limits the size of headers. */
 const maxRemovedCookies = 20
 
-/** Sets the cookie of a new attempt, if there is one, and removes the oldest ones beyond eight. */
+/**
+ * Sets the cookie of a new attempt and removes the oldest cookies beyond eight. Returns no cookies if there is no new
+ * attempt.
+ */
 export function signInCookies(headers: RequestHeaders, browser: string | undefined): string[] {
   if (browser === undefined) return []
   const outdated = signInPairs(headers)
@@ -99,7 +105,7 @@ export function signInCookies(headers: RequestHeaders, browser: string | undefin
 /** The secrets of the browser's attempts. */
 export const browsersOf = (headers: RequestHeaders): string[] => signInPairs(headers).map(([, browser]) => browser)
 
-/** Oldest first. */
+/** The sign-in cookies, oldest first. */
 const signInPairs = ({ cookie = '' }: RequestHeaders): [name: string, browser: string][] =>
   cookie
     .split(';')

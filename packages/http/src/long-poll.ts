@@ -1,6 +1,6 @@
 import { config } from '@platform/core/config'
 
-// Load balancers close connections that are idle for 30 seconds.
+// Some load balancers close connections that are idle for 30 seconds.
 const maxWaitSeconds = 25
 
 /**

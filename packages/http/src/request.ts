@@ -43,8 +43,8 @@ const bodyLimitOf = ({ access, maxBodyBytes }: BodyLimits): number =>
   maxBodyBytes ?? (access === 'public' ? maximumPublicBodyBytes : maximumBodyBytes)
 
 /**
- * Throws `payload_too_large` for bodies above the limit of the endpoint, before they are parsed. A pending body has
- * more bytes than public endpoints accept by default.
+ * Throws `payload_too_large` for bodies above the limit of the endpoint, before they are parsed. A pending body counts
+ * as one byte above the default limit of public endpoints: the gateway reads shorter bodies itself.
  */
 export function rejectLargeBody(event: GatewayEvent, endpoint: BodyLimits): void {
   const sizeBytes = event.isBodyPending
@@ -162,7 +162,7 @@ function parameters(text: string, part: ErrorDetail['in']): [string, string][] {
   return [...new URLSearchParams(text)]
 }
 
-/** Free-form JSON may be 16 deep, and starts at most four levels below the body. */
+/** Free-form JSON may be 16 levels deep, and starts at most four levels below the body. */
 const maximumDepth = 20
 const maximumDetails = 50
 

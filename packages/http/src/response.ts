@@ -31,11 +31,11 @@ export function httpResponse(
   const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
   const invalid = fields.find(([, value]) => invalidHeaderCharacter.test(value))
   if (invalid !== undefined) throw new Error(`The header ${invalid[0]} cannot be sent.`)
-  if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} has no body.`)
+  if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} cannot have a body.`)
   return { status, headers, cookies, body }
 }
 
-/** The response to a method that a path does not serve: OPTIONS, or `method_not_allowed`. */
+/** Responds to OPTIONS, and throws `method_not_allowed` for other methods that a path does not serve. */
 export function otherMethod(method: string, served: readonly string[]): HttpResponse {
   const allow = [...new Set([...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(', ')
   if (method === 'OPTIONS') return httpResponse(204, null, { allow })
@@ -54,7 +54,9 @@ export interface GatewayResult {
 
 export type GatewayHandler = (event: GatewayEvent) => Promise<GatewayResult>
 
-/** Converts a response to the format of API Gateway. Bytes are encoded as Base64 if they are long or not valid UTF-8. */
+/**
+ * Converts a response to the format of API Gateway. Bytes are encoded as Base64 if they are long or not valid UTF-8.
+ */
 export function toResult({ status, headers, cookies = [], body }: HttpResponse): GatewayResult {
   const isBase64Encoded = body !== null && typeof body !== 'string' && !isText(body)
   return {

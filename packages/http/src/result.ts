@@ -51,8 +51,8 @@ export const withEtag = <Body>(body: Body): Result<200, Body> =>
   })
 
 /**
- * Redirects a browser. The location may contain a secret, so neither the response nor the referring address may be
- * stored.
+ * Redirects a browser. The location may contain a secret, so the response is not cached and the browser sends no
+ * `Referer` header.
  */
 export const redirect = (location: string, cookies: readonly string[] = []): Result<302, undefined> =>
   result(302, undefined, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, cookies)

@@ -79,7 +79,7 @@ const assets: readonly Asset[] = [
 interface AssetOptions {
   /** Names of the files to build; all by default. */
   names?: readonly string[]
-  /** Called for a file that cannot be rebuilt; the old one is used. Without it the build fails. */
+  /** Called if a file cannot be rebuilt and the old file is used. Without this callback, the build fails. */
   onOutdated?: (file: string, error: unknown) => void
 }
 
@@ -102,8 +102,8 @@ export async function buildAssets(assetsDir: string, { names, onOutdated }: Asse
 }
 
 /**
- * Replaces the file atomically, because platforms may start at the same time. The file gets the start time of the build,
- * so that the next start rebuilds it if a source has changed during the build.
+ * Replaces the file atomically, because platforms may start at the same time. The file gets the start time of the
+ * build, so that the next start rebuilds it if a source has changed during the build.
  */
 async function replace(target: string, build: Asset['build']): Promise<void> {
   const draft = `${target}.${randomUUID()}`

@@ -23,7 +23,9 @@ export const layoutAdvice = (layout: number | undefined): string =>
   `It has layout ${layout ?? 0}, and this version of the platform requires layout ${layoutVersion}. ` +
   'Use the version that wrote it, or start with an empty folder (PLAT_DATA_DIR).'
 
-/** Claims the data folder for this process until disposed. Throws `StartError` if it is in use or has another layout. */
+/**
+ * Claims the data folder for this process until disposed. Throws `StartError` if it is in use or has another layout.
+ */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   try {
     for (const name of ['dynamodb', 'sqs', 'secrets', 'registry']) makeFolder(join(dataDir, name))
@@ -48,7 +50,7 @@ export async function claimDataFolder(dataDir: string): Promise<Disposable> {
     lock[Symbol.dispose]()
     throw new StartError(`The data in ${dataDir} cannot be used. ${layoutAdvice(layout)}`)
   }
-  // The file of a killed platform names addresses that are no longer valid.
+  // The runtime file of a killed platform contains addresses that are no longer valid.
   await removeRuntimeFile(dataDir)
   return lock
 }

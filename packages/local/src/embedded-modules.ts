@@ -9,7 +9,7 @@ export interface EmbeddedModules {
   registry: EmbeddedRegistry
   /** Public key (PEM) that verifies the platform's own modules. */
   publicKey: string
-  /** Resolves once the reference module is in the registry. True if the catalog must be scanned. */
+  /** Resolves once the reference module is in the registry, to true if the catalog must be scanned. */
   needsScan: Promise<boolean>
   close: () => Promise<void>
 }

@@ -31,9 +31,12 @@ export interface RpcServerOptions {
   maxBytes?: number
 }
 
-/** Responds 401 without the token, 404 to an unknown call, 400 to an invalid body and 413 to a large one. */
+/**
+ * Responds with 401 if the token is missing or wrong, 404 to an unknown call, 400 to an invalid body and 413 to a body
+ * that is too large.
+ */
 export async function serveRpc(options: RpcServerOptions): Promise<RpcServer> {
-  // No timeout, because a call may take as long as its work.
+  // No time limit for receiving a request, because a busy machine may delay it.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())
   })

@@ -120,7 +120,7 @@ const runnerOnly = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE']
 const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
-/** Returns 0, a free port, if the API's port is 0 or the last one. */
+/** Returns 0 (a free port) if the API's port is 0 or the highest port. */
 const nextPort = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
 /** An empty value counts as unset. Throws one `InvalidSettings` for all invalid settings. */

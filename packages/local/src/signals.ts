@@ -1,6 +1,9 @@
 /** Modules end within 35 seconds, and everything else within 30. */
 const limitMs = 40_000
-/** npm repeats a signal that the terminal has sent to the whole process group. */
+/**
+ * A second signal within this time is ignored, because npm repeats a signal that the terminal has sent to the whole
+ * process group.
+ */
 const repeatedSignalMs = 1000
 
 /** The exit code is 0 after `stop`, and 1 if it fails or takes too long. */

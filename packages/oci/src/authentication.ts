@@ -92,5 +92,5 @@ function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, re
   if (isTrusted && isConfidential(url, origin) && url.username === '' && url.password === '') return url
   const { protocol, hostname } = url
   const advice = isTrusted ? 'It must use HTTPS.' : 'If this is correct, add the host to the trusted realms.'
-  throw new RegistryError('refused', `Registry ${registry} requires a token of ${protocol}//${hostname}. ${advice}`)
+  throw new RegistryError('refused', `Registry ${registry} requires a token from ${protocol}//${hostname}. ${advice}`)
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 export const digestOf = (content: Uint8Array | string): string =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** Registries use no algorithm other than SHA-256. */
+/** Supports only SHA-256, which registries use in practice. */
 export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text)
 
 /** The tag for a digest if only tags are available: `sha256-` and its hexadecimal digits (OCI referrers tag). */

@@ -18,7 +18,7 @@ export function imagePath(name: string): string {
 
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')))
 
-/** At any depth. Every path is below the root. */
+/** Whether a path is below a directory, at any depth. Every path is below the root. */
 export const isBelow = (path: string, directory: string): boolean =>
   directory === '' || path.startsWith(`${directory}/`)
 

@@ -12,7 +12,7 @@ export interface Platform {
   architecture: string
 }
 
-/** In OCI terms. */
+/** Uses the names of the OCI specification, such as `amd64`. */
 export const thisPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -48,9 +48,9 @@ const maxConfigBytes = 2 ** 20
 const maxLayers = 256
 
 /**
- * Reads the image of one platform; undefined if the reference does not exist. Accepts an image outside of an index for
- * any platform; its configuration contains the platform. Throws `RegistryError` (`invalid`) for other content and for
- * an index without the platform.
+ * Reads the image of one platform; undefined if the reference does not exist. An image that is not part of an index is
+ * accepted for any platform; its configuration contains the platform. Throws `RegistryError` (`invalid`) for other
+ * content and for an index without the platform.
  */
 export async function readImage(
   client: RegistryClient,

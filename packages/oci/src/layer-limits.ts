@@ -31,9 +31,9 @@ export interface LayerLimiter {
 }
 
 /**
- * Measures a layer before its archive reader. The reader buffers metadata at once, which costs far more than content.
- * The limit therefore rejects a layer of mostly metadata before it is read. The stream fails with `RegistryError`
- * (`too_large`).
+ * Measures a layer before the archive reader receives it. The reader buffers metadata as a whole, which takes far more
+ * memory than content, so a layer that consists mostly of metadata is rejected before it is buffered. The stream fails
+ * with `RegistryError` (`too_large`).
  */
 export function layerLimiter(hash: Hash, limits: UnpackLimits): LayerLimiter {
   let readBytes = 0

@@ -123,7 +123,10 @@ function entryOf(entry: Entry): LayerEntry {
   return { path: imagePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
 }
 
-/** Converts errors of the stream: the reader of a file in a truncated layer receives the error first. */
+/**
+ * Converts stream errors here, because the reader of a file in a truncated layer receives the error before
+ * `layerEntries` does.
+ */
 async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const part of entry) if (Buffer.isBuffer(part)) yield part

@@ -69,7 +69,7 @@ function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.o
   }
 }
 
-/** Undefined if the folder is no layout yet. Throws `RegistryError`. */
+/** Undefined if the folder is not a layout yet. Throws `RegistryError`. */
 export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
   const path = join(folder, 'index.json')
   const exists = await stat(path).then(

@@ -24,6 +24,6 @@ export const checkReference = check(
   'The reference is neither a tag nor a digest.',
 )
 
-/** In the syntax of token servers. */
+/** Uses the scope syntax of token servers. */
 export const scopeOf = (repository: string, actions: 'pull' | 'pull,push' | 'delete'): string =>
   `repository:${repository}:${actions}`

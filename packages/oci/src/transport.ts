@@ -1,6 +1,6 @@
 /**
- * Transport of HTTP requests. The platform uses its outbound guard, so that a registry cannot send it to internal
- * hosts.
+ * Transport of HTTP requests. The platform uses its outbound guard, so that a registry cannot make it send requests to
+ * internal hosts.
  */
 
 export interface TransportRequest {
@@ -18,7 +18,7 @@ export interface TransportResponse {
   status: number
   headers: Readonly<Record<string, string | string[] | undefined>>
   body: Buffer
-  /** The response body is longer than `body`. */
+  /** Whether the response body is longer than `body`. */
   isCutShort: boolean
 }
 

@@ -87,7 +87,7 @@ async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
   }
 }
 
-/** Killed processes leave drafts of an image. */
+/** Removes the drafts of an image that killed processes have left. */
 async function removeDrafts(imageDir: string): Promise<void> {
   const store = join(imageDir, '..')
   await mkdir(store, { recursive: true })

@@ -2,7 +2,7 @@ import type { OutputPiece } from '@platform/contract/relay'
 
 export type Stream = OutputPiece['stream']
 
-/** Output of one node and stream. `droppedBytes` of output before it are missing. */
+/** Output of one node and stream. `droppedBytes` is the number of bytes that were dropped before it. */
 export type Piece = { nodeId: string; stream: Stream; bytes: Buffer; droppedBytes: number }
 
 /** Maximum size of the output in one request, in bytes. */
@@ -43,12 +43,13 @@ export class Backlog {
     if (end < joined.length) this.#starts.set(key, { nodeId, stream, bytes: Buffer.from(joined.subarray(end)) })
     else this.#starts.delete(key)
     for (let rest = joined.subarray(0, end); rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
-    // Many short writes must not each copy a segment.
+    // Drops output only when the tail exceeds its limit by the size of a request, so that many short writes do not each
+    // copy a segment.
     if (this.#tail.costBytes <= tailBytes + callBytes) return
     while (this.#tail.costBytes > tailBytes) this.#dropOldest()
   }
 
-  /** Appends the starts of characters whose end does not arrive, because the output is complete. */
+  /** Appends incomplete characters, because the output has ended. */
   complete(): void {
     for (const { nodeId, stream, bytes } of this.#starts.values()) this.#appendPart(nodeId, stream, bytes)
     this.#starts.clear()
@@ -103,7 +104,7 @@ export class Backlog {
   #dropOldest(): void {
     const { nodeId, stream, parts } = this.#tail.first!
     const bytes = Buffer.concat(parts)
-    // The first cut leaves a whole line before it.
+    // At the first cut, the line before it is kept whole.
     const keptEnd = this.#droppedBytes === 0 && this.#isLineOpenBeforeTail() ? afterLine(bytes, 0) : 0
     const excessBytes = this.#tail.costBytes - tailBytes
     const cut = keptEnd + excessBytes < bytes.length ? afterLine(bytes, keptEnd + excessBytes) : bytes.length
@@ -153,7 +154,7 @@ function costOf({ sizeBytes }: Segment): number {
   return sizeBytes + segmentCostBytes
 }
 
-// The first start of a line at or after `from`, or `from` itself in a long line, moved to the next character.
+// The start of the first line at or after `from`. In a long line, `from` itself, moved to the next character.
 function afterLine(bytes: Buffer, from: number): number {
   const end = bytes.subarray(from, from + lineSearchBytes).indexOf(newline)
   if (end !== -1) return from + end + 1
@@ -168,7 +169,7 @@ function cutBeforeCharacter(bytes: Buffer, limitBytes: number): Buffer {
   return bytes.subarray(0, isContinuation(bytes[cut]) ? limitBytes : cut)
 }
 
-// The length without the start of a character at the end.
+// The length without an incomplete character at the end.
 function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!

@@ -31,7 +31,7 @@ export class Execution {
     this.#work = work
   }
 
-  /** Runs the script on every node. After a stop it starts the script on no further node. */
+  /** Runs the script on every node. After a stop, it does not start the script on the remaining nodes. */
   async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds

@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { dirname } from 'node:path'
 
 /**
- * Writes a file that only its owner can read. The content is durable when the function returns; after an earlier power
- * loss the file has its old content.
+ * Writes a file that only its owner can read. The content is durable when the function returns. If the power fails
+ * earlier, the file keeps its old content.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.draft`
@@ -36,7 +36,7 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }
 
-// The new name of a file is durable only once its folder is synchronized.
+// The new name of a file is durable only after an fsync of its folder.
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {

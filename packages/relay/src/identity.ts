@@ -16,7 +16,7 @@ export type Identity = {
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** Public keys of the platform that sign job statements, newest first. The first one is pinned at enrollment. */
+  /** Public keys of the platform that verify job statements, newest first. The first one is pinned at enrollment. */
   statementKeys: StatementKey[]
   nodes: EnrolledNode[]
 }

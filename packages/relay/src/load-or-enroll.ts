@@ -19,7 +19,7 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
       'usage',
       `${stateFolder} does not contain an enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`,
     )
-  if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the platform.')
+  if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the URL of the platform.')
   warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })

@@ -24,7 +24,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** The number of running processes of a group. Zombies do not count, because nothing may remove them. */
+/** The number of running processes of a group. Zombies do not count, because they may never be reaped. */
 export function countMembers(groupId: number): number {
   if (!signalGroup(groupId, 0)) return 0
   const states = process.platform === 'linux' ? linuxStates(groupId) : bsdStates(groupId)

@@ -9,7 +9,7 @@ import { warnOnError } from './report.ts'
 const successorType = 'statement-key+jws'
 // As many as the platform keeps.
 const maxSuccessors = 10
-// Servers sign with a replaced key for a few minutes, and a statement is valid for ten.
+// Servers sign with a replaced key for a few minutes, and a statement is valid for ten minutes.
 const graceMs = 3_600_000
 
 const unknownKey =
@@ -18,7 +18,7 @@ const unknownKey =
 /** A public key of the platform. A replaced key is trusted for a limited time. */
 export type StatementKey = JsonWebKey & { kid: string; trustedUntilMs?: number }
 
-/** The keys that sign job statements: the pinned key, or its successors, which the key before each has signed. */
+/** The public keys that verify job statements: the pinned key and its successors, each signed by its predecessor. */
 export class StatementKeys {
   readonly #stateFolder: string
   #keys: StatementKey[]
@@ -45,7 +45,7 @@ export class StatementKeys {
     return new Map(valid.map((key) => [key.kid, keyObjectOf(key)]))
   }
 
-  /** Learns the successors in a response of the platform. A repetition has no effect. */
+  /** Learns the successors in a response from the platform. Known successors have no effect. */
   learn(successors: unknown): void {
     const before = this.newest
     const isLearned = successors === undefined || (Array.isArray(successors) && this.#learnAll(stringsIn(successors)))
@@ -53,7 +53,7 @@ export class StatementKeys {
     this.#isOutdated = !isLearned
     if (this.newest === before) return
     info('The platform has replaced the key that signs jobs. This relay trusts the new one.')
-    // A relay that restarts without it learns it again.
+    // If the key cannot be stored, the relay learns it again after a restart.
     warnOnError(() => storeStatementKeys(this.#stateFolder, this.#keys))
   }
 
@@ -61,7 +61,7 @@ export class StatementKeys {
     try {
       const parts = successors.slice(0, maxSuccessors).map((each) => ({ each, ...unverifiedJws(each) }))
       const first = parts.findIndex(({ header }) => header.kid === this.newest)
-      // A response that repeats what an earlier one contained.
+      // The response may contain only keys that the relay has already learned.
       if (first === -1) return parts.some(({ claims: { key } }) => isJsonObject(key) && key.kid === this.newest)
       for (const { each } of parts.slice(first)) this.#learnOne(each)
       return true
@@ -72,7 +72,7 @@ export class StatementKeys {
     }
   }
 
-  // A replaced key, which may have leaked, introduces no other key.
+  // Only the newest key may introduce a successor, because a replaced key may have leaked.
   #learnOne(successor: string): void {
     const [newest] = this.#keys
     const { key } = verifyJws(successor, successorType, new Map(newest && [[newest.kid, keyObjectOf(newest)]]))

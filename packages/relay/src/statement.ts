@@ -36,7 +36,7 @@ function parsePayload({ script, targetNodeIds, timeoutSeconds }: JsonObject): In
   if (targetNodeIds !== undefined && !isStringList(targetNodeIds))
     throw new StatementError('its targetNodeIds are not a list')
   if (timeoutSeconds !== undefined && !isTimeout(timeoutSeconds))
-    throw new StatementError('its timeoutSeconds are invalid')
+    throw new StatementError('its timeoutSeconds is invalid')
   return { script, targetNodeIds, timeoutSeconds }
 }
 

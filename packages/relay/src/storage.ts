@@ -28,7 +28,7 @@ export function explainStorageError(folder: string, error: unknown): unknown {
   return isStorageError ? stateError(folder, error) : error
 }
 
-// The recursive mode of Node.js does not end below /proc.
+// With `recursive`, `mkdirSync` never returns for a path below /proc.
 function makeFolder(path: string): void {
   if (existsSync(path)) return
   makeFolder(dirname(path))
@@ -47,7 +47,7 @@ export class Storage {
     this.#ensure = ensure
   }
 
-  /** Whether all folders can be written and have space. Warns once if they do not. */
+  /** Whether all folders are writable and have enough space. Warns once when one is not. */
   get isWritable(): boolean {
     const problem = this.#problem()
     if (problem && this.#wasWritable) warn(`No jobs are claimed: ${problem}.`)

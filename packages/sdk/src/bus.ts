@@ -19,7 +19,7 @@ export class Bus implements EventBus {
   }
 
   subscribe<Type extends string>(type: Type, handler: EventHandler<Type>): Disposable {
-    if (!this.#isOpen) throw new Error('Subscriptions are possible in configure only.')
+    if (!this.#isOpen) throw new Error('Subscribe to events only in configure.')
     if (!/^(platform|module)\../.test(type)) throw new TypeError(`${type} is not an event type.`)
     // The platform delivers only events of the subscribed type, with data that matches the contract.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion

@@ -32,7 +32,7 @@ export function callerOf(context: Context): Caller {
 
 /**
  * Reads the platform's user token. Returns undefined if the token is malformed, expired, or for another module. Does
- * not verify the signature: each request also carries the deployment's token, which only the platform has.
+ * not verify the signature: each request also carries the deployment's token, which proves that the platform sent it.
  */
 export function readUserToken(token: string, moduleId: string): Caller | undefined {
   const claims = claimsOf(token)

@@ -21,7 +21,7 @@ const statuses: Record<HookFailure['error'], ContentfulStatusCode> = {
 /** Maximum timeout that the platform can request, in milliseconds. */
 const maxTimeoutMs = 900_000
 
-/** The error response to a request of the platform. */
+/** The error response to a request from the platform. */
 export function controlError({ error, message }: HookError): Response {
   const body: HookFailure = { error, message }
   return Response.json(body, { status: statuses[error] })

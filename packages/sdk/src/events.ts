@@ -36,8 +36,7 @@ export interface ModuleEvent<Type extends string = string> {
 
 /**
  * Handles an event, which counts as handled once the promise is fulfilled. The signal aborts on timeout (10 seconds) or
- * when the module stops. If the handler throws, the platform delivers the event again later, never immediately in a
- * loop.
+ * when the module stops. If the handler throws, the platform delivers the event again later, not immediately.
  */
 export type EventHandler<Type extends string = string> = (
   event: ModuleEvent<Type>,
@@ -55,9 +54,9 @@ export interface EventBus {
   subscribe: <Type extends EventType>(type: Type, handler: EventHandler<Type>) => Disposable
   /**
    * Publishes an event of the module: type `module.<own id>.<name>`, data of at most 8 KiB of JSON and 16 levels. The
-   * module's next response to the platform carries the event; the event is lost if the process ends before. Rejects
-   * with `TypeError` or `RangeError` if the event is invalid or too large, and with `RangeError` while 1,000 events are
-   * queued.
+   * module's next response to the platform carries the event; the event is lost if the process ends before that
+   * response. Rejects with `TypeError` or `RangeError` if the event is invalid or too large, and with `RangeError`
+   * while 1,000 events are queued.
    */
   publish: <Type extends `module.${string}.${string}`>(
     type: Type,

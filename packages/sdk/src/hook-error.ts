@@ -2,7 +2,7 @@ import { messageOf } from './message.ts'
 import { type HookFailure } from './protocol.ts'
 import { TimeLimitError } from './time-limit.ts'
 
-/** Thrown if an instance rejects or cannot perform a request of the platform. `error` is the code in the response. */
+/** Thrown if an instance rejects or cannot perform a request from the platform. `error` is the code in the response. */
 export class HookError extends Error {
   override readonly name = 'HookError'
   readonly error: HookFailure['error']
@@ -13,7 +13,10 @@ export class HookError extends Error {
   }
 }
 
-/** Converts a value that module code has thrown: `hook_timeout` for an exceeded time limit, else `hook_failed`. */
+/**
+ * Converts a value that module code has thrown to a `HookError`: `hook_timeout` if a time limit was exceeded, otherwise
+ * `hook_failed`.
+ */
 export const toHookError = (cause: unknown): HookError =>
   cause instanceof HookError
     ? cause

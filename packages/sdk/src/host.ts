@@ -14,7 +14,7 @@ import { timeLimit, withinLimit } from './time-limit.ts'
 export const defaultHookMs = 30_000
 /** Time that active requests have to finish once the module stops, in milliseconds. */
 export const drainMs = 5000
-/** Time between the abort of the signal of the `stop` hook and its timeout, in milliseconds. */
+/** Time between the abort of the `stop` hook's signal and the timeout of the hook, in milliseconds. */
 const stopMarginMs = 1000
 /** Timeout of the `dispose` hook in milliseconds. The disposal of `disposables` has the same timeout. */
 const disposeMs = 5000
@@ -91,7 +91,7 @@ export class ModuleHost {
     ))
   }
 
-  /** Starts the module first if it starts by itself. Throws `HookError` if the module is not started. */
+  /** Starts the module first if it is configured to start itself. Throws `HookError` if the module is not started. */
   async whenStarted(): Promise<void> {
     if (this.#startsItself) await this.configure().then(() => this.start())
     if (this.#state !== 'Started') throw this.#wrongState('called')

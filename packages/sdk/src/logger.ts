@@ -23,7 +23,7 @@ export function loggerOf(module: { id: string; version: string }, category: stri
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-// Logging must never throw. If the fields cannot be serialized, the line contains the error in `unloggable`.
+// Logging must never throw. If the fields cannot be serialised, the line contains the error in `unloggable`.
 function lineOf(reserved: LogFields, fields: LogFields = {}): string {
   try {
     // The reserved members come last, because fields must not overwrite them.

@@ -1,11 +1,11 @@
 import { publishedLimits } from './protocol.ts'
 
 const maxQueued = 1000
-// Keeps type and subject so short that an event with the largest allowed data fits in the header.
+// Limits type and subject, so that an event with the maximum data fits in the header.
 const maxNameLength = 200
 const maxDepth = 16
 
-/** Published events that no response has carried yet. */
+/** Published events that have not been sent in a response yet. */
 export class Outbox {
   readonly #moduleId: string
   // `PublishedEvent` as JSON, oldest first.

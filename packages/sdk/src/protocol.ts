@@ -1,6 +1,6 @@
 /**
- * The protocol between the platform and an instance of a module: HTTP below a path that no gateway forwards, with a token
- * that only these two know. The transport is a Unix socket, a TCP port, or Lambda events.
+ * The protocol between the platform and an instance of a module: HTTP below a path that no gateway forwards, with a
+ * token that only these two know. The transport is a Unix socket, a TCP port, or Lambda events.
  *
  * | call                         | response                                                                |
  * | ---------------------------- | ----------------------------------------------------------------------- |
@@ -21,7 +21,7 @@ export const sdkVersion = '0.3.0'
 export const controlPath = '/_platform/v1'
 
 /**
- * Header with the deployment's token. All requests of the platform carry it, including users' requests to the module.
+ * Header with the deployment's token. All requests from the platform carry it, including users' requests to the module.
  */
 export const tokenHeader = 'x-platform-token'
 /** Header of user requests: a token with `UserClaims` that identifies the user and is valid for 60 seconds. */
@@ -83,7 +83,7 @@ export interface Description {
   subscriptions: readonly string[]
 }
 
-/** Response to a request of the platform that failed. */
+/** Response to a failed request from the platform. */
 export interface HookFailure {
   error: 'hook_failed' | 'hook_timeout' | 'forbidden' | 'not_found' | 'wrong_state' | 'bad_request'
   message: string

@@ -32,7 +32,7 @@ export class RuntimeApi {
     await this.#call('POST', `/invocation/${id}/error`, errorOf(type, message), type)
   }
 
-  /** Reports that this instance could not be initialized. */
+  /** Reports that this instance could not be initialised. */
   async failInit(type: string, message: string): Promise<void> {
     await this.#call('POST', '/init/error', errorOf(type, message), type)
   }

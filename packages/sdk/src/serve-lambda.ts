@@ -7,7 +7,7 @@ import { messageOf } from './message.ts'
 import { type Invocation, type RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
-// Lambda allows an instance 10 seconds to initialize.
+// Lambda gives an instance 10 seconds to initialise.
 const initMs = 9000
 // Lambda kills an instance 500 ms after SIGTERM, which it sends only if an extension is registered.
 const graceMs = 300

@@ -32,7 +32,7 @@ function removeStaleSocket(path: string): void {
   } catch {}
 }
 
-/** An HTTP server that can close although clients keep their connections open. */
+/** An HTTP server that can close even if clients keep their connections open. */
 class HttpServer {
   readonly #server: Server
   readonly #handler: RequestHandler

@@ -25,7 +25,7 @@ export interface ServiceProvider {
 /** Registers services in `configureServices`. */
 export interface ServiceCollection {
   /**
-   * Registers a service of which there is one instance. Throws if the token is already registered, or after
+   * Registers a service that has a single instance. Throws if the token is already registered, or after
    * `configureServices` has ended.
    */
   addSingleton: <Service>(token: ServiceToken<Service>, factory: ServiceFactory<Service>) => ServiceCollection
@@ -38,7 +38,8 @@ export function provideServices(register: (services: ServiceCollection) => void)
   let isComplete = false
   const services: ServiceCollection = {
     addSingleton: (token, factory) => {
-      if (isComplete) throw new Error(`The service ${token.name} is registered too late: do so in configureServices.`)
+      if (isComplete)
+        throw new Error(`The service ${token.name} is registered too late. Register it in configureServices.`)
       if (factories.has(token)) throw new Error(`The service ${token.name} is registered already.`)
       factories.set(token, factory)
       return services

@@ -4,7 +4,7 @@ export class TimeLimitError extends Error {
 }
 
 /**
- * A signal that aborts after `limitMs`, unless it is disposed of before. Unlike `AbortSignal.timeout`, its timer keeps
+ * A signal that aborts after `limitMs`, unless it is disposed of first. Unlike `AbortSignal.timeout`, its timer keeps
  * the process alive.
  */
 export function timeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
@@ -13,7 +13,10 @@ export function timeLimit(name: string, limitMs: number): { signal: AbortSignal 
   return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** Runs the work until the limit or a signal aborts. It then rejects, even if the work ignores its signal. */
+/**
+ * Runs the work with a signal that aborts at the limit or with one of `signals`. Rejects at that moment, even if the
+ * work ignores its signal.
+ */
 export async function withinLimit<Result>(
   name: string,
   limitMs: number,

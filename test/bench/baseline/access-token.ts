@@ -14,7 +14,10 @@ export interface Claims {
 
 const publicKeys = new Map<string, KeyObject>()
 
-/** Verifies an access token on every request; undefined if it is not valid for an administrator. */
+/**
+ * Verifies an access token, without a cache of verified tokens. Returns its claims, or undefined unless it is valid and
+ * of an administrator.
+ */
 export async function verifyToken(authorization = ''): Promise<Claims | undefined> {
   const [header = '', payload = '', signature = ''] = authorization.slice('Bearer '.length).split('.')
   const { kid, alg, typ } = decode(header)

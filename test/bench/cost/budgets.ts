@@ -8,8 +8,8 @@ export interface Budget {
 
 const reads = (storeCalls: number): Budget => ({ storeCalls, writeUnits: 0 })
 /**
- * A change enqueues its projections with one message. Without an `Idempotency-Key` and a preceding read, it checks the
- * rights of its session with four write units.
+ * A change enqueues its projections with one message. A change with neither an `Idempotency-Key` nor a preceding read
+ * also checks the rights of its session, with four write units.
  */
 const changes = (storeCalls: number, writeUnits: number): Budget => ({ storeCalls, writeUnits, messages: 1 })
 
@@ -120,15 +120,15 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
 
 /** Flows include the messages that follow, until all queues are empty. Expired caches may add a read or two. */
 export const flowBudgets: Readonly<Record<string, Budget>> = {
-  // With the checks of clusters that it plans.
+  // Includes the cluster checks that the sweep plans.
   'schedule/sweep': { storeCalls: 31, writeUnits: 1, messages: 5 },
-  // Two changes of its status, and a cooldown for each.
+  // Includes two status changes, and a cooldown for each.
   'a cluster that goes offline': { storeCalls: 8, writeUnits: 32, messages: 2 },
   'schedule/heartbeat': reads(1),
   'schedule/catalog': { storeCalls: 2, writeUnits: 1 },
   'schedule/updates': { storeCalls: 3, writeUnits: 2 },
   'schedule/write-check': { storeCalls: 1, writeUnits: 1 },
-  /** Without a target; otherwise one read for each organisation. */
+  /** No checkpoint target is configured; with a target, the schedule reads once for each organisation. */
   'schedule/checkpoints': reads(0),
   'GET cluster': reads(1),
   'list clusters, a page of 20': reads(2),

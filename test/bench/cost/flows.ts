@@ -25,16 +25,21 @@ import { range } from '../support/statistics.ts'
 import { handlerFor, type Tenant } from '../support/tenant.ts'
 import { Recorder } from './recorder.ts'
 
-/** Flows whose costs `npm run cost` prints: what users, relays and schedules cause, with the messages that follow. */
+/**
+ * Flows whose costs `npm run cost` prints: actions of users, relays and schedules, including the messages that follow.
+ */
 
 const pageSize = 20
 const silentClusters = 20
 const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 const offlineMs = 600_000
-/** Short enough not to count as downtime; after two of them a silent cluster is Offline and due. */
+/**
+ * Time between two sweeps. It is too short to count as downtime of the platform; after two such pauses, a silent
+ * cluster is Offline and due for a check.
+ */
 const sweepPauseMs = 70_000
 const checksPerSweep = 5
-/** Heartbeats until the record holds as many request nonces as it ever does. */
+/** Number of heartbeats after which the cluster record has its maximum number of request nonces. */
 const warmUpHeartbeats = 20
 /** Sweeps that finish the work of the setup. */
 const warmUpSweeps = 8

@@ -1,4 +1,4 @@
-/** `npm run cost`: prints AWS cost. `--measure` measures the units again; `--prices FILE` uses other prices. */
+/** `npm run cost`: prints the cost on AWS. `--measure` measures the units again; `--prices FILE` uses other prices. */
 import { parseArgs } from 'node:util'
 import { printTable } from '../support/section.ts'
 import {
@@ -63,5 +63,5 @@ printTable({
     return [fleet.name, fleet.clusters, fleet.users, dollars(usd), dollars(usd / fleet.clusters), shares(month)]
   }),
 })
-// Connections to the emulators stay open.
+// Open connections to the emulators would keep the process running.
 if (values.measure) process.exit()

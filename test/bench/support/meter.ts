@@ -31,7 +31,10 @@ subscribe('http.client.response.finish', (message) => {
   if (actionOf(message) !== undefined) pending--
 })
 
-/** Measures a piece of work. One at a time; only AWS clients of this process count. */
+/**
+ * Measures the AWS calls and capacity units of `work`. Do not measure concurrently. Only calls by this process are
+ * counted.
+ */
 export async function metered<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
   const before = await capacityUnits()
   calls = {}
@@ -44,7 +47,7 @@ export async function metered<Result>(work: () => Promise<Result>): Promise<{ re
   return { result, usage }
 }
 
-/** Calls of DynamoDB, without messages and secrets. */
+/** Number of calls to DynamoDB, without those to SQS and Secrets Manager. */
 export const storeCallsOf = ({ calls }: Pick<Usage, 'calls'>): number =>
   Object.entries(calls).reduce((sum, [action, count]) => sum + (/Item|Query|Scan/.test(action) ? count : 0), 0)
 

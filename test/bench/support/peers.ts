@@ -16,7 +16,10 @@ export async function buildPeers(): Promise<void> {
   for (const name of peerNames) await bundleBare(`export * from '../peers/${name}.ts'`, name)
 }
 
-/** Bundles a program without the platform's build settings. `program` is its text, relative to the baseline. */
+/**
+ * Bundles a program without the platform's build settings. `program` is source code, whose imports are relative to the
+ * folder `baseline`.
+ */
 export async function bundleBare(program: string, name: string): Promise<{ path: string; bytes: number }> {
   const path = join(root, `dist/bench/${name}.mjs`)
   const { outputFiles } = await build({

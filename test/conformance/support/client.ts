@@ -12,7 +12,10 @@ export type Authorize = (path: string, body: string | Uint8Array) => string | Pr
 
 const maxWaitSeconds = 60
 
-/** Renews access tokens before they expire, because a run may take longer. */
+/**
+ * Interval for the renewal of access tokens, shorter than their validity, because a run may take longer than a token is
+ * valid.
+ */
 const renewalMs = 600_000
 
 export class Client {
@@ -66,7 +69,10 @@ export class Client {
     return this.send('DELETE', path)
   }
 
-  /** Sends a request and waits for rate limits. Throws if the response violates the contract. */
+  /**
+   * Sends a request, and sends it again after the time in `Retry-After` if a rate limit rejects it. Throws if the
+   * response violates the contract.
+   */
   async send(method: string, path: string, content: RequestContent = {}): Promise<ApiResponse> {
     for (;;) {
       const response = await this.attempt(method, path, content)

@@ -33,7 +33,7 @@ export const otherContentType: DeriveInvalid = (valid) => {
 
 const typeOf = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value)
 
-/** All fields with values of one type. Empty objects and arrays may be valid. */
+/** Sets all fields to the same invalid value. Omits an empty object or array if it would be valid for every field. */
 export const wrongType: DeriveInvalid = (valid) => {
   const isValid = (empty: unknown) => Object.values(valid).every((member) => typeOf(member) === typeOf(empty))
   const empty = ['{}', '[]'].filter((value) => !isValid(JSON.parse(value)))

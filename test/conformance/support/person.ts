@@ -33,7 +33,10 @@ async function signedIn(platform: Platform, user: Omit<TestUser, 'client' | 'tok
   return { id, organisationId, username, password, tokens, client: platform.anonymous.withToken(tokens.accessToken) }
 }
 
-/** The first OrgAdmin of another organisation. Both remain, because an organisation keeps its last administrator. */
+/**
+ * Creates an organisation and its first OrgAdmin. Neither is removed, because an organisation keeps its last
+ * administrator.
+ */
 export async function createTenant(platform: Platform): Promise<TestUser> {
   const admin = await platform.admin
   const body = newUserBody(['OrgAdmin'])

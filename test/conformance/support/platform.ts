@@ -56,7 +56,10 @@ export class Platform {
     return platform
   }
 
-  /** Deletes a resource at the end. A job of a failed test ends a minute after its cancellation. */
+  /**
+   * Deletes a resource at the end of the run. Retries until it is removed: a job of a failed test may end a minute
+   * after its cancellation.
+   */
   removeLater(client: Client, path: string): void {
     const isRemoved = async () => [204, 404].includes((await client.delete(path)).status)
     this.cleanUp.defer(async () => void (await waitFor(`${path} to be removed`, isRemoved, 200)))

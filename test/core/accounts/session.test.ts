@@ -34,7 +34,7 @@ import { runBefore } from '../support/interleaving.ts'
 import { pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
-// Every attempt hashes a password.
+// Low limits keep the tests fast, because every attempt hashes a password.
 vi.hoisted(() =>
   Object.assign(process.env, { PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: '8', PLAT_LIMIT_SIGN_INS_PER_MINUTE: '10' }),
 )

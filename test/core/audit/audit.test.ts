@@ -34,7 +34,9 @@ function canonicalJson(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
 }
 
-/** Verifies exported entries as an external auditor; returns the number of valid ones from the first. */
+/**
+ * Verifies exported entries as an external auditor does. Returns the number of entries before the first invalid one.
+ */
 function countVerifiedEntries(organisationId: string, entries: readonly any[]): number {
   let previousHash = createHash('sha256').update(organisationId).digest('hex')
   for (const [index, { hash, ...content }] of entries.entries()) {
@@ -162,7 +164,7 @@ test('combined filters return exactly the matching entries, on all pages', async
     (queries, [name, values]) => queries.flatMap((query) => values.map((value) => ({ ...query, [name]: value }))),
     [{}],
   )
-  // Seven is coprime to the numbers of choices, so the sample pairs all choices.
+  // Seven is coprime to the numbers of choices, so the sample contains every pair of choices.
   const sample = combinations.filter((_, index) => isLong || index % 7 === 0)
   for (const query of sample as Partial<Audit.AuditQuery>[]) {
     const expected = all.filter(

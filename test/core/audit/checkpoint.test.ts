@@ -31,7 +31,7 @@ async function trailOf(count: number): Promise<Caller> {
   return caller
 }
 
-/** Removes the newest entries as a person with access to the table. */
+/** Removes the newest entries, as an attacker with access to the table could. */
 async function truncate({ organisationId }: Caller, to: number, from: number): Promise<void> {
   const last = await get(keys.auditEntry(organisationId, to))
   const head = await get(keys.auditHead(organisationId))

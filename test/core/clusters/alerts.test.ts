@@ -214,6 +214,7 @@ test('reports an outage that a cooldown refused at its end, if it persists', asy
     await passMinutes(1)
     await heartbeat(enrolled.request(), enrolled.heartbeat)
   }
-  // The second outage has ended, so its cooldown ends without a report; the end of the reported status is news.
+  // The second outage has ended, so its cooldown ends without an `Offline` report. The recovery from the reported
+  // `HealthDegraded` is reported.
   expect((await typesOf(caller)).slice(0, 4)).toEqual(['Recovered', ...reported])
 })

@@ -12,7 +12,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 describe('collisions with transactions', () => {
   const key = (name: string) => ({ pk: `COLLISION#${name}`, sk: 'ITEM' })
 
-  /** Fails the next `count` commands of a kind; `isApplied` commands take effect before. */
+  /** Fails the next `count` commands of a kind; if `isApplied` is true, the commands take effect first. */
   let failure: { command: string; count: number; error: () => Error; isApplied: boolean } | undefined
 
   client.middlewareStack.add(

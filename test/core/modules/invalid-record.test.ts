@@ -1,4 +1,4 @@
-// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the registry allowlist and the trusted keys, which core reads when it is imported.
 import { pick, runningModule, runtime, storedTraces } from '../support/module-platform.ts'
 import { expect, test } from 'vitest'
 import * as Catalog from '@platform/core/modules/catalog/list'

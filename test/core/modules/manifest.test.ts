@@ -163,7 +163,7 @@ function withValue(document: unknown, path: readonly number[], value: unknown): 
 test('accepts or rejects manifests with random values and random bytes', () => {
   const change = fc.tuple(fc.array(fc.nat(20), { minLength: 1, maxLength: 5 }), fc.jsonValue({ maxDepth: 3 }))
   const property = fc.property(change, ([path, value]) => {
-    // Throws other errors.
+    // `problems` throws every error except a rejected manifest.
     expect(problems(withValue(full, path, value)).length).toBeLessThanOrEqual(50)
   })
   fc.assert(property, { numRuns: 500, seed: 42 })

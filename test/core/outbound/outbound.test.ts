@@ -64,7 +64,7 @@ test.each([
 test('resolves a name once per call, which prevents DNS rebinding', async () => {
   const resolve = vi.fn(async () => ['127.0.0.1']).mockResolvedValueOnce(['1.2.3.4'])
   const overrides = { ...noTargets, resolve }
-  // The first response is a public address, where no server listens on this port.
+  // The first lookup returns a public address, where no server listens on this port.
   const first = errorOf(() => outboundFetch(named, { ...request, timeoutMs: 100 }, overrides))
   expect(['connection_failed', 'timed_out']).toContain(await first)
   expect(resolve).toHaveBeenCalledTimes(1)

@@ -28,7 +28,7 @@ test('completes one of sixteen concurrent setups', async () => {
   const token = await adminToken()
   const outcomes = await Promise.all(Array.from({ length: 16 }, () => errorCodeOf(completeWith(token))))
   expect(outcomes.filter((code) => code === 'no error')).toHaveLength(1)
-  // The bulkhead of password hashing may reject a request first.
+  // The limit on concurrent password hashes may reject a request first.
   const others = outcomes.filter((code) => code !== 'no error' && code !== 'rate_limited')
   expect(new Set(others)).toEqual(new Set(['setup_already_complete']))
   const tokens = await signIn({ username: 'Admin', password: administrator.adminPassword }, origin)

@@ -27,7 +27,7 @@ export const badUrls = [
 `),
 ]
 
-/** Responses of name servers that are private or not an address. */
+/** DNS answers that are private addresses, or not addresses. */
 export const privateAnswers = [
   '',
   ...words(`

@@ -11,7 +11,10 @@ const sha256WithEcdsa = sequence(Buffer.from('06082a8648ce3d040302', 'hex'))
 const nameOf = (host: string) =>
   sequence(tagged(0x31, sequence(Buffer.from('0603550403', 'hex'), tagged(0x0c, Buffer.from(host)))))
 
-/** A self-signed certificate of a host and its key as PEM, encoded by hand in DER. */
+/**
+ * A self-signed certificate of a host and its private key, both as PEM. Node.js cannot issue certificates, so the DER
+ * is written by hand.
+ */
 export function selfSigned(host: string): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const content = sequence(

@@ -35,7 +35,7 @@ export const canary = await startHostile()
 const reachable = [plain, secure, dead, hostile.port]
 process.env['PLAT_OUTBOUND_ALLOW'] = reachable.flatMap((port) => [`localhost:${port}`, `127.0.0.1:${port}`]).join()
 
-/** Certificates of another authority than slapd's. */
+/** Certificates of an authority other than that of slapd. */
 export async function ownCertificates(): Promise<Certificates> {
   await using folder = await temporaryFolder()
   return await certificates(folder.path)

@@ -8,8 +8,8 @@ import { type ImageOptions, type Signer, startModuleRegistry, writtenManifest } 
 import type { ActorPlan } from './actor-module.ts'
 
 /**
- * A registry, a trusted key, and images of the actor module. Import this file before core: core reads the settings when it
- * is imported.
+ * A registry, a trusted key, and images of the actor module. Import this file before core: core reads the settings when
+ * it is imported.
  */
 
 export const registry = await startModuleRegistry()
@@ -50,7 +50,7 @@ export interface PushedModule
   extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string
   signer?: Signer
-  /** Members of `spec`. */
+  /** Overrides members of the `spec` in the manifest. */
   spec?: object
   entrypoint?: readonly string[]
 }

@@ -1,4 +1,4 @@
-// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the registry allowlist and the trusted keys, which core reads when it is imported.
 import { pushModule, type PushedModule } from './module-images.ts'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ import { newModuleId } from './modules.ts'
 
 /** Modules as real images and processes, installed by the use cases of the API and their workers. */
 
-/** Short, because socket paths are limited. */
+/** A short name, because the length of socket paths is limited. */
 const runFolder = mkdtempSync(join(tmpdir(), 'run-'))
 export const output: string[] = []
 
@@ -50,7 +50,7 @@ export const openRuntime = (name: string, images?: string): Promise<SupervisedRu
 /** Opens a runtime for which `runc` does not work. */
 export function openRuntimeWithoutContainers(name: string): Promise<SupervisedRuntime> {
   mkdirSync(join(runFolder, name))
-  // The place of the state folder of runc.
+  // This file has the path of the state folder of runc, which therefore cannot start.
   writeFileSync(join(runFolder, name, 'runc'), '')
   return openLocalRuntime({ mode: 'auto', ...optionsOf(name) })
 }

@@ -38,7 +38,7 @@ export async function claimUpdateOperation({ organisationId }: Caller, jobId: st
   return claimed(operation)
 }
 
-/** Imports the update code as released with a version. */
+/** Imports the update code as if it were released with this version. */
 export async function loadUpdatesAt(version: string) {
   vi.stubGlobal('releasedVersion', version)
   vi.resetModules()

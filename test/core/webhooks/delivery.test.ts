@@ -29,7 +29,7 @@ import {
   webhooksEnqueuedBy,
 } from '../support/webhooks.ts'
 
-// Fails the first attempt of this file.
+// Fails the first delivery attempt in this file.
 vi.hoisted(() => Object.assign(process.env, { PLAT_FAILPOINT: 'webhook.attempted=throw' }))
 
 beforeAll(() => bootstrapPlatform())

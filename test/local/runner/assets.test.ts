@@ -43,7 +43,7 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
 test('a failed rebuild keeps the old asset at a start, and fails a deployment', async () => {
   await using folder = await temporaryFolder()
   const names = ['module-schema.json']
-  // A file cannot replace a folder with content.
+  // The rebuild fails, because a file cannot replace a folder with content.
   const target = join(folder.path, 'module-schema.json')
   await mkdir(target)
   const old = join(target, 'old')

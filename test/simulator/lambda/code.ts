@@ -23,7 +23,7 @@ export interface Code {
   sha256: string
   sizeBytes: number
   location: JsonObject
-  /** Runs while a function is Pending or an update InProgress; an error makes it Failed. */
+  /** Runs while a function is Pending or its update is InProgress. An error makes it Failed. */
   prepare: () => Promise<void>
   /** Throws `InvalidEntrypoint`. */
   program: (settings: Settings) => Promise<Program>

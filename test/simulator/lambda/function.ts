@@ -142,7 +142,7 @@ export function configurationOf(revision: Revision): JsonObject {
   }
 }
 
-/** Prepares Pending revisions and updates InProgress: after a delay, or when a test releases them. */
+/** Prepares revisions that are Pending or whose update is InProgress, after a delay or when a test releases them. */
 export interface Preparation {
   schedule: (work: () => Promise<void>) => void
   hold: () => void

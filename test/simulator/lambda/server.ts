@@ -18,7 +18,7 @@ import {
 import * as operations from './operations.ts'
 import { maximumPayloadBytes } from './runtime-api.ts'
 
-/** A zip of the largest size in base64, with room for the rest. */
+/** The largest zip file in base64, and the other members of the request. */
 const maximumRequestBytes = 70 * 1024 * 1024
 
 interface Response {

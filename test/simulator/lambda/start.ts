@@ -10,7 +10,7 @@ import { serveLambda } from './server.ts'
 export interface LambdaOptions {
   accessKeyId?: string
   images?: ImageSource
-  /** Root of the folders with code: bucket `folders`, the key is the path. */
+  /** Folder that the bucket `folders` represents. The key of an object is a path below it. */
   codeDir?: string
   zipDir?: string
   settleMs?: number

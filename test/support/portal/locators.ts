@@ -10,7 +10,7 @@ export const row = (page: Page, text: string | RegExp) => page.getByRole('row').
 export const mainLink = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name })
 
-/** Toasts have the role as well, with `aria-modal=false`. */
+/** Excludes toasts, which also have the role `dialog`, with `aria-modal=false`. */
 export const dialog = (page: Page, name?: string | RegExp): Locator =>
   page.getByRole('dialog', name === undefined ? {} : { name }).and(page.locator(':not([aria-modal=false])'))
 

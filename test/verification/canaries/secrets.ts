@@ -30,7 +30,8 @@ function secretsInHeaders(flat: readonly string[]): Secret[] {
   )
   const isFromRelay = headers.some(({ name, value }) => name === 'authorization' && value.startsWith('Relay '))
   return headers.flatMap(({ name, value }) => {
-    // A user's key reads the stored response. A relay's key is useless without its signature.
+    // A user's idempotency key gives access to the stored response, so it is secret. A relay's key is useless without
+    // the relay's signature.
     if (name === 'idempotency-key') return isFromRelay ? [] : [{ kind: 'Idempotency-Key', text: value }]
     const relayToken = name === 'authorization' ? /^Relay (\S+)$/.exec(value)?.[1] : undefined
     if (relayToken !== undefined) return [{ kind: 'relay token', text: relayToken }]

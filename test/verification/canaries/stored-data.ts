@@ -51,7 +51,9 @@ export class StoredData {
     }
   }
 
-  /** Collects until the signal, with at most a fifth of the machine's time. The next attempt repeats a failed one. */
+  /**
+   * Collects until the signal aborts, during at most a fifth of the time. A failed attempt is repeated by the next one.
+   */
   async collectUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const startedAtMs = performance.now()

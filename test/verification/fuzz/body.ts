@@ -17,7 +17,7 @@ const absent = Symbol('absent')
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The schema behind references; of alternatives the first that is not null. */
+/** Resolves references. Of several alternatives, returns the first that is not null. */
 function resolveSchema(document: OpenApi, schema: Schema): Schema {
   const resolved = resolve<Schema>(document, schema)
   const alternative = (resolved['anyOf'] ?? []).find(({ type }: Schema) => type !== 'null')

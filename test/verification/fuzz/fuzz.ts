@@ -56,7 +56,10 @@ const describeWire = (wire: Wire): string =>
 /** If an operation has neither parameters nor a body, every changed request counts as malformed. */
 const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
 
-/** Share of well-formed requests that are sent: they have effects, and a password costs 30 ms. */
+/**
+ * Percentage of well-formed requests that are sent. It is low, because they have effects and a password hash takes 30
+ * ms.
+ */
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
 async function fuzz(operation: Operation, count: number): Promise<void> {

@@ -24,7 +24,7 @@ interface LoadOptions {
   pauseMs?: number
   settings?: Record<string, string>
   clockFile?: string
-  /** Names of actions. */
+  /** Names of the actions that the users do not perform. */
   omitted?: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** A delay that approaches the value at which either side wins, on a busy machine too. */
+/** A delay that adapts until both sides win equally often, even on a busy machine. */
 export class BalancedDelay {
   #ms = 4
 

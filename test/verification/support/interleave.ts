@@ -43,7 +43,7 @@ export async function interleave<Result>(
     }
   }
   const results: Promise<Result>[] = []
-  // Start one task after the other, so that a seed always meets them in the same order.
+  // Start one task after the other, so that a seed always produces the same schedule.
   for (const [index, task] of tasks.entries()) {
     const caller = newCaller(scheduler, `caller ${index + 1}`, notify)
     started.push(caller)

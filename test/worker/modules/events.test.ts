@@ -1,4 +1,4 @@
-// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the registry allowlist and the trusted keys, which core reads when it is imported.
 import {
   requestUninstall,
   setBehaviour,

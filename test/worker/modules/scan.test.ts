@@ -1,4 +1,4 @@
-// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the registry allowlist and the trusted keys, which core reads when it is imported.
 import { pushModule, registry, unresponsiveHost, temporaryKey } from '../../core/support/module-images.ts'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { buildImage } from '@platform/oci/build'
@@ -84,7 +84,7 @@ test('does not read known releases again, and makes two store calls', async () =
   const first = await requestsOf(() => scan(sourceOf(id)))
   const again = await requestsOf(() => scan(sourceOf(id)))
   expect(again.filter((request) => request.startsWith('HEAD'))).toHaveLength(4)
-  // Reads no image, and of each signature its manifest and content.
+  // The second scan reads no images. Of each signature it reads the manifest and the content.
   const tagged = again.filter((request) => /manifests\/sha256-/.test(request))
   expect(reads(again).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
   expect(reads(first).length).toBeGreaterThan(reads(again).length)

@@ -1,4 +1,4 @@
-// Imported first, because it sets the outbound allowlist, which core reads when it is imported.
+// Imported first, because it sets the registry allowlist and the trusted keys, which core reads when it is imported.
 import {
   setBehaviour,
   pick,
@@ -143,7 +143,7 @@ test('a module that does not respond degrades the platform, even if its checks a
 test('a module that was approved in a container fails with the reason if no container can run', async () => {
   const { id } = await runningModule()
   const { release, deployment } = (await findModule(id))!
-  // A module of this platform may run as a process, if it was installed as one.
+  // A module that the platform itself signed may run as a process, but only if it was installed as one.
   const set = {
     release: serialise({ ...release, isVerified: true, verifiedBy: ownKeyName }),
     deployment: serialise({ ...deployment, runtime: 'container' }),

@@ -20,7 +20,7 @@ export interface Extent {
   all?: true
 }
 
-/** The maximum of the API. */
+/** The maximum page size of the API. */
 export const maxPageSize = 100
 
 /** Reads a paged list from its start, with as few requests as possible. */

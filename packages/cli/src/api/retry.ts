@@ -5,7 +5,7 @@ import { say } from '../print/write.ts'
 const responseTimeoutSeconds = 60
 const initialPauseMs = 250
 const maximumPauseMs = 5000
-// Longer values of `Retry-After` are not followed.
+// Longer values of `Retry-After` are reduced to this.
 const maximumRetryAfterMs = 60_000
 const timeoutWithRetryAfterMs = 300_000
 // Longer pauses are reported on standard error.

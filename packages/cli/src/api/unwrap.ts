@@ -41,7 +41,7 @@ async function successfulResult<Result extends { error?: unknown; response: Resp
   return result
 }
 
-/** An error response of the platform, with advice in the message. `code` is the error code of the body. */
+/** An error response from the platform, with advice in the message. `code` is the error code of the body. */
 export class ApiRejection extends CliError {
   readonly code: string
 

@@ -11,7 +11,7 @@ import { checkout } from './checkout.ts'
 import { memberOf, parseJson } from './json.ts'
 import type { Project } from './project.ts'
 
-// Names are kept, so that the same files produce the same program in any folder.
+// Identifiers are not minified, so that the same files produce the same program in any folder.
 const imageOptions = { minifyWhitespace: true, minifySyntax: true, lineLimit: 200 } as const
 // Source maps let stack traces show the author's source lines.
 const debugOptions = ({ folder }: Project) =>
@@ -53,7 +53,7 @@ const defaultTimeoutMs = 15_000
 
 /**
  * Runs a module's main file until it calls `serve`, and returns the module's description. Throws `CliError` if the
- * program fails before.
+ * program fails before that call.
  */
 export async function describeProject(project: Project, timeoutMs = defaultTimeoutMs): Promise<ModuleDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))

@@ -35,5 +35,5 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
   return value
 }
 
-/** Parser of a repeatable option: adds a value to the earlier ones. */
+/** Parser of a repeatable option. Appends the value to the previous values. */
 export const several = (text: string, before: readonly string[] = []): string[] => [...before, text]

@@ -65,7 +65,7 @@ async function output(id: string, { json, follow, offset }: Shown & { follow?: t
   for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
 }
 
-// Without node names the output is printed without labels: for a single node, or if the cluster was removed.
+// Returns no nodes for a single target node or a removed cluster. The output is then printed without labels.
 async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
   const { clusterId, payload } = await getJob(api, id)
   const targets: unknown = payload['targetNodeIds']

@@ -54,7 +54,7 @@ async function findUser(api: Api, nameOrId: string): Promise<User> {
   return found
 }
 
-/** For comparison without case, as on the platform. */
+/** Converts a name for a case-insensitive comparison, in the same way as the platform. */
 const upperCase = (name: string): string => name.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC')
 
 interface Creation extends Shown {

@@ -42,7 +42,7 @@ function numberOf<Name extends string>(fields: Fields, name: Name, fault: ErrorF
   const value = fields[name]
   if (value === undefined) return {}
   if (typeof value !== 'number') throw fault(`has a ${name} that is not a number`)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to any text
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: number }
 }
 

@@ -1,7 +1,7 @@
 import { exitCodes } from '../exit.ts'
 import { say } from '../print/write.ts'
 
-// npm forwards signals that the terminal has sent as well, so that one Ctrl-C arrives twice.
+// Under npm, both the terminal and npm send the signal, so one Ctrl-C arrives twice.
 const samePressMs = 400
 
 /**

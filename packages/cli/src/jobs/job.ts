@@ -43,7 +43,9 @@ export async function* outputOf(
   }
 }
 
-/** The output of an ended job. `result.output` is text without bytes that are not UTF-8, and may be shorter. */
+/**
+ * The output of an ended job. `result.output` may be truncated, and bytes in it that are not valid UTF-8 were replaced.
+ */
 export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer> {
   if (!result?.binary && !result?.truncated) return Buffer.from(result?.output ?? '')
   const parts: Buffer[] = []

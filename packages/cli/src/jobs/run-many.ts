@@ -64,7 +64,7 @@ class Run {
     this.#names = new Map(clusters.map(({ id, name }) => [id, name]))
   }
 
-  /** With `--all`, skips and names clusters that were removed since the list was read. */
+  /** With `--all`, skips clusters that were removed since the list was read, and prints their names. */
   async submit(jobs: Submission[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
     try {
       const batch = await unwrap(this.#api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))

@@ -26,7 +26,7 @@ export async function scriptOf(
   return script
 }
 
-/** Converts scripts to LF line ends without a byte order mark, and prints a note if that changes one. */
+/** Converts scripts to LF line endings without a byte order mark, and prints a note if that changes a script. */
 export function unixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
   if (keepLineEnds) return scripts
   const converted = scripts.map(unixText)
@@ -41,7 +41,7 @@ export function unixScripts(scripts: readonly string[], { keepLineEnds }: Script
 
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
-/** Reads UTF-8 text from a file (`-` is standard input). Throws `CliError` for other bytes. */
+/** Reads UTF-8 text from a file (`-` is standard input). Throws `CliError` if the bytes are not valid UTF-8. */
 export async function readText(file: string): Promise<string> {
   const bytes = file === '-' ? await buffer(process.stdin) : await readBytes(file)
   if (isUtf8(bytes)) return bytes.toString()
@@ -60,7 +60,10 @@ async function readBytes(file: string): Promise<Buffer> {
   }
 }
 
-/** The first byte that no UTF-8 text can have at its place; for an incomplete last character, the end of the input. */
+/**
+ * The offset of the first byte that makes the input invalid as UTF-8. If the last character is incomplete, the end of
+ * the input.
+ */
 function invalidOffset(bytes: Buffer): number {
   let [valid, invalid] = [0, bytes.length + 1]
   while (invalid - valid > 1) {

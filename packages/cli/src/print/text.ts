@@ -1,4 +1,5 @@
-// Characters that control a terminal, forge lines or reorder text: control characters, line separators and bidi marks.
+// Characters that control a terminal, forge lines or reorder text: control characters, line separators and
+// bidirectional formatting characters.
 const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const unsafeButLines = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 const wide =

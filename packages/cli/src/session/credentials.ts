@@ -72,7 +72,7 @@ async function renewOnce(expired: Session): Promise<Session> {
   if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
-  // Stored first: if the response is lost, the next renewal sends the same key and receives it.
+  // Stored first: if the response is lost, the next renewal sends the same key and receives the same response.
   writeSession({ ...rest, renewalKey })
   const next = { ...rest, ...(await refresh(session, renewalKey)) }
   writeSession(next)

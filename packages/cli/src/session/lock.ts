@@ -90,7 +90,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// A container without an init process keeps zombies. Other systems than Linux have no such file.
+// A container without an init process keeps zombies. This file exists only on Linux.
 function isZombie(pid: number): boolean {
   const stat = contentOf(`/proc/${pid}/stat`) ?? ''
   return /^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))

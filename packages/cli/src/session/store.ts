@@ -12,7 +12,7 @@ export interface Session {
   /** Expiry of the access token, in milliseconds since the Unix epoch. */
   expiresAtMs: number
   refreshToken: string
-  /** The idempotency key of a renewal without a response yet. */
+  /** The idempotency key of a renewal that has no response yet. */
   renewalKey?: string
 }
 

@@ -5,7 +5,7 @@ export const mark =
 /** The favicon as a data URL. */
 export const icon = `data:image/svg+xml,${encodeURIComponent(mark)}`
 
-/** The style sheet of the API reference. It repeats the portal's colors, because the page loads no other file. */
+/** The style sheet of the API reference. It repeats the portal's colours, because the page loads no other file. */
 export const style = `
 :root {
   color-scheme: light dark;
@@ -116,7 +116,7 @@ pre { background: var(--surface); border: 1px solid var(--line); border-radius: 
   article { grid-template-columns: minmax(0, 1fr) minmax(0, 26rem); gap: 3rem; }
   .samples { position: sticky; top: 4.75rem; align-self: start; }
 }
-/* Where the page can open it, the list of operations stays open on wide screens. */
+/* On wide screens, the list of operations stays open in browsers that support ::details-content. */
 @supports selector(::details-content) {
   @media (min-width: 64rem) {
     nav details::details-content { content-visibility: visible; display: contents; }

@@ -10,7 +10,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
  * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
- * Projections count the ends of jobs, and an item may be negative, because any item may count an end.
+ * Projections subtract ended jobs from any of the items, so an item may become negative.
  */
 
 const shards = 4
@@ -24,8 +24,8 @@ const ActiveCount = z
     /** The organisation's own quota; absent for the default of the platform. */
     limit: z.number().optional(),
     /**
-     * Set on all items while the count exceeds a lowered quota. No item then knows whether others have ended jobs, so
-     * they accept new ones only together.
+     * Set on all items while the total exceeds a lowered quota. One item cannot show that the total is below the quota
+     * again, so new jobs require a read of all items.
      */
     isOver: z.literal(true).optional(),
   })
@@ -42,7 +42,10 @@ const shareOf = (total: number, shard: number): number =>
 
 const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % shards
 
-/** The organisations' own quotas as last read. A stale one fails the write, and the retry reads the current one. */
+/**
+ * The organisations' own quotas as last read. With an outdated quota, the write fails and the retry reads the current
+ * quota.
+ */
 const ownLimits = new BoundedCache<number>(10_000)
 
 function admissionWrite(organisationId: string, shard: number, jobs: number): WriteItem {
@@ -117,7 +120,7 @@ function spreadWrites(
   )
 }
 
-/** One write for each run of the projections. */
+/** Needs only one write in each run of the projections, however many jobs have ended. */
 export const activeJobsProjection: Projection = {
   name: 'active jobs',
   writes: async (organisationId, records) => {

@@ -89,8 +89,9 @@ const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): C
 const hourMs = 3_600_000
 
 /**
- * Writes at most once an hour, to limit cost. A failure does not reject the request. Tokens of users of identity
- * providers become due for the sweep, which confirms the user: this function cannot read the secret of the provider.
+ * Writes at most once an hour, to limit cost. A failure does not reject the request. A token of a user of an identity
+ * provider becomes due for the sweep, which confirms the user: the function that handles the request cannot read the
+ * provider's secret.
  */
 async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User): Promise<void> {
   const atMs = now()

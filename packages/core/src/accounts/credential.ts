@@ -38,8 +38,8 @@ export const Credential = z.object({
   /** Absent for users of identity providers. */
   passwordHash: z.string().optional(),
   /**
-   * A copy of the user's session epoch. New sessions copy it, so that a session opened with an old password is already
-   * ended.
+   * A copy of the user's session epoch. A new session copies it, so that a session that is opened with an old password
+   * during a password change is invalid from the start.
    */
   epoch: z.number().default(0),
 })
@@ -77,7 +77,7 @@ export interface Attempt {
   /** The hash of the username. */
   subject: string
   address: string
-  /** False if a signed-in user proves the password again. */
+  /** False if a signed-in user enters the password again. */
   isSignIn: boolean
   failures: readonly Limit[]
   successes: Limit
@@ -86,12 +86,15 @@ export interface Attempt {
   device: { known: Device | undefined } | undefined
 }
 
-/** A signed-in user who proves the password again. Failures of others do not limit the session. */
+/**
+ * The origin of a sign-in, or of a signed-in user who enters the password again. Failed sign-ins of other people do not
+ * limit such a session.
+ */
 export interface PasswordProof extends Origin {
   sessionId?: string
 }
 
-/** Users may type a password as the name, so only its hash is stored. */
+/** Users may type a password as the name, so only a hash of the name is stored. */
 const subjectOf = (username: string): string => sha256(keys.foldUsername(username))
 
 const strangerLimits = (user: string, address: string): CallLimit[] => [
@@ -100,15 +103,15 @@ const strangerLimits = (user: string, address: string): CallLimit[] => [
   perHour(`failed-sign-ins:${user}`, config.PLAT_LIMIT_SIGN_IN_USER_PER_HOUR),
 ]
 
-/** For a device or session of the user. Separate limits keep strangers from using them up. */
+/** Limits for one device or session of the user. They are separate, so that strangers cannot use them up. */
 const ownLimits = (user: string, id: string): CallLimit[] => [
   perMinute(`failed-sign-ins:${user}:${id}`, config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE),
   perHour(`failed-sign-ins:${user}:${id}`, config.PLAT_LIMIT_SIGN_IN_USER_PER_HOUR),
 ]
 
 /**
- * For all devices in which a directory user has signed in with this name. They share the limits, because several
- * directories may have the name.
+ * Limits for all devices on which a directory user has signed in with this name. The devices share the limits, because
+ * several directories may contain the name.
  */
 const knownNameLimits = (user: string): CallLimit[] => ownLimits(user, 'known-name')
 
@@ -137,7 +140,7 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
     counters.map((counter) => ({ counter, counts: others.splice(0, counter.keys.length).map(countOf) })),
   )
   const isOwnUser = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
-  // A directory user may have another name here than the one that was typed.
+  // The name of a directory user on the platform may differ from the name that was typed.
   const isOwnName = credential?.passwordHash === undefined && known?.users.has(subject) === true
   const failures = isOwnUser ? own : isOwnName ? knownName : strangers
   if (successes === undefined) throw new TypeError('Sign-ins must be limited.')
@@ -163,7 +166,7 @@ async function reserve({ failures }: Attempt): Promise<void> {
   reportTightest(failures.map(oneMore))
 }
 
-/** For the transaction that the correct password allows: gives the counted failure back, and counts a sign-in. */
+/** For the transaction that follows a correct password: removes the counted failure and counts a sign-in. */
 export function acceptedWrites({ failures, successes, isSignIn }: Attempt): WriteItem[] {
   reportTightest([...failures, oneMore(successes)])
   return [
@@ -173,7 +176,7 @@ export function acceptedWrites({ failures, successes, isSignIn }: Attempt): Writ
 }
 
 /**
- * For an error after the correct password: counts a sign-in instead of a failure, so that retries stay limited, and
+ * Handles an error after a correct password: counts a sign-in instead of a failure, so that retries stay limited, and
  * throws the error. If the response to a successful transaction was lost, one more guess is possible.
  */
 export async function failAccepted({ failures, successes, isSignIn }: Attempt, error: unknown): Promise<never> {
@@ -197,9 +200,9 @@ export async function rejectAttempt(attempt: Attempt): Promise<never> {
   throw platformError('invalid_credentials')
 }
 
-/** Without a hash, takes the same time. */
+/** Without a hash, returns false after the same time, so that the time does not reveal whether the user exists. */
 export const countAndCompare = (attempt: Attempt, password: string, passwordHash?: string): Promise<boolean> =>
-  // Guesses of strangers do not delay the user's own devices.
+  // The queue key is the subject of the limit, so that guesses of strangers do not delay the user's own devices.
   passwordMatches(password, passwordHash, attempt.failures.at(-1)?.counter.subject ?? '', () => reserve(attempt))
 
 export async function comparePassword(attempt: Attempt, password: string): Promise<Credential> {

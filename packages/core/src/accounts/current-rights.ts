@@ -10,8 +10,8 @@ import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
  * An access token stays valid for minutes after its user, session or a role was removed. The user and the session are
- * therefore read once a minute per process and token, and again before each lasting effect: here, with the stored
- * response of an `Idempotency-Key`, or as conditions of the transaction (`outbox/commit.ts`).
+ * therefore read once a minute per process and token, and again before each lasting effect: by `reauthorize`, together
+ * with the stored response of an `Idempotency-Key`, or in the conditions of the transaction (`outbox/commit.ts`).
  */
 
 export interface CurrentRights {
@@ -67,10 +67,15 @@ export function requireCurrentRights({ rights }: CurrentRights, permissions: rea
 
 const recentMs = 60_000
 
-/** Keyed by the verified token, so that a renewed token has the roles of its time. */
+/**
+ * Keyed by the caller of one access token, so that a renewed token does not use the permissions of the earlier token.
+ */
 const recentRights = new WeakMap<Caller, { read: Promise<CurrentRights>; atMs: number; monotonicMs: number }>()
 
-/** The caller of an access token, with the rights as read at most a minute ago. `permission` is the endpoint's. */
+/**
+ * Returns the caller of an access token, with rights that were read at most a minute ago. `permission` is the
+ * permission that the endpoint requires.
+ */
 export async function verifySession(token: string, permission?: Permission): Promise<Caller> {
   const verified = await verifyAccessToken(token)
   const { user, rights: permissions } = await rightsWithinMinute(verified)
@@ -82,7 +87,10 @@ export async function verifySession(token: string, permission?: Permission): Pro
   return Object.assign(caller, { rights: { userVersion: user.version, permission, confirm } })
 }
 
-/** Concurrent requests share one read. Neither a clock that steps nor one that stops while frozen extends its use. */
+/**
+ * Concurrent requests share one read. Two clocks limit the use of a read, because the system clock may be set back and
+ * the monotonic clock may stop while the process is frozen.
+ */
 function rightsWithinMinute(caller: Caller): Promise<CurrentRights> {
   const [recent, monotonicMs] = [recentRights.get(caller), performance.now()]
   if (recent && isWithin(recent.atMs, recentMs) && monotonicMs - recent.monotonicMs < recentMs) return recent.read

@@ -17,7 +17,7 @@ export interface TargetOrganisation {
   isOwn: boolean
   isPlatform: boolean
   head: ListHead
-  /** A password must differ from it. */
+  /** A new password must not be this name. */
   platformName: unknown
 }
 

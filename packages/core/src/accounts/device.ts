@@ -5,12 +5,12 @@ import { type Item, upsert, type WriteItem } from '../db/table.ts'
 import { newSecret, sha256 } from '../id.ts'
 
 /**
- * A device is a browser in which users have signed in with a password. Failed sign-ins of strangers do not limit it. Its
- * cookie grants nothing else, so it stays valid when sessions end.
+ * A device is a browser in which users have signed in with a password. Failed sign-ins of strangers do not limit it.
+ * Its cookie grants nothing else, so it stays valid when sessions end.
  */
 
 export const deviceSeconds = 365 * 24 * 3600
-/** One person may have several accounts. A user of a directory takes two. */
+/** One person may have several accounts. A directory user takes two entries. */
 const maxUsers = 20
 
 /** `users` contains ids of users, and hashes of the names that users of directories typed. */
@@ -22,7 +22,7 @@ export interface Device {
   expiresAt: number
 }
 
-/** Undefined if the cookie has another form than the platform's. */
+/** Returns undefined if the cookie is malformed. */
 export const deviceKeyOf = (token: string | undefined): keys.Key | undefined =>
   token !== undefined && /^[\w-]{43}$/.test(token) ? keys.device(sha256(token)) : undefined
 
@@ -33,7 +33,10 @@ export function parseDevice(token: string, item: Item | undefined): Device | und
   return ttl > nowSeconds() ? { token, users, expiresAt: ttl } : undefined
 }
 
-/** Adds the user to its device, or to a new one. Returns no writes if the cookie is valid for at least half a year. */
+/**
+ * Adds the user to the known device, or to a new device. Returns no writes if the device already has the user and stays
+ * valid for at least half a year.
+ */
 export function rememberDevice(
   known: Device | undefined,
   users: readonly [string, ...string[]],

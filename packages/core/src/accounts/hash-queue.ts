@@ -41,7 +41,7 @@ async function acquireSlot(key: string): Promise<void> {
   await new Promise<void>((resolve) => void waiting.push({ key, start: resolve }))
 }
 
-/** Starts the waiting hash whose key has the fewest running ones; among equals, the oldest. */
+/** Starts the waiting hash whose key has the fewest running hashes, or the oldest of several. */
 function startNext(): void {
   const [next] = waiting
     .filter(({ key }) => canStart(key))

@@ -2,7 +2,7 @@ import { fold } from '../db/keys.ts'
 import { validationFailed } from '../error.ts'
 
 interface NewPassword {
-  /** The field of the request. */
+  /** The request field that contains the password, for error details. */
   field: string
   password: string
   username: string

@@ -38,7 +38,7 @@ export async function hashPassword(password: string, queueKey: string): Promise<
 /** Compared for unknown users, so that the response takes the same time. */
 const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
 
-/** `begin` runs when the queue admits the comparison, and prevents it by an error. */
+/** `begin` runs when the queue admits the comparison. If it throws, the password is not compared. */
 export async function passwordMatches(
   password: string,
   storedForm: string | undefined,

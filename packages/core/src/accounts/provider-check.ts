@@ -9,21 +9,21 @@ import { seal, unseal } from '../outbox/idempotency.ts'
 import { renewCredential } from './credential.ts'
 import { endSessions, find, type User, userUnchanged } from './user.ts'
 
-/** An identity provider is asked at most this often for each session whether the user still exists. */
+/** The minimum time between two checks of a session's user at the identity provider. */
 export const checkIntervalMs = 15 * 60_000
-/** The maximum age of the last confirmation, if the provider cannot be asked. */
+/** The maximum age of the last confirmation while the provider cannot confirm the user. */
 export const maxUnconfirmedMs = 24 * 3_600_000
-/** The same for API tokens. Programs cannot sign in, so it is longer. */
+/** The same maximum for API tokens. It is longer, because a program cannot sign in again. */
 export const maxUnconfirmedTokenMs = 30 * 24 * 3_600_000
 const dayMs = 24 * 3_600_000
 
 export const lastConfirmationMs = ({ confirmedAtMs, createdAtMs }: User): number => confirmedAtMs ?? createdAtMs
 
-/** Written at most once a day, to limit cost. Undefined if the record is recent. */
+/** Returns undefined if the last confirmation is less than a day old, to limit the number of writes. */
 export const newConfirmation = (user: User): { confirmedAtMs: number } | undefined =>
   isWithin(lastConfirmationMs(user), dayMs) ? undefined : { confirmedAtMs: now() }
 
-/** A refresh token of an OpenID provider, which it rejects once the user is removed or disabled. */
+/** A refresh token of an OpenID provider. The provider rejects it once the user is removed or disabled. */
 export const ProviderGrant = z.object({
   refreshToken: z.string(),
   expiresAtMs: z.number().optional(),
@@ -32,7 +32,10 @@ export const ProviderGrant = z.object({
 })
 export type ProviderGrant = z.infer<typeof ProviderGrant>
 
-/** Encrypted with a secret of the client (a refresh token or a code), of which the table has only a hash. */
+/**
+ * Encrypts the grant with a secret of the client (a refresh token or a code). The table contains only a hash of the
+ * secret.
+ */
 export const sealGrant = (grant: ProviderGrant | undefined, secret: string): { grant?: Uint8Array } =>
   grant === undefined ? {} : { grant: seal(secret, Buffer.from(JSON.stringify(grant))) }
 
@@ -44,7 +47,7 @@ export type Confirmation =
   | { status: 'withdrawn'; reason: string }
   | { status: 'unknown' }
 
-/** Asks the identity provider of a user. Never throws for an error of the provider. */
+/** Asks the identity provider whether the user is still valid. Returns `unknown` on an error of the provider. */
 export type Confirm = (
   user: User,
   provider: Item,
@@ -61,7 +64,7 @@ export const suspend = (organisationId: string, userId: string, reason: string, 
     const user = await find(organisationId, userId)
     if (user === undefined) return true
     const isSuspended = user.suspendedAtMs !== undefined
-    // A sign-in that began before may have opened another session.
+    // Also needed if the user is already suspended: a sign-in that began earlier may have opened another session.
     const change = { ...endSessions(), set: { suspendedAtMs: user.suspendedAtMs ?? now() } }
     const { username, displayName } = user
     const failure = await commit(system(organisationId, origin?.address), {

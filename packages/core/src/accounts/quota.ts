@@ -41,7 +41,7 @@ export const quotaReached = (resource: Resource, { limit, used }: { limit: numbe
     { limit, used: Math.max(0, used) },
   )
 
-/** Throws `limit_reached` if the organisation cannot have one more. */
+/** Throws `limit_reached` if one more would exceed the quota. */
 export function checkQuota(organisation: Item | undefined, resource: Resource, used: number): void {
   const limit = quotaOf(organisation, resource)
   if (used >= limit) throw quotaReached(resource, { limit, used })

@@ -54,7 +54,10 @@ const SessionRecord = z.object({
   createdAtMs: z.number(),
   lastUsedAtMs: z.number(),
   epoch: z.number(),
-  /** When the identity provider last confirmed the user, and was last asked; at first the time of the sign-in. */
+  /**
+   * When the identity provider last confirmed the user, and when it was last asked. Absent before the first check; the
+   * time of the sign-in counts instead.
+   */
   confirmedAtMs: z.number().optional(),
   checkedAtMs: z.number().optional(),
   revokedAtMs: z.number().optional(),
@@ -198,7 +201,7 @@ interface RefreshOptions {
   confirm?: Confirm
   /** A retry with the same key and token receives the same response. */
   idempotencyKey?: string | undefined
-  /** Creates the cookie of a device. */
+  /** Also creates a device and returns its cookie. */
   isNewDevice?: boolean
 }
 
@@ -246,7 +249,8 @@ export async function refresh(
   if (failure?.index === 0 && failure.item !== undefined)
     return storedResponse(RefreshToken.parse(failure.item), sealKey) ?? endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
-  // After the commit, because the provider may accept its refresh token only once: no concurrent refresh also sends it.
+  // After the commit, so that only one of several concurrent refreshes sends the provider's refresh token: the provider
+  // may accept it only once.
   if (isCheckDue)
     await checkAtProvider({ session, user, newToken, origin }, await confirm?.(user, provider, grant, origin))
   return response
@@ -258,7 +262,7 @@ function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | 
   try {
     return SignedIn.parse(JSON.parse(Buffer.from(unseal(sealKey, response)).toString()))
   } catch {
-    // Another key.
+    // Encrypted with another key.
     return undefined
   }
 }

@@ -28,9 +28,9 @@ const User = z.object({
    * user.
    */
   subjectHash: z.string().optional(),
-  /** For users of directories, to find the entry again. */
+  /** Identifies the directory entry of a user of a directory. */
   subject: z.string().optional(),
-  /** When the identity provider last confirmed the user, to the day; undefined on the first day. */
+  /** When the identity provider last confirmed the user, accurate to one day; undefined on the first day. */
   confirmedAtMs: z.number().optional(),
   /** Set while the identity provider does not confirm the user: API tokens are rejected. */
   suspendedAtMs: z.number().optional(),
@@ -63,7 +63,7 @@ export const createUserWrites = (user: z.input<typeof User>, passwordHash?: stri
 
 /** Combine with `renewCredential` in one transaction; both store the epoch. */
 export const endSessions = (keptSessionId?: string): Change => ({
-  // Makes a concurrent API token creation by one of these sessions retry.
+  // Makes the concurrent creation of an API token by one of these sessions retry.
   add: { epoch: 1, version: 1 },
   ...(keptSessionId === undefined ? { remove: ['keptSessionId'] } : { set: { keptSessionId } }),
 })

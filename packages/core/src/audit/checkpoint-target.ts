@@ -9,7 +9,9 @@ import { log } from '../log.ts'
 import { signCheckpoint } from './checkpoint.ts'
 import { auditHead } from './projection.ts'
 
-/** A place outside the table, in which a person with access to the table cannot replace checkpoints. */
+/**
+ * Checkpoints are written to a place outside the table, so that a person with access to the table cannot replace them.
+ */
 
 const concurrency = 20
 
@@ -31,7 +33,10 @@ export async function writeCheckpoints(): Promise<void> {
   if (failures > 0) throw new Error(`${failures} audit checkpoints were not written to ${target}.`)
 }
 
-/** Ascending. Contains the hash, so that a rewritten trail never has the name of an earlier checkpoint. */
+/**
+ * Names sort by entry number. They contain the hash, so that a checkpoint of a rewritten trail never has the name of an
+ * earlier one.
+ */
 const nameOf = ({ seq, hash }: { seq: number; hash: string }): string =>
   `${String(seq).padStart(12, '0')}-${hash.slice(0, 16)}.jws`
 

@@ -4,8 +4,8 @@ import { log } from '../log.ts'
 import { commit } from '../outbox/commit.ts'
 
 /**
- * Entries about rejected requests, which a caller can repeat at will. A process counts those of a minute in one entry for
- * each subject.
+ * Writes audit entries about rejected requests, which a caller can repeat at will. Each process therefore combines the
+ * repeated requests of a minute into one entry for each subject.
  */
 
 const windowMs = 60_000
@@ -54,7 +54,7 @@ export const flushCounted = async (): Promise<void> => {
 
 const times = (number: number): string => (number === 1 ? '1 call' : `${number} calls`)
 
-/** A call that was rejected with status 403. */
+/** Records a call that was rejected with status 403. */
 export async function recordDenied(
   caller: Caller,
   operation: string,
@@ -72,8 +72,8 @@ export async function recordDenied(
 }
 
 /**
- * A sign-in with an unknown name. The name is not recorded, because users may type a password as the name. Nothing is
- * written during the request, because its calls and time must not reveal which names exist.
+ * Counts a sign-in with an unknown name. The name is not recorded, because users may type a password as the name.
+ * Nothing is written during the request, because its calls and time must not reveal which names exist.
  */
 export function countUnknownName(address: string, findOrganisation: () => Promise<string | undefined>): void {
   const write = async (number: number) => {

@@ -7,7 +7,7 @@ import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 import { commit } from '../outbox/commit.ts'
 
-/** Keeps a page below 1 MB, the limit of a query, and 6 MB, the limit of a function's response. */
+/** Keeps a page below the limits of a query (1 MB) and of a function's response (6 MB). */
 const entriesPerPart = 1000
 
 export interface ExportQuery {

@@ -6,7 +6,7 @@ import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 
-/** A call takes a few seconds. */
+/** Limits a call to a few seconds. */
 const entriesPerCall = 20_000
 
 /** Recomputes the hashes after the entry numbered `after`. Holds at most 1 MB of entries in memory. */

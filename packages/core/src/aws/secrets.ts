@@ -39,8 +39,8 @@ export async function writeSecret(name: string, value: string): Promise<void> {
 const firstVersion = '00000000-0000-4000-8000-000000000001'
 
 /**
- * Returns false, without a change, if the secret already has a value. The SDK retries a lost response with the same
- * request token, so the writer still gets true.
+ * Returns false, without a change, if the secret already has a value. After a lost response, the SDK retries with the
+ * same request token, so the writer still gets true.
  */
 export async function createSecretOnce(name: string, value: string): Promise<boolean> {
   const firstValue = { SecretString: value, ClientRequestToken: firstVersion }
@@ -53,7 +53,7 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
 }
 
 /**
- * Writes the value that follows `predecessor`, an id that names the present value. Returns false, without a change, if
+ * Writes the value that follows `predecessor`, the id of the current value. Returns false, without a change, if
  * another writer replaced that value.
  */
 export function replaceSecretOnce(name: string, predecessor: string, value: string): Promise<boolean> {
@@ -67,7 +67,7 @@ const putVersion = (name: string, ClientRequestToken: string, value: string): Pr
   )
 
 export const createSecret = (name: string, value: string): Promise<boolean> =>
-  // The SDK retries a lost response with the same request token, so the creator still gets true.
+  // After a lost response, the SDK retries with the same request token, so the creator still gets true.
   isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
 
 async function isFirstWrite(write: () => Promise<unknown>): Promise<boolean> {

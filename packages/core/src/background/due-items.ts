@@ -36,10 +36,13 @@ const pageSize = 50
 const clusterConcurrency = 100
 const maxSummaryAttempts = 3
 
-/** A check that the next clusters sweep repeats within this time needs no new due time. */
+/**
+ * A record without a status change is not updated if its next check is due within this time, because the next sweeps
+ * check it anyway.
+ */
 const soonMs = 60_000
 
-/** The longest delay of items that are processed at their due time without another look at the clock. */
+/** The longest delay of items whose processing does not check the due time again. */
 const maxDelayMs = 20 * 60_000
 
 interface SweepState {
@@ -167,7 +170,7 @@ async function processItem(item: Item): Promise<void> {
   if (isOrphanedSecret(item)) await collectOrphans(item)
 }
 
-/** Counts the changes of each organisation first, because its notifications name their number. */
+/** Counts the changes of each organisation first, because its notifications contain the number. */
 async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(
@@ -213,7 +216,7 @@ async function addSummaries(
   }
 }
 
-/** Whether a sweep at this time found the same change. */
+/** Whether a sweep at `atMs` found the same change. */
 const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
   record.dueAtMs !== 0 &&
   record.dueAtMs <= atMs &&
@@ -263,7 +266,7 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   })
 }
 
-/** The fields that are in the future, because the clock was set back. */
+/** Replaces times in the future by the current time. They occur after the clock was set back. */
 function timesUntilNow({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs }: ClusterRecord): Partial<ClusterRecord> {
   const entries = Object.entries({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs })
   return Object.fromEntries(entries.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]))

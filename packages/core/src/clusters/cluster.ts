@@ -102,7 +102,7 @@ async function tryRegister(
   return failure === undefined ? response : undefined
 }
 
-/** Reject malformed site ids before building a key. */
+/** Rejects malformed site ids before they become part of a key. */
 function checkSiteId(siteId: string | null | undefined): void {
   if (typeof siteId === 'string' && !isId('site', siteId)) throw platformError('unknown_site')
 }
@@ -187,8 +187,8 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
 ]
 
 /**
- * Hides the cluster's finished jobs at once; the sweep purges them. Fails while Queued or Running jobs exist, including jobs of batches
- * that are not yet expanded.
+ * Hides the cluster's finished jobs at once; the sweep purges them. Fails while Queued or Running jobs exist, including
+ * jobs of batches that are not yet expanded.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))

@@ -13,7 +13,7 @@ const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCa
 export const addEnded = (status: JobStatus): CounterChange['add'] =>
   Object.fromEntries(Object.entries(endedCounters).flatMap(([counter, of]) => (of === status ? [[counter, 1]] : [])))
 
-/** Call it for a cluster without active jobs. */
+/** Only for a cluster without active jobs: Queued and Running jobs are not included. */
 export const jobsByStatus = (cluster: Record<keyof typeof endedCounters, number>) => ({
   Completed: cluster.jobsCompleted,
   Failed: cluster.jobsFailed,

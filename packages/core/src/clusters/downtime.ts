@@ -4,12 +4,15 @@ import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, update } from '../db/table.ts'
 
-/** Time without a sweep is downtime of the platform, in which relays may have sent heartbeats in vain. */
+/** Time without a sweep counts as downtime of the platform, in which heartbeats may have been lost. */
 
 /** One late sweep is not a gap. */
 const maxPauseMs = Math.max(90_000, config.PLAT_SWEEP_INTERVAL_SECONDS * 1500)
 
-/** The clock was set back if the last sweep was later than this. The clocks of several machines may differ by less. */
+/**
+ * If the last sweep is further in the future than this, the clock was set back. The clocks of several machines may
+ * differ by less.
+ */
 const toleranceMs = 10_000
 
 /** An item that always fails must not make all later sweeps full. */
@@ -18,7 +21,10 @@ const maxFullSweeps = 10
 const SweepState = z.object({
   sweptAtMs: z.number().optional(),
   runningSinceMs: z.number().default(0),
-  /** Sweeps that still check all items after the clock was set back. The first one without a failure is the last. */
+  /**
+   * The number of remaining sweeps that check all items after the clock was set back. The first one without a failure
+   * is the last.
+   */
   fullSweeps: z.number().default(0),
 })
 
@@ -26,7 +32,9 @@ let known = config.PLAT_STARTED_AT_MS
 
 const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
 
-/** As far as this process knows: a later gap is known once `observe` or `observeNow` has read it. */
+/**
+ * When the current run of the platform began, as far as this process knows. `observe` and `observeNow` read later gaps.
+ */
 export const runningSinceMs = (): number => unlessFuture(known)
 
 /** Updates the known time from the item `keys.sweepState()`. */
@@ -34,7 +42,7 @@ export function observe(item: Item | undefined): void {
   known = Math.max(unlessFuture(known), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
 
-/** Like `observe`, but reads the item itself. Also detects a gap that has not ended: the last sweep is too old. */
+/** Like `observe`, but reads the item itself. Also detects a gap that has not ended, by the age of the last sweep. */
 export async function observeNow(): Promise<z.infer<typeof SweepState>> {
   const item = await get(keys.sweepState())
   observe(item)
@@ -45,7 +53,7 @@ export async function observeNow(): Promise<z.infer<typeof SweepState>> {
 
 /**
  * Call it at the start of every sweep. Returns whether the sweep must check all items, because their due times may be
- * in the future of a clock that was set back. It calls `endFullSweeps` once no item has failed.
+ * too late after the clock was set back. The sweep calls `endFullSweeps` when no item has failed.
  */
 export async function recordSweep(): Promise<boolean> {
   const state = await observeNow()

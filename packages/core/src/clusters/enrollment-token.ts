@@ -56,7 +56,7 @@ const enrollmentView = (enrollmentToken: string, server: string): Enrollment => 
   relayCommand: `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${server}`,
 })
 
-/** The public URL if the request came to it, because the command must run where the caller is. */
+/** Returns the public URL if the request used it, because the command must work in the caller's network. */
 function serverUrl(host: string | undefined, platform: Item | undefined): string {
   const { publicUrl = '' } = PlatformState.parse(platform ?? {})
   const url = URL.parse(publicUrl)

@@ -38,7 +38,7 @@ interface ClusterRecords extends Positioned {
 const exactFilterLimit = 1000
 /** A search together with a filter reads the records of only this number of newest clusters, to limit its cost. */
 const filteredSearchLimit = 10_000
-/** A query returns about 9,000 names. */
+/** Limits a search to about twelve queries, each of which returns about 9,000 names. */
 const nameLimit = 100_000
 
 export const list = (caller: Caller, { page, pageSize, cursor, search = '', ...query }: ClusterQuery) => {

@@ -38,14 +38,16 @@ const StoredCluster = z.object({
   beatNonce: z.string().default(''),
   /** Request tokens of recent heartbeats, to reject replays. */
   recentTokens: z.string().default('0'),
-  /** As the relay reported; absent before. */
+  /** As the relay reported; absent before the first report. */
   scriptsIsolated: z.boolean().optional(),
-  /** The start of the relay program that sent the last heartbeat, and when it first did. */
+  /** The id of the relay process that sent the last heartbeat. Every start of a relay uses a new id. */
   instanceId: z.string().optional(),
   /** Earlier instances of the same relay and the times of their replacement, newest first: `id@ms,id@ms`. */
   formerInstances: z.string().default(''),
   duplicateReportedAtMs: z.number().default(0),
-  /** The newest control channel that the broker reported, and its times; `channelClosedAtMs` is absent while it is open. */
+  /**
+   * The newest control channel that the broker reported, and its times; `channelClosedAtMs` is absent while it is open.
+   */
   channelId: z.string().optional(),
   channelOpenedAtMs: z.number().optional(),
   channelClosedAtMs: z.number().optional(),
@@ -86,7 +88,7 @@ export const countedPresence = (record: ClusterRecord) =>
 
 export const currentStatus = (record: ClusterRecord): ClusterStatus => clusterStatus(countedPresence(record), now())
 
-/** The broker sees an open channel all the time, but an open channel without heartbeats proves nothing. */
+/** While a channel is open, the relay counts as seen now. An open channel without heartbeats proves nothing. */
 function lastSeenAt(record: ClusterRecord): number {
   const { silence } = countedPresence(record)
   const isSeenNow = isChannelOpen(record, intervals) && now() - silence.sinceMs <= silence.degradedMs
@@ -138,7 +140,7 @@ export const statusEvent = (
   data: { clusterId: id, name, status, previousStatus },
 })
 
-/** A silent cluster that is first checked when it is Offline has been Degraded before. */
+/** If a silent cluster is first checked after it has become Offline, also returns the event for Degraded. */
 export function statusEvents(record: ClusterRecord, status: ClusterStatus) {
   if (status === record.status) return []
   const { sinceMs, degradedMs, offlineMs } = countedPresence(record).silence

@@ -38,7 +38,7 @@ export const parseRemoved = (item: Item | undefined): ReadonlySet<unknown> =>
 /** The totals include the jobs of removed clusters, which are also counted separately. */
 export const hiddenOf = (status: string): string => `hidden ${status}`
 
-/** Hides jobs of a removed cluster. The projection of their purge counts them back. */
+/** Counts the jobs of a removed cluster as hidden. The projection of their purge subtracts them again. */
 export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
   const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
   if (counts.length === 0) return []

@@ -36,7 +36,10 @@ export const heartbeatTimeouts = (intervalSeconds: number): Limits => {
 
 /** A running relay sends a heartbeat at once when it loses its channel. */
 const closedTimeouts: Limits = { degradedMs: 8000, offlineMs: 60_000 }
-/** The end of a shorter channel proves nothing, because channels that open and close must not change the status. */
+/**
+ * The end of a channel that was open for a shorter time proves nothing: channels that open and close repeatedly must
+ * not change the status.
+ */
 const stableChannelMs = 120_000
 
 export interface Silence extends Limits {
@@ -85,12 +88,13 @@ export function relayStatus({ silence, saidGoodbye }: SilentPresence, nowMs: num
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
-/** With a check of clusters every 10 s, each status is found within 60 s, and time remains to notify. */
+/** Clusters are checked every 10 s, so each status is found within 60 s, which leaves time for the notification. */
 const maxCheckDelayMs = 45_000
 
 /**
- * Returns undefined to keep the scheduled check. Only every fourth heartbeat writes to the index, and it does so before
- * the check is due. While a channel is open, the check is therefore for Offline: the broker reports every other silence.
+ * Returns undefined to keep the scheduled check. Only about every fourth heartbeat therefore writes to the index,
+ * always before the check is due. While a channel is open, the check is for Offline only, because the broker reports
+ * the end of the channel.
  */
 export function nextCheckAfterHeartbeat(
   nowMs: number,
@@ -113,9 +117,10 @@ export function nextCheckAfterSweep({ silence, ...presence }: SilentPresence, no
 }
 
 /**
- * Time in which the platform did not run does not count as silence, but does not improve a stored status either. Silence
- * therefore starts when the platform ran again, less the silence that the stored status already implies. Silence that
- * the sweep has found lasts until a heartbeat, and no sign of a relay is in the future, even if the clock was set back.
+ * Time in which the platform did not run does not count as silence, but does not improve a stored status either.
+ * Silence therefore starts when the platform runs again, less the silence that the stored status already implies.
+ * Silence that the sweep has found lasts until the next heartbeat. No sign of a relay counts as future, even if the
+ * clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
   stored: Stored,

@@ -8,8 +8,8 @@ import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
  * Stores the data of the portal's charts in one small item per 15 minutes with activity. Jobs are counted when their
- * outbox records are projected, so purged jobs remain counted. Clusters are a snapshot of the status counts at the last
- * projection of the interval.
+ * outbox records are projected, so purged jobs remain counted. The counts of clusters are a snapshot of the status
+ * counts at the last projection of the interval.
  */
 export const historyProjection: Projection = { name: 'history', beforeCommit, writes }
 

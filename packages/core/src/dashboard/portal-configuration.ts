@@ -3,7 +3,7 @@ import { isWithin, now } from '../clock.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
-/** Setup writes the configuration once; the time limit picks up later changes. */
+/** Setup writes the configuration once. Later changes appear within this time. */
 const cacheMs = 60_000
 
 let cached: { state: PlatformState; atMs: number } | undefined

@@ -42,13 +42,13 @@ export interface KeyPage {
 
 const positionOf = ({ id }: IndexedKey): string => id
 
-/** The keys of a page, of which one more was read. */
+/** Takes the keys of a page. `found` has one key more if a next page exists. */
 export function firstKeys(found: readonly IndexedKey[], pageSize: number): Omit<KeyPage, 'totalCount'> {
   const { items, next } = firstOf(found, pageSize, positionOf)
   return { keys: items, next }
 }
 
-/** The part of a range that a walk has not reached. */
+/** The part of the range that is older than the cursor. */
 export const olderThan = (range: IndexRange, { before }: Page): IndexRange => {
   if (before === undefined) return range
   const to = below(before)
@@ -73,7 +73,7 @@ export async function pageOfRange(range: IndexRange, total: () => Promise<number
   }
 }
 
-/** `count` may lag, so a full page has a next one, which may be empty. */
+/** `count` may lag, so every full page has a next page, which may be empty. */
 async function deepPage(range: IndexRange, count: number, page: Page): Promise<KeyPage> {
   const offset = (page.page - 1) * page.pageSize
   const keys = await pageOfKeys(range, count, page)

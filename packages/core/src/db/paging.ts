@@ -2,8 +2,8 @@ import { validationFailed } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * Pages by number or by cursor. A cursor names the position after which a walk continues. All lists are sorted by an
- * immutable position, newest first, so that a walk meets each item once, however the list changes.
+ * Pages by number or by cursor. A cursor names the position after which the next page starts. All lists are sorted by
+ * an immutable position, newest first, so that paging by cursor returns each item once, however the list changes.
  */
 
 export interface PageQuery {
@@ -36,7 +36,7 @@ export async function paged<Result extends Positioned>(
   return { ...result, page, pageSize, ...(next !== undefined && { nextCursor: cursorOf(next, scope) }) }
 }
 
-/** The prefix changes if positions get another meaning. */
+/** The prefix `1` must change when the meaning of positions changes. */
 function cursorOf(position: string, scope: readonly unknown[]): string {
   const mark = sha256(JSON.stringify([scope, position])).slice(0, 16)
   return Buffer.from(`1.${mark}.${position}`).toString('base64url')
@@ -53,11 +53,11 @@ function positionOf(cursor: string, scope: readonly unknown[]): string {
 const rejected = (path: string, message: string) =>
   validationFailed([{ in: 'query', path, code: 'invalid_cursor', message }])
 
-/** The upper bound of all positions that precede one. Positions of a list have equal lengths. */
+/** The upper bound of all positions lower than `position`. Positions of a list have equal lengths. */
 export const below = (position: string): string =>
   `${position.slice(0, -1)}${String.fromCharCode(position.charCodeAt(position.length - 1) - 1)}~`
 
-/** The first items of a page, of which one more was read to see whether others follow. */
+/** Takes the items of a page. One more was read, to see whether others follow. */
 export function firstOf<Item>(items: readonly Item[], pageSize: number, position: (item: Item) => string) {
   const last = items[pageSize - 1]
   return {

@@ -46,7 +46,7 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
   try {
     return await call
   } catch (error) {
-    // Only the store of the one-machine platform raises it.
+    // Only the store of the one-machine platform throws this error.
     if (error instanceof Error && error.name === 'StorageFullException')
       throw platformError('storage_full', { retryAfterSeconds: 10 }, { cause: error })
     if (!isTransient(error)) throw error
@@ -170,7 +170,7 @@ function boundsOf(sk: string, { from, to }: Range): string {
   return to === undefined ? '' : ` AND ${sk} <= :to`
 }
 
-/** Only for changes that may be applied twice, because a lost response is retried. */
+/** Only for changes that may be applied twice, because the SDK retries after a lost response. */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
   const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {

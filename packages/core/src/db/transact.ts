@@ -15,9 +15,9 @@ export interface ConditionFailure {
 const maxAttempts = 10
 
 /**
- * Executes all writes or none, exactly once: the SDK retries a lost response with the same token. Retries collisions
- * with other writers, unless `isTentative`: a collision then counts as a failure of the first condition. Returns the
- * first failed condition, or throws its error code.
+ * Executes all writes or none, exactly once: after a lost response, the SDK retries with the same token. Retries
+ * collisions with other writers, unless `isTentative`: a collision then counts as a failure of the first condition.
+ * Returns the first failed condition, or throws its error code.
  */
 export async function transact(
   writes: readonly WriteItem[],

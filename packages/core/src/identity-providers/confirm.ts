@@ -8,7 +8,7 @@ import { parseProvider } from './record.ts'
 
 const timeoutMs = 5000
 
-/** A directory is searched. An OpenID provider is asked with its refresh token, if it issued one. */
+/** Searches the directory for the user, or renews the refresh token of an OpenID provider, if it issued one. */
 export const confirm: Confirm = async (user, item, grant, origin) => {
   const provider = parseProvider(item)
   const isDirectory = provider.type === 'LDAP'

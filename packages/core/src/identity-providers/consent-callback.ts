@@ -34,7 +34,7 @@ interface ConsentContext {
 
 /**
  * Requires the request's `state` or a caller with platform:admin. Returns the URL to redirect the browser to. Throws
- * `unauthenticated` without authorisation and for a repeated response.
+ * `unauthenticated` if neither is valid, or if the response is repeated.
  */
 export async function handleConsentCallback(
   callback: ConsentCallback,

@@ -145,11 +145,11 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const existing = link && (await find(organisationId, link.userId))
   const isFree = (index: number) => usernameItems[index] === undefined
   if (existing) return updateUser(existing, provider, identity, isFree(0) ? names[0] : undefined)
-  // Without the groups, the first roles are unknown.
+  // Without the groups, the roles of the new user are unknown.
   if (identity.missingGroups !== undefined) throw platformError('groups_incomplete')
   const username = names.find((_, index) => isFree(index))
   if (username === undefined) throw platformError('username_taken')
-  // A stranger does not learn the number of users.
+  // The message does not reveal the number of users to a stranger.
   if (parseHead(head).total >= quotaOf(organisation, 'users'))
     throw new PlatformError('limit_reached', 'The organisation cannot have more users. Ask its administrator.')
   return createUser(provider, identity, { username, head, linkKey, removedUserId: link?.userId })
@@ -175,7 +175,7 @@ function createUser(
   const id = newId('user', createdAtMs)
   const attributes = attributesOf(provider, identity)
   const subjectHash = sha256(identity.subject)
-  // Needed to find the entry again.
+  // Needed to find the directory entry again.
   const subject = provider.type === 'LDAP' && { subject: identity.subject }
   const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, ...subject, createdAtMs }
   const isLinkUnchanged =
@@ -256,7 +256,7 @@ const renameWrites = (user: User, username: string): WriteItem[] => [
   remove(keys.username(user.username), { userId: { is: user.id } }),
 ]
 
-/** Includes all roles that the groups map to, in the order of the role list; otherwise the default role. */
+/** Returns all roles that the groups map to, in the order of the role list, or the default role if there are none. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const normalise = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
   const memberships = new Set(groups.map(normalise))
@@ -266,7 +266,7 @@ function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }
 
 const emailOf = ({ email }: ExternalIdentity): string => emailSchema.safeParse(email).data ?? ''
 
-/** Without characters that reorder the text around it. */
+/** Removes control characters and characters that reorder the surrounding text. */
 const displayNameOf = ({ displayName = '' }: ExternalIdentity): string =>
   displayName
     .slice(0, 500)

@@ -12,7 +12,7 @@ import { deleteSecret } from '../aws/secrets.ts'
  * secret replaces it. The sweep deletes the secrets of due markers.
  */
 
-/** Longer than any request that writes a secret. */
+/** Longer than any request that writes a secret takes. */
 const graceMs = 10 * 60_000
 
 const OrphanedSecret = z.object({ name: z.string() })

@@ -8,7 +8,7 @@ import { log } from '../log.ts'
 import { commit } from '../outbox/commit.ts'
 import { parseFailures, type ProviderRecord } from './record.ts'
 
-/** The minimum interval between two reports of one problem of a provider. */
+/** The minimum interval between two reports of the same problem of a provider. */
 const reportIntervalMs = 3_600_000
 
 const titles: Record<ProviderProblem, string> = {

@@ -52,7 +52,10 @@ export const ProviderRecord = z.object({
 })
 export type ProviderRecord = z.infer<typeof ProviderRecord>
 
-/** Whether a directory can find the entry of a subject again; other subjects are normalised distinguished names. */
+/**
+ * Whether the subject is a permanent id, by which a directory finds the entry again. Other subjects are normalised
+ * distinguished names.
+ */
 export const hasPermanentId = (subject: string | undefined): subject is string =>
   subject !== undefined && !subject.startsWith('[')
 

@@ -54,7 +54,7 @@ const typeSpecs: Record<ProviderType, TypeSpec> = {
 
 export interface Configuration {
   settings: ProviderSettings
-  /** Identifies the provider within its type. Undefined if one of these settings is missing. */
+  /** Identifies the provider within its type. Undefined if a setting that it consists of is missing. */
   location: string | undefined
   /** The kind of secret that the type needs. */
   secretField: keyof ProviderSecret

@@ -7,7 +7,7 @@ import type { Origin } from '../caller.ts'
 import { PlatformError } from '../error.ts'
 import type { ProviderRecord } from './record.ts'
 
-/** Directories never receive the password of a name with a local password. */
+/** If a name has a local password, directories never receive the password that was entered. */
 export async function signIn({ username, password }: Credentials, origin: Origin): Promise<SignedIn> {
   const attempt = await beginAttempt(username, origin)
   if (attempt.credential?.passwordHash !== undefined) return signInByPassword(attempt, password, origin)
@@ -35,7 +35,7 @@ async function signInByPassword(attempt: Attempt, password: string, origin: Orig
   }
 }
 
-/** Also asks the identity provider of the user from time to time whether the user still exists. */
+/** If a check is due, also asks the user's identity provider whether the user still exists. */
 export const refresh = (
   request: { refreshToken: string },
   origin: Origin,
@@ -54,8 +54,8 @@ interface BrowserOrigin {
 }
 
 /**
- * `browsers` are the secrets that bind codes of identity providers to the browser. Errors and audit entries are the same
- * as for the API.
+ * `browsers` are the secrets that bind codes of identity providers to the browser. Errors and audit entries are the
+ * same as for the API.
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,

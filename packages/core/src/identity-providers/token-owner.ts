@@ -9,8 +9,8 @@ import { confirm } from './confirm.ts'
 import { hasPermanentId } from './record.ts'
 
 /**
- * Suspends the owner of recently used API tokens if the identity provider no longer has the user. `tokens` belong to one
- * user. Repeats have no effect. The next use in another hour makes the tokens due again.
+ * Suspends the owner of recently used API tokens if the identity provider no longer has the user. `tokens` belong to
+ * one user. Repeats have no effect. The first use in a later hour makes a token due again.
  */
 export async function confirmOwner(tokens: readonly Item[], unreachable: Set<string>): Promise<void> {
   const [first] = tokens
@@ -20,7 +20,7 @@ export async function confirmOwner(tokens: readonly Item[], unreachable: Set<str
   const reason =
     user && !isLocal(user) && user.suspendedAtMs === undefined && (await reasonToSuspend(user, unreachable))
   if (reason) await suspend(organisationId, userId, reason)
-  // A later use stays due.
+  // A token that was used again since the read stays due.
   const done = tokens.map(({ pk, sk, duesk }) =>
     patch({ pk: String(pk), sk: String(sk) }, { remove: ['duepk', 'duesk'] }, { duesk: { is: duesk } }),
   )
@@ -29,11 +29,11 @@ export async function confirmOwner(tokens: readonly Item[], unreachable: Set<str
 
 async function reasonToSuspend(user: User, unreachable: Set<string>): Promise<string | undefined> {
   const provider = await get(keys.identityProvider(user.authProvider))
-  // The tokens are rejected anyway, and work again with the provider.
+  // The tokens are rejected while the provider is disabled, and work again once it is enabled.
   if (provider === undefined || !isEnabledProvider(provider)) return undefined
   const isOverdue = now() >= lastConfirmationMs(user) + maxUnconfirmedTokenMs
   const overdue = isOverdue ? 'The identity provider has not confirmed the user for 30 days' : undefined
-  // Programs have no refresh token of an OpenID provider.
+  // An OpenID provider cannot be asked, because an API token has no refresh token.
   if (!hasPermanentId(user.subject) || unreachable.has(user.authProvider)) return overdue
   const confirmation = await confirm(user, provider, undefined, undefined)
   if (confirmation.status === 'withdrawn') return confirmation.reason

@@ -3,7 +3,10 @@ import { sha256 } from '../id.ts'
 /** Fits into the detail of an audit entry. */
 const maxListed = 20
 
-/** SHA-256 and size of each different script, for the audit trail; of more than twenty, one hash of all of them. */
+/**
+ * Returns the SHA-256 and size of each distinct script, for the audit trail. If there are more than twenty, lists
+ * twenty and adds one hash of the complete list.
+ */
 export function describeScripts(scripts: readonly string[]): string {
   const different = [...new Set(scripts)].map(
     (script) => `SHA-256 ${sha256(script)} (${Buffer.byteLength(script)} bytes)`,

@@ -15,7 +15,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Newest first. Pages lag behind writes like indexes, totals like projections. */
+/** Newest first. Pages lag behind writes as much as the indexes, and totals as much as the projections. */
 
 export interface JobFilter {
   clusterId?: string | undefined

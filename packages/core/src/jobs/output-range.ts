@@ -6,7 +6,7 @@
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** A longer line is cut within the line. */
+/** A line that is longer than this is cut in the middle. */
 const lineSearchBytes = 8192
 const newline = 0x0a
 /** The lines that mark gaps must fit into 1 MiB too. */

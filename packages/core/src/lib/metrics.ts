@@ -8,7 +8,7 @@ import { version } from './version.ts'
 
 type Unit = 'Count' | 'Seconds' | 'Milliseconds'
 
-/** Within one line, counts are summed; of durations, the maximum is written. */
+/** Within one line, counts are summed; for durations, the maximum is written. */
 export const metricUnits = {
   Requests: 'Count',
   RequestDuration: 'Milliseconds',

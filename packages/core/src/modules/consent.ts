@@ -11,8 +11,8 @@ import { isInstalled, readModules } from './module.ts'
 import { isModuleId, type ModuleRecord, parseModule, publisherOf } from './record.ts'
 
 /**
- * The events that modules may receive of an organisation. Without an administrator's decision, they receive none. A
- * decision applies to releases of the publisher that the administrator saw, also after the module was reinstalled.
+ * The events of an organisation that modules may receive. Without an administrator's decision, they receive none. A
+ * decision applies to all releases of the publisher that the administrator saw, even after the module is reinstalled.
  */
 
 const Consent = z.object({ enabled: z.boolean(), events: z.array(z.string()), publisher: z.string().optional() })
@@ -94,7 +94,10 @@ export async function setConsent(
   return response
 }
 
-/** Otherwise the consent would apply again if the module is reinstalled. */
+/**
+ * Withdraws the consent to an uninstalled module. Otherwise, the consent would apply again if the module is
+ * reinstalled.
+ */
 async function withdrawFromAbsent(
   caller: Caller,
   moduleId: string,
@@ -123,7 +126,7 @@ const view = (module: ModuleRecord, { enabled, events }: Consent): OrganisationM
   declaredEvents: declaredEvents(module),
 })
 
-/** The module was uninstalled after an administrator had allowed events. */
+/** Shows a module that was uninstalled after an administrator had allowed events. */
 const viewOfAbsent = (id: string, { enabled, events }: Consent = none): OrganisationModule => ({
   id,
   name: id,

@@ -23,7 +23,7 @@ import { reserveRoutesWrite, findRouteConflict, checkCapacity } from './routes.t
  * module and stores the operation.
  */
 
-/** Without a version, installs the newest verified one. */
+/** Without a version, installs the one that `latestOf` selects. */
 export async function installFromCatalog(
   caller: Caller,
   moduleId: string,
@@ -65,7 +65,7 @@ function rejectIfInstalled({ state, release }: ModuleRecord, version: string, is
   if (isDefaultVersion && isNewer(release.version, version)) {
     throw new PlatformError(
       'module_already_installed',
-      `Version ${release.version} is installed, newer than ${version}.`,
+      `Version ${release.version} is installed, which is newer than ${version}.`,
     )
   }
 }

@@ -60,7 +60,7 @@ function parseJson(bytes: Uint8Array): unknown {
 function findLimitProblem(document: unknown): ManifestProblem | undefined {
   let level: unknown[] = [document]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return documentProblem('too_deep', `must not be nested more than ${maxDepth} deep`)
+    if (depth > maxDepth) return documentProblem('too_deep', `must not be nested more than ${maxDepth} levels deep`)
     if (level.some((value) => typeof value === 'string' && !value.isWellFormed())) {
       return documentProblem('invalid_unicode', 'must not contain lone surrogates')
     }

@@ -41,7 +41,10 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 /** The name of the key that signs the modules in the embedded registry of a one-machine platform. */
 export const ownKeyName = 'this platform'
 
-/** The key that signed a release. Only a release of the same publisher inherits what users allowed a module. */
+/**
+ * The key that signed a release, or the repository of an unverified release. Consents to a module apply only to
+ * releases of the same publisher.
+ */
 export const publisherOf = ({ isVerified, verifiedBy, repository }: ModuleRelease): string =>
   isVerified ? `key ${verifiedBy}` : `repository ${repository}`
 
@@ -90,7 +93,9 @@ export type StoredCheck = z.infer<typeof StoredCheck>
 export const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
-/** A module is Unhealthy after this many consecutive missed heartbeats of its health endpoint or of a background job. */
+/**
+ * A module is Unhealthy after this many consecutive missed heartbeats of its health endpoint or of a background job.
+ */
 export const missedLimit = 2
 
 /** `missed` counts consecutive checks without a response. */
@@ -98,7 +103,7 @@ export const ModuleHealthRecord = z.object({
   health: z.enum(moduleHealths),
   checks: jsonString(z.array(StoredCheck)),
   missed: z.number().default(0),
-  /** Consecutive missed runs by background job. A successful run removes its job. */
+  /** Consecutive missed runs by background job. A successful run removes the entry of its job. */
   missedRuns: z.record(z.string(), z.number()).default({}),
   /** Time slot of the last call, by background job. */
   slots: z.record(z.string(), z.number()).default({}),

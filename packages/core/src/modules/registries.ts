@@ -14,7 +14,7 @@ export const registryAllowlist: ReadonlySet<string> = new Set([
   ...parseAllowlist(config.PLAT_REGISTRY_ALLOW),
 ])
 
-/** In the time of `elapsedMs`. */
+/** A time on the clock of `elapsedMs`. */
 interface Deadline {
   untilMs?: number
 }

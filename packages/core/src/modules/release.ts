@@ -98,7 +98,10 @@ function checkIdentity(
     throw new PlatformError('manifest_id_mismatch', `The image is for ${id}, not for ${expected.id}.`)
   }
   if (imageLabels.version !== version || (expected.version ?? version) !== version) {
-    throw new PlatformError('manifest_mismatch', `The manifest is for version ${version}, the image for another one.`)
+    throw new PlatformError(
+      'manifest_mismatch',
+      `The manifest is for version ${version}, but the image is for another version.`,
+    )
   }
 }
 

@@ -11,7 +11,7 @@ import { storeContention } from '../error.ts'
  */
 
 const cooldownMs = 900_000
-/** More events per cluster and type than a retry repeats. */
+/** Greater than the number of events per cluster and type that a retry repeats. */
 const maxEvents = 20
 const retentionSeconds = 86_400
 const maxAttempts = 8
@@ -61,7 +61,7 @@ export async function claimCooldown({
   throw storeContention()
 }
 
-/** Ends the wait of the refused event. If it was reported, the next cooldown starts. */
+/** Removes the refused event from the cooldown. If the event was reported, the next cooldown starts. */
 export async function concludeRefusal(item: Item, reported: { id: string; atMs: number } | undefined): Promise<void> {
   const { passed, refusedAtMs, allowed } = parseCooldown(item)
   const change = { ...(reported && { set: { passed: withEvent(allowed, reported) } }) }

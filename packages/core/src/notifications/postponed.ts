@@ -29,7 +29,7 @@ export async function reportPostponed(organisationId: string, cooldowns: readonl
   const others = persistent.filter((refusal) => !isCovered(refusal))
   const isGrouped = others.length > maxSingleNotifications
   const groups = isGrouped ? groupsOf(others) : {}
-  // Another sweep has stored other groups; the next one reports the rest.
+  // Another sweep has stored other groups; the next sweep reports the rest.
   if (isGrouped && !(await replaceSummary(key, item, now(), groups))) return
   await notify(organisationId, [
     ...notificationsOf(organisationId, persistent.filter(isCovered), last?.summary ?? {}),
@@ -42,7 +42,7 @@ export async function reportPostponed(organisationId: string, cooldowns: readonl
 
 interface Refusal {
   item: Item
-  /** The same in a repeated sweep. */
+  /** A repeated sweep derives the same id. */
   id: string
   type: string
   dueAtMs: number
@@ -105,6 +105,6 @@ const notificationsOf = (organisationId: string, refusals: readonly Refusal[], g
 function single({ id, type, cluster, refusedAtMs }: Refusal): NewNotification[] {
   const status = statusOfType(type)
   if (status === undefined || cluster === undefined) return []
-  const body = `Since ${iso(refusedAtMs)}. It is reported late because a notification of this type preceded it.`
+  const body = `Since ${iso(refusedAtMs)}. It is reported late because a notification of this type was sent shortly before.`
   return [{ ...clusterNotification(status, { clusterId: cluster.id, name: cluster.name, body }), id }]
 }

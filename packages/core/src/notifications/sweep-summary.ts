@@ -6,7 +6,7 @@ import { type Item, tryUpdate } from '../db/table.ts'
 
 /**
  * Sweeps may overlap, or repeat the work of one that stopped halfway. The last summary of an organisation is stored, so
- * that they report a change that it covers in the same notifications.
+ * that all these sweeps report a change with the same notification.
  */
 
 const validMs = 600_000
@@ -14,7 +14,7 @@ const retentionSeconds = 86_400
 
 const StoredSummary = z.object({ atMs: z.number(), summary: z.string() })
 
-/** Undefined if there is none that an unfinished sweep may have stored. */
+/** Returns undefined if no summary is stored, or if it is too old to be from an unfinished sweep. */
 export function parseSummary<Summary>(item: Item | undefined, schema: z.ZodType<Summary>) {
   const stored = item && StoredSummary.parse(item)
   if (stored === undefined || !isWithin(stored.atMs, validMs)) return undefined

@@ -130,7 +130,7 @@ const tokenCreated = template(eventSchemas['token.created'], ({ userId, tokenId,
   type: 'SecurityAlert',
   severity: 'info',
   title: `API token ${isolated(name)} was created`,
-  body: 'It calls the API as you. If this was not you, revoke it and change your password.',
+  body: 'It can call the API on your behalf. If you did not create it, revoke it and change your password.',
   resource: tokenId,
   audience: { userId },
 }))

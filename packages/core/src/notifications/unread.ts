@@ -15,7 +15,9 @@ interface CachedCount {
 }
 
 const counts = new BoundedCache<CachedCount>(2000)
-/** Limits the error from late notifications that sort among older ones, and from expired ones. */
+/**
+ * Limits how long a count is wrong after a late notification is sorted among older ones, or after notifications expire.
+ */
 const cacheMs = 60_000
 
 export async function unreadCount(caller: Caller): Promise<number> {

@@ -5,7 +5,7 @@ import { type KeyPage, firstKeys, indexedKeys, type IndexRange, olderThan, pageO
 import { type Page, pageOfItems, type Positioned } from '../db/paging.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
-/** Only the platform organisation has operations, and few, so all of them can be read. */
+/** Only the platform organisation has operations. They are few, so all of them can be read. */
 
 const ofType = (organisationId: string, type: OperationType): IndexRange => ({
   index: 'gsi1',

@@ -12,8 +12,8 @@ import { outboxRetryMs, enqueueOperation, type JobReference } from '../aws/queue
 import { transitionOf, type Effects } from '../outbox/record.ts'
 
 /**
- * A use case stores an operation together with its change. A worker of the `updates` queue claims the operation, runs
- * its steps and finishes it with the resulting change.
+ * A use case stores an operation together with its change. A worker of the `installs` or `updates` queue claims the
+ * operation, runs its steps and finishes it with the resulting change.
  */
 
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000

@@ -25,7 +25,7 @@ interface OutboundRequest {
   maxBytes: number
 }
 
-/** The status may be any. `isCutShort` is set if the body exceeds the limit. */
+/** Contains any status, including errors. `isCutShort` is true if the body exceeds the limit. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -110,7 +110,7 @@ export async function outboundConnect(
   })
 }
 
-/** The system resolves allowed targets, because they may be in the hosts file. */
+/** The system resolver looks up allowed targets, because their names may be in the hosts file. */
 const lookupOf = (url: URL, { allow, resolve }: Required<OutboundOverrides>): LookupFunction =>
   allow.has(hostPortOf(url))
     ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map(({ address }) => address))

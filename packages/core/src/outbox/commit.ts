@@ -16,13 +16,16 @@ export interface Change extends Effects {
   writes: readonly WriteItem[]
   /** The response body, stored for repeats of an idempotent request; `undefined` for no body. */
   response?: unknown
-  /** Set if the use case sends another message that leads to the projection. */
+  /**
+   * Set if this change needs no message to start the projections, for example because the use case sends another
+   * message that starts them.
+   */
   isEnqueued?: true
 }
 
 /**
- * One transaction contains the writes, the outbox record and the idempotent response. It fails if the rights of the
- * caller's session have changed. Returns the first failed condition, or throws its error code.
+ * One transaction contains the writes, the outbox record and the idempotent response. It fails if the caller's session
+ * has lost the required rights. Returns the first failed condition, or throws its error code.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
   const { writes, response, isEnqueued, ...effects } = change
@@ -44,8 +47,8 @@ export async function commit(actor: Actor, change: Change): Promise<ConditionFai
 }
 
 /**
- * A failed or collided check does not decide, because the change may have kept the rights. A read decides, which cannot
- * collide: one session may submit many jobs at once.
+ * If a check fails or collides, a read decides, because the user may have changed without a loss of rights. A read
+ * cannot collide, so that one session can submit many jobs at once.
  */
 async function transactWithRights(actor: Actor, writes: readonly WriteItem[]): Promise<ConditionFailure | undefined> {
   const rights = actor.kind === 'user' && actor.rights?.isConfirmed !== true ? actor.rights : undefined
@@ -64,7 +67,9 @@ async function transactWithRights(actor: Actor, writes: readonly WriteItem[]): P
   return transact(writes)
 }
 
-/** Reads items, and confirms the rights of the caller's session in the same call, so that a commit need not check them. */
+/**
+ * Reads items, and confirms the rights of the caller's session in the same call, so that a commit need not check them.
+ */
 export const readWithRights = ({ rights }: Caller, itemKeys: readonly keys.Key[]): Promise<(Item | undefined)[]> =>
   rights === undefined || rights.isConfirmed ? getConsistent(itemKeys) : rights.confirm(itemKeys)
 

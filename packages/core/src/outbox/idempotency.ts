@@ -30,9 +30,9 @@ const keyOf = ({ userId }: Caller, { organisationId, key }: IdempotentRequest) =
   keys.idempotencyRecord(organisationId, sha256(JSON.stringify([userId, key])))
 
 /**
- * Also confirms the rights of the caller's session, which takes no further call. If they are gone, a repeat still
- * receives its response, and the commit of a new request fails. Throws `idempotency_key_reused` if the key belongs to a
- * different request.
+ * Also confirms the rights of the caller's session, which takes no further call. If the session has lost them, a repeat
+ * still receives its response, and the commit of a new request fails. Throws `idempotency_key_reused` if the key
+ * belongs to a different request.
  */
 export async function findStoredResponse(
   caller: Caller,

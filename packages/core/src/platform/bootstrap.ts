@@ -35,7 +35,7 @@ async function recordStart(): Promise<boolean> {
   return (await transact([write, writeCheckWrite()])) === undefined
 }
 
-/** A token is valid for two starts, unless the secret store has another one. */
+/** A token is valid for two starts, unless the secret store contains a different token or none. */
 async function isTokenValid(state: PlatformState, starts: number): Promise<boolean> {
   if (starts - state.tokenMintedAtStart >= 2) return false
   const token = await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)

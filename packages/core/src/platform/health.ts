@@ -43,7 +43,7 @@ function databaseCheck(state: PlatformState | undefined, durationMs: number): He
       ? 'The store is not available'
       : isReady
         ? 'The store is available'
-        : 'Initialization has not run yet'
+        : 'The platform has not been initialised yet'
   return {
     name: 'database',
     status: isReady ? 'Healthy' : 'Unhealthy',

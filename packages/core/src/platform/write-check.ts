@@ -17,10 +17,10 @@ export async function checkWrites(): Promise<void> {
   await update(keys.writeCheck(), writeCheck())
 }
 
-/** Two late or failed checks in a row. */
+/** Exceeded after two late or failed checks in a row. */
 const limitMs = config.PLAT_WRITE_CHECK_INTERVAL_SECONDS * 2500
 
-/** A time in the future, after the clock stepped back, does not count either. */
+/** A time in the future, which occurs after the clock was set back, counts as too old. */
 export function writeCheckView(item: Item | undefined): HealthCheck {
   const checkedAtMs = Number(item?.['checkedAtMs'] ?? 0)
   const isHealthy = Math.abs(now() - checkedAtMs) < limitMs

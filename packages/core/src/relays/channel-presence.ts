@@ -9,7 +9,10 @@ import { get, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 import { sha256 } from '../id.ts'
 
-/** What the broker reports about the control channel of a relay. Events may repeat, be lost or arrive in any order. */
+/**
+ * An event that the broker reports about the control channel of a relay. Events may repeat, be lost or arrive in any
+ * order.
+ */
 export interface ChannelEvent {
   relayId: string
   clientId: string
@@ -57,7 +60,9 @@ const nextCheckAfterClose = (record: ClusterRecord): number | undefined =>
 
 type StoredChannel = Pick<ClusterRecord, 'channelId' | 'channelOpenedAtMs' | 'channelClosedAtMs'>
 
-/** The fields of the cluster after the event; undefined if the event is a repetition or older than they are. */
+/**
+ * The fields of the cluster after the event; undefined if the event is a repetition or older than the stored fields.
+ */
 export function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
   // The clocks of the broker and of this function differ.
   const atMs = Math.min(event.atMs, now())
@@ -73,7 +78,7 @@ export function channelAfter(stored: StoredChannel, event: ChannelEvent): Stored
   }
   const isLater = id === undefined || (storedClient === client && Number(version) > Number(storedVersion))
   if (event.isOpen) return isLater || atMs > openedAtMs ? { channelId, channelOpenedAtMs: atMs } : undefined
-  // The end of an unknown connection: its start is unknown, and must have no effect if it arrives later.
+  // The end of an unknown connection. It is stored, so that the event of its start has no effect if it arrives later.
   return isLater ? { channelId, channelOpenedAtMs: atMs, channelClosedAtMs: atMs } : undefined
 }
 

@@ -157,7 +157,7 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
     status: 'Online',
   }))
 
-/** Reported by the relay or about it; a new relay starts without them. */
+/** Fields that were reported by the relay or about it. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
   'scriptsIsolated',
   'instanceId',

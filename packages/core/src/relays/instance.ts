@@ -5,13 +5,13 @@ import { type ClusterRecord } from '../clusters/record.ts'
 import { config } from '../config.ts'
 
 /**
- * Each start of a relay sends its own instance id. After a restart the former id never returns; if it does, two relays
+ * Each start of a relay uses a new instance id. After a restart the former id never returns; if it does, two relays
  * use one key, for example because a state folder was copied.
  */
 
 const maxFormerInstances = 5
 const twoIntervalsMs = 2 * config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
-/** Running relays alternate much faster. */
+/** If an id returns after a longer time, it is not reported, because two running relays alternate much faster. */
 const windowMs = Math.max(3_600_000, twoIntervalsMs)
 /** Each running relay sends a heartbeat within this time. */
 const oldestKeptMs = Math.max(600_000, twoIntervalsMs)
@@ -22,7 +22,7 @@ interface FormerInstance {
   replacedAtMs: number
 }
 
-/** A copy of the key must not avoid the comparison by sending no id. */
+/** A relay with a copied key must not avoid the comparison by sending no id. */
 const idOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefined =>
   instanceId ?? (record.instanceId === undefined ? undefined : 'none')
 
@@ -44,7 +44,7 @@ export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller
   }
 }
 
-/** Newest first. The oldest one stays long enough to return, however many relays run. */
+/** Newest first. Keeps the oldest instance long enough to recognise its return, however many relays run. */
 function bounded(former: FormerInstance[]): FormerInstance[] {
   const oldest = former.slice(maxFormerInstances - 1).at(-1)
   const isKept = oldest !== undefined && isWithin(oldest.replacedAtMs, oldestKeptMs)

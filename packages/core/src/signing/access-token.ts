@@ -91,14 +91,14 @@ export async function verifyAccessToken(token: string): Promise<Caller> {
     return cached.caller
   }
   const verified = await verify(token)
-  // Concurrent requests receive one caller, so that they share what is cached for it.
+  // Concurrent requests receive one caller, so that they share the data that is cached for this caller.
   if (tokenCache.get(token)?.expiresAtMs !== verified.expiresAtMs) tokenCache.set(token, verified)
   return tokenCache.get(token)?.caller ?? verified.caller
 }
 
 const latestIssueMs = (): number => now() + clockToleranceSeconds * 1000
 
-// The clock has been set back since the token was signed. The caller can refresh it.
+// The clock has been set back since the token was signed. The caller can refresh the token.
 const isFromFuture = (error: unknown): boolean =>
   error instanceof errors.JWTClaimValidationFailed && error.claim === 'iat' && error.reason === 'check_failed'
 

@@ -39,8 +39,9 @@ export interface Rotation extends Revocation {
 }
 
 /**
- * Creates missing keys and replaces keys of tokens that are older than thirty days. Idempotent, and safe when run concurrently or
- * interrupted: a key is published before its first signature and until its tokens have expired.
+ * Creates missing keys and replaces keys of tokens that are older than thirty days. Idempotent, and safe when run
+ * concurrently or interrupted: a key is published before its first signature and stays published until its tokens have
+ * expired.
  */
 export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
   await Promise.all([
@@ -117,7 +118,7 @@ const RotationRequest = z.strictObject({
 
 /**
  * A request is `{"rotate": "access"}` or `{"rotate": "statements"}`, with `"withdraw": true` for a leaked key. Returns
- * undefined for other events; throws for an unknown key.
+ * undefined for other events; throws if the request is invalid.
  */
 export function rotationIn(event: unknown): (() => Promise<void>) | undefined {
   if (typeof event !== 'object' || event === null || !('rotate' in event)) return undefined

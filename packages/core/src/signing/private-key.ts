@@ -15,7 +15,7 @@ export const generateKey = (): PrivateKey => ({
   jwk: PrivateJwk.parse(generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })),
 })
 
-/** Keys that are replaced regularly: of access tokens, and of tokens for modules. */
+/** Keys that are replaced regularly: those of access tokens, and those of tokens for modules. */
 export type TokenKind = 'access' | 'module'
 
 type KeyName = 'access-keys' | 'module-token-keys' | 'statement-keys' | 'webhook-key' | 'module-key' | 'audit-key'

@@ -8,7 +8,7 @@ import { type TokenKind } from './private-key.ts'
 
 /**
  * One item holds the public keys of access tokens, and another those of tokens for modules. A key is published before
- * its first signature and until its tokens have expired.
+ * its first signature and stays published until its tokens have expired.
  */
 
 /** Verifiers reload the published keys for an unknown key id, at most this often. */

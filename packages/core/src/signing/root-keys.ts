@@ -5,7 +5,7 @@ import { keySecret } from './private-key.ts'
 
 /**
  * Root keys, from which the secrets of webhooks and the control tokens of modules are derived: 256 random bits each.
- * They are never rotated, because receivers and running modules store what is derived from them.
+ * They are never rotated, because receivers and running modules store the derived values.
  */
 
 type Purpose = 'webhook' | 'module'

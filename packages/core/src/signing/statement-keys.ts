@@ -10,8 +10,8 @@ import { generateKey, keySecret, PrivateKey } from './private-key.ts'
 import { publicKeyOf } from './published-keys.ts'
 
 /**
- * The key of job statements. A replaced key signs its successor and is then deleted, so that a relay that trusts it
- * learns the successor from a heartbeat or a claim.
+ * The key of job statements. A replaced key signs its successor and is then deleted, so that a relay that trusts the
+ * replaced key learns the successor from a heartbeat or a claim.
  */
 
 /** A relay that missed more replacements than this must be enrolled again. */
@@ -94,9 +94,9 @@ export async function statementKeys(): Promise<KeySet> {
 }
 
 /**
- * The statements that lead from the key that a relay trusts to the current one: none if it is the current one. Returns
- * `unknown` if no statements lead from it, and `undecided` if the key may be newer than the cached ones and the secret
- * was read a moment ago.
+ * Returns the statements that lead from the key that a relay trusts to the current key; none if the relay trusts the
+ * current key. Returns `unknown` if no statements lead from the key, and `undecided` if the key may be newer than the
+ * cached ones and the secret was read a moment ago.
  */
 export async function successorsOf(kid: string): Promise<string[] | 'unknown' | 'undecided'> {
   const known = successorsIn(await currentKeys(), kid)

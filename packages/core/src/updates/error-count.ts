@@ -4,7 +4,7 @@ import { query, update } from '../db/table.ts'
 import { log } from '../log.ts'
 import { version } from '../lib/version.ts'
 
-/** The error budget of an update counts unexpected errors per platform version. */
+/** Counts unexpected errors per platform version, for the error budget of an update. */
 
 const minuteMs = 60_000
 const writeIntervalMs = 1000

@@ -1,7 +1,10 @@
 import { version } from '@platform/contract/manifest'
 import * as z from 'zod'
 
-/** A release is an OCI manifest with one layer, a zip, per function. This type marks its configuration. */
+/**
+ * A release is an OCI manifest with one layer, a zip file, per function. `releaseMediaType` is the type of its
+ * configuration.
+ */
 
 export const releaseMediaType = 'application/vnd.platform.release.v1+json'
 export const functionMediaType = 'application/vnd.platform.function.v1+zip'

@@ -24,7 +24,7 @@ import {
 
 /**
  * Reads platform releases from the release repository. Accepts only releases signed by a key of `PLAT_RELEASE_KEYS`.
- * The repository is not trusted, so tags, releases and time are limited.
+ * The repository is not trusted, so the numbers of tags and releases and the time are limited.
  */
 
 const registryTimeoutMs = 20_000

@@ -109,7 +109,10 @@ const previousSecretLimit = 4
 const tooManyRotations =
   'The secret was replaced four times within 24 hours. Try again when the oldest of the previous secrets has expired.'
 
-/** Attempts that start after this are signed with the new secret and with all previous ones that have not expired. */
+/**
+ * Attempts that start after the rotation are signed with the new secret and with all previous ones that have not
+ * expired.
+ */
 export async function rotateSecret(caller: Caller, webhookId: string): Promise<CreatedWebhook> {
   const record = await authorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record

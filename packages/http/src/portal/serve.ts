@@ -43,7 +43,10 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
     : content(context, 404, shell, headers)
 }
 
-/** Whether the browser navigates. A missing hashed file belongs to another version and never gets the page. */
+/**
+ * Whether the request is a browser navigation. A missing hashed file belongs to another version, so its request never
+ * receives the page.
+ */
 const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 

@@ -1,16 +1,17 @@
 import { platformError } from '@platform/core/error'
 import type { GatewayEvent } from '../request.ts'
 
-// Other programs may resolve these. They are rejected in decoded form, so that encoding them makes no difference.
-// oxlint-disable-next-line no-control-regex
+// Other programs may resolve these sequences. They are rejected in the decoded path, so that encoding them makes no
+// difference. oxlint-disable-next-line no-control-regex
 const traversal = /[\\\u0000]|(?:^|\/)\.{1,2}(?:\/|$)/
 
-// Whether these were encoded is unknown after decoding, so a module could receive another path than the caller's.
+// After decoding, it is unknown whether these characters were encoded, so the module could receive another path than
+// the caller sent.
 const ambiguous = /[%?#\ufffd]|\/\//
 
 /**
- * The percent-encoded path that a module receives: as it was sent where the gateway passes it, else the decoded path,
- * encoded again. Throws `invalid_path`.
+ * The percent-encoded path that a module receives: the path as it was sent if the gateway provides it, otherwise the
+ * decoded path, encoded again. Throws `invalid_path`.
  */
 export function modulePathOf({ rawPath, sentPath }: Pick<GatewayEvent, 'rawPath' | 'sentPath'>): string {
   if (traversal.test(rawPath) || !rawPath.isWellFormed()) throw platformError('invalid_path')

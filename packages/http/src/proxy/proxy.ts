@@ -49,7 +49,7 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   if (owner === undefined) throw platformError('route_not_found')
   if (!methods.includes(method)) return otherMethod(method, methods)
   addLogFields({ moduleId: owner.moduleId })
-  // The gateway removes `Upgrade`.
+  // The gateway removes `Upgrade`, so another header of the WebSocket handshake is checked.
   if (event.headers['sec-websocket-key'] !== undefined) throw platformError('upgrade_not_supported')
 
   rejectLargeBody(event, { access: 'user' })
@@ -58,7 +58,7 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
   if (event.isBodyPending) return continueResponse({ access: 'user' })
   await limit({ method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
-  // A module can do anything with other methods.
+  // Other methods may change data of the module, so rights that were read up to a minute ago are confirmed.
   if (method !== 'GET' && method !== 'HEAD') await caller.rights?.confirm()
   const { moduleId } = owner
   const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>

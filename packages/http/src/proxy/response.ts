@@ -89,7 +89,7 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
 
 const redirects = new Set([301, 302, 303, 307, 308])
 
-// The log names the module and contains the address, for its author.
+// The log names the module and contains the address, so that the module author can find the cause.
 const rejection = (reason: string, address?: string): PlatformError =>
   new PlatformError(
     'module_failed',
@@ -111,7 +111,7 @@ function typeOf(value = ''): { essence: string; full: string } {
   return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
-// Modules may redirect and link only to their own paths; clients may send their credentials there.
+// Modules may redirect and link only to their own paths, because clients may send credentials to the target.
 function ownAddress(value: string, { moduleId, claim }: RouteOwner, path: string): string | undefined {
   const base = `http://module${path}`
   if (!URL.canParse(value, base)) return undefined

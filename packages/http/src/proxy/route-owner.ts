@@ -13,7 +13,7 @@ export interface RouteOwner {
   claim: RouteReservation
 }
 
-// Every process notices installs and removals within this time.
+// Every process notices installations and removals within this time.
 const cacheMs = 1000
 /**
  * Time for which an unknown path is cached, in milliseconds. Short, because the module may just have been installed;

@@ -28,7 +28,7 @@ await runCommand(async () => {
   console.log(`${files.length} files, ${mebibytes.toFixed(1)} MiB, are in ${target}, as of ${createdAt}.`)
   console.log(
     plain
-      ? 'It contains keys and secrets, not encrypted. Store it safely.'
+      ? 'It contains unencrypted keys and secrets. Store it safely.'
       : 'It is encrypted. Keep the passphrase elsewhere.',
   )
 })

@@ -9,7 +9,10 @@ export function fileArgument(command: string): string {
   return file
 }
 
-/** Prints an error that the user can fix in one line. The exit code is 1 after any error. */
+/**
+ * Prints an error that the user can fix as one line, and any other error with its stack. Sets the exit code to 1 after
+ * any error.
+ */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()

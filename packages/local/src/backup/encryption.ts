@@ -5,8 +5,9 @@ import { promisify } from 'node:util'
 import { BackupError } from './manifest.ts'
 
 /**
- * An encrypted backup is a header and chunks. The header is a mark and a random salt; each chunk is AES-256-GCM with a
- * counter as nonce, whose last byte marks the last chunk, so that a changed order, a gap or a missing end is detected.
+ * An encrypted backup consists of a header and chunks. The header contains a format identifier and a random salt. Each
+ * chunk is encrypted with AES-256-GCM. Its nonce contains a counter, and the last byte of the nonce marks the last
+ * chunk, so that reordered, missing and truncated chunks are detected.
  */
 
 const mark = Buffer.from('platform-backup-aes-256-gcm-1\n')
@@ -14,11 +15,11 @@ const saltBytes = 32
 const headerBytes = mark.length + saltBytes
 const chunkBytes = 65_536
 const tagBytes = 16
-/** 128 MiB of memory and about half a second for each guess. */
+/** Each guess of the passphrase takes 128 MiB of memory and about half a second. */
 const cost = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
 const minLength = 12
 
-/** Excludes the line end of the file. Throws `BackupError` without a usable passphrase. */
+/** Excludes the line break at the end of the file. Throws `BackupError` if the passphrase cannot be used. */
 export async function readPassphrase(path: string): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new BackupError(`The passphrase cannot be read from ${path} (PLAT_BACKUP_PASSPHRASE_FILE).`, { cause: error })
@@ -56,7 +57,7 @@ async function* chunksOf(
   yield { bytes: pending, isLast: true }
 }
 
-/** For a pipeline. */
+/** Returns a transform for `pipeline`. */
 export const encryptWith = (passphrase: string) =>
   async function* encrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const salt = randomBytes(saltBytes)
@@ -69,7 +70,10 @@ export const encryptWith = (passphrase: string) =>
     }
   }
 
-/** For a pipeline. Passes a backup that is not encrypted, unless a passphrase is given. */
+/**
+ * Returns a transform for `pipeline`. Passes an unencrypted backup through unchanged, but throws `BackupError` if a
+ * passphrase is given for it.
+ */
 export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const parts = source[Symbol.asyncIterator]()

@@ -31,7 +31,7 @@ export async function unpackBackup(file: string, folder: string, passphrase?: st
       else await saveFile(entry, folder, restored)
     }
   }
-  // Both streams must have stopped before the draft is removed.
+  // Both streams must have stopped before the caller removes the folder.
   const ends = await Promise.allSettled([
     read(),
     pipeline(createReadStream(file), decryptWith(passphrase), createGunzip(), entries),
@@ -92,6 +92,7 @@ function requireSame(listed: readonly SavedFile[], restored: ReadonlyMap<string,
   if (listed.length !== restored.size) throw damaged('its files differ from its manifest')
   for (const { path, bytes, sha256 } of listed) {
     const file = restored.get(path)
-    if (file?.bytes !== bytes || file.sha256 !== sha256) throw damaged(`${path} has other content`)
+    if (file?.bytes !== bytes || file.sha256 !== sha256)
+      throw damaged(`the content of ${path} differs from the manifest`)
   }
 }

@@ -20,9 +20,9 @@ interface Backup {
 }
 
 /**
- * Restores a data folder from a backup. The files are unpacked and checked in a folder inside it, which marks the data
- * as incomplete, and then moved, so that the folder may be a mount point or a symbolic link. Throws `BackupError` if the
- * folder has data or the backup is damaged.
+ * Restores a data folder from a backup. Unpacks and checks the files in a subfolder, which marks the data as incomplete
+ * while it exists, and then moves them into place. Therefore, the data folder may be a mount point or a symbolic link.
+ * Throws `BackupError` if the folder has data or the backup is damaged.
  */
 export async function restoreBackup(file: string, dataDir: string, passphrase?: string): Promise<Manifest> {
   const isMissing = !existsSync(dataDir)
@@ -96,7 +96,10 @@ async function restoreInto(dataDir: string, { file, passphrase }: Backup, placed
   return manifest
 }
 
-/** Moves a file, so that it is never partly visible. Copies it first if the target is on another file system. */
+/**
+ * Moves a file so that an incomplete file is never visible. If the target is on another file system, copies the file
+ * first.
+ */
 async function moveFile(source: string, target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   try {

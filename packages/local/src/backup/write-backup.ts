@@ -23,8 +23,8 @@ const excludedNames = new Set([
 ])
 
 /**
- * Writes all state of a data folder to a file that only its owner may read, completely or not at all, encrypted
- * if there is a passphrase. Throws `BackupError`, or `StartError` while a platform uses the folder.
+ * Writes all state of a data folder to a file that only its owner may read. The file appears only when it is complete,
+ * and is encrypted if there is a passphrase. Throws `BackupError`, or `StartError` while a platform uses the folder.
  */
 export async function writeBackup(dataDir: string, target: string, passphrase?: string): Promise<Manifest> {
   await requireValidPaths(dataDir, target)

@@ -13,10 +13,13 @@ export interface RunningEmulators extends EmulatorAddresses {
   close: () => Promise<void>
 }
 
-/** Limits garbage on the heap, as for functions. The heap also holds the waiting messages. */
+/** Limits the heap, so that V8 collects garbage early, as for functions. The heap also holds the waiting messages. */
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
-/** Selects free loopback ports. Calls `onDeath` if the thread ends. `hooks` is the URL of a module of `EmulatorHooks`. */
+/**
+ * Selects free loopback ports. Calls `onDeath` if the thread ends. `hooks` is the URL of a module that exports
+ * `EmulatorHooks`.
+ */
 export async function startEmulators(
   dataDir: string,
   onDeath: (error: Error) => void,

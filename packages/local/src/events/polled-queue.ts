@@ -43,7 +43,7 @@ export function createReceive(
     } catch (error) {
       if (stopping.aborted) return []
       const delayMs = retryDelayMs(consecutiveErrors++)
-      log('receiving failed', { queueUrl, retryMs: delayMs, error })
+      log('failed to receive messages', { queueUrl, retryMs: delayMs, error })
       await delay(delayMs, undefined, { signal: stopping }).catch(() => undefined)
       return []
     }
@@ -62,9 +62,9 @@ export async function deleteMessages(
     }))
     try {
       const output = await client.send(new DeleteMessageBatchCommand({ QueueUrl: queueUrl, Entries: entries }))
-      if (output.Failed?.length) log('deleting failed', { queueUrl, failed: output.Failed })
+      if (output.Failed?.length) log('failed to delete messages', { queueUrl, failed: output.Failed })
     } catch (error) {
-      log('deleting failed', { queueUrl, error })
+      log('failed to delete messages', { queueUrl, error })
     }
   }
 }

@@ -5,12 +5,12 @@ import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue
 /** The names are those of Lambda's event source mapping. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
-  /** At most 10, the maximum of one receive. Lambda allows more only with a batching window. */
+  /** At most 10, the maximum of one receive call. Lambda allows more only with a batching window. */
   batchSize: number
   maximumConcurrency: number
   /**
-   * Handles a batch. Messages that it reports as failed are delivered again after the visibility timeout; after an error,
-   * all messages are.
+   * Handles a batch. Messages that it reports as failed are delivered again after the visibility timeout. If it
+   * rejects, all messages of the batch are delivered again.
    */
   invoke(event: SqsEvent): Promise<SqsBatchResponse | null | void>
 }

@@ -16,13 +16,13 @@ export interface Functions {
 interface Work {
   emulators: EmulatorAddresses
   queues: Queues
-  /** Avoids a second scan of the catalog at the start. */
+  /** If true, the catalog is not scanned again at the start. */
   isCatalogScanned: boolean
 }
 
 /**
- * Starts the queue consumers and the schedules. Returns a function that starts no more work and resolves when the running
- * work has ended.
+ * Starts the queue consumers and the schedules. Returns a function that starts no more work and resolves when the
+ * running work has ended.
  */
 export function startWork(
   settings: Settings,

@@ -22,12 +22,12 @@ export interface ThreadExit {
   hasStarted: boolean
 }
 
-/** A thread without a response for this long counts as hung. */
+/** A thread that does not respond within this time counts as hung. */
 const pingTimeoutMs = 1000
 
 /**
- * As much as most functions have on Lambda, and several times their use. Without a limit, V8 adapts to the machine's
- * memory and collects garbage much later.
+ * As much memory as most functions have on Lambda, and several times as much as they need. Without a limit, V8 adapts
+ * the heap to the machine's memory and collects garbage much later.
  */
 const resourceLimits = { maxOldGenerationSizeMb: 512 }
 

@@ -13,13 +13,19 @@ export interface EventBody {
   isBase64Encoded: boolean
 }
 
-/** Memory of a request until its response is sent, and until its caller is authenticated or its body complete. */
+/**
+ * Memory of a request: `charge` applies until the response is sent, `unauthenticated` until the caller is authenticated
+ * or the body is complete.
+ */
 export interface RequestMemory {
   charge: Charge
   unauthenticated: Charge
 }
 
-/** Authenticates the caller of a long body: the number of bytes that may be read, or the response that rejects it. */
+/**
+ * Authenticates the sender of a long body. Returns the number of bytes that may be read, or the response that rejects
+ * the request.
+ */
 export type Admit = () => Promise<{ limitBytes: number } | { rejection: unknown }>
 
 /**

@@ -11,7 +11,7 @@ import type { Target } from './target.ts'
 export interface HttpEvent {
   version: '2.0'
   routeKey: string
-  /** Percent-decoded, unlike its name. */
+  /** Percent-decoded, despite its name. */
   rawPath: string
   /** Not part of API Gateway: the path as it was sent, for modules. */
   sentPath: string

@@ -20,7 +20,9 @@ export interface LongPoll {
 
 const maximumTimeoutSeconds = 600
 
-/** Removes the headers that request a long poll, because they are only for the gateway. */
+/**
+ * Returns the long poll that the headers request, if any. Removes these headers, because they are only for the gateway.
+ */
 export function longPollOf(headers: Map<string, string | string[]>): LongPoll | undefined {
   const [kind, channel, timeout] = ['grip-hold', 'grip-channel', 'grip-timeout'].map((name) => {
     const value = headers.get(name)

@@ -24,7 +24,7 @@ export function rawResponse(error: PlatformError): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`), body])
 }
 
-/** The client would take the error response for that of an earlier pending request. */
+/** If an earlier request is pending, the client would take the error response for the response to that request. */
 function hasEarlierRequest(connections: Connections, socket: Duplex): boolean {
   return connections.pending(socket).some(({ request, response }) => request.complete || response.headersSent)
 }

@@ -24,7 +24,10 @@ interface ProxyResult {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** The result of a function for a request whose body is pending: status 100 with the number of bytes to read. */
+/**
+ * Interprets the result of a function for a request whose body is pending. Status 100 admits the request, with the
+ * number of bytes to read; any other result rejects it.
+ */
 export const admissionOf = (result: unknown): { limitBytes: number } | { rejection: unknown } =>
   isObject(result) && result['statusCode'] === 100
     ? { limitBytes: Number(isObject(result['headers']) ? result['headers']['x-body-limit'] : 0) }

@@ -1,6 +1,6 @@
 export interface GatewayRoute {
   functionName: string
-  /** `ANY` matches the methods without a route of this path. */
+  /** `ANY` matches the methods that have no route of their own for this path. */
   method: string
   /** Path with `{name}` parameters; a final `{name+}` matches one or more remaining segments. */
   path: string

@@ -66,5 +66,5 @@ function addressIn(entry: string): string {
   return plainAddress(bracketed ?? beforePort ?? entry)
 }
 
-/** Removes the IPv6 prefix from IPv4 addresses. */
+/** Converts IPv4-mapped IPv6 addresses to IPv4. */
 const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')

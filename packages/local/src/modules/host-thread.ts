@@ -36,7 +36,7 @@ const runtime = await openLocalRuntime({
   onFallback: (reason) =>
     post({
       kind: 'log',
-      message: 'containers are unavailable; only own modules run, as processes',
+      message: "containers are unavailable; only the platform's own modules run, as processes",
       details: { reason },
     }),
 })

@@ -34,7 +34,10 @@ export interface ModuleHost {
   isolation: string
   /** Whether only the platform's own modules may run, because containers are unavailable. */
   isFallback: boolean
-  /** Adds the credentials of registries. Call it before anything is deployed. */
+  /**
+   * Adds variables that are not known at the start of the host, such as the address from which it reads the credentials
+   * of registries. Call this function before anything is deployed.
+   */
   addEnvironment: (environment: Record<string, string>) => void
   /** Ends the modules within 35 seconds. */
   close: () => Promise<void>
@@ -53,8 +56,9 @@ const restartDelayMs = 1000
 const defaultThreadUrl = new URL('host-thread.ts', import.meta.url)
 
 /**
- * Runs the module host on its own thread, so that unpacking images and reading output block no other work. Replaces a
- * host that ends at the same address; the platform then deploys its modules again. Rejects if the host cannot start.
+ * Runs the module host on its own thread, so that unpacking images and reading output block no other work. If the host
+ * ends, starts a new one at the same address; the platform then deploys its modules again. Rejects if the host cannot
+ * start.
  */
 export async function startModuleHost(options: ModuleHostOptions, threadUrl = defaultThreadUrl): Promise<ModuleHost> {
   const { dataDir, mode, log } = options

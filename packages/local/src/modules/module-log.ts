@@ -2,7 +2,7 @@ import { escapeTerminal } from '@platform/core/log'
 
 export function moduleLine(moduleId: string, line: string): string {
   const fields = objectIn(line)
-  // Keeps the module's own JSON, unless it names another module.
+  // Keeps a JSON line that already contains the module's id.
   if (fields?.['module_id'] === moduleId) return escapeTerminal(line)
   const time = new Date().toISOString()
   const content = fields ?? { time, level: 'info', message: line }

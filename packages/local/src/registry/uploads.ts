@@ -2,7 +2,7 @@ import { createHash, type Hash, randomUUID } from 'node:crypto'
 import { open, rm } from 'node:fs/promises'
 import { RegistryServerError } from './error.ts'
 
-/** Blobs that are being uploaded. The state is in memory, so clients start again after a restart. */
+/** Blobs that are being uploaded. The state is in memory, so clients must repeat their uploads after a restart. */
 export interface Uploads {
   begin: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN`. */
@@ -99,7 +99,7 @@ async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumB
   }
 }
 
-/** The request ended before its body, because the client disconnected. */
+/** Whether the client disconnected before it sent the whole body. */
 const isDisconnect = (error: unknown): boolean =>
   error instanceof Error &&
   'code' in error &&

@@ -123,7 +123,8 @@ async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
   let size = 0
   for await (const chunk of request) {
     size += chunk.length
-    if (size > maximumManifestBytes) throw new RegistryServerError('SIZE_INVALID', 'A manifest holds at most 4 MiB.')
+    if (size > maximumManifestBytes)
+      throw new RegistryServerError('SIZE_INVALID', 'A manifest must have at most 4 MiB.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -15,14 +15,14 @@ export interface UpdateControl extends Pick<
   add: (release: FetchedRelease, functionName: string, zip: Uint8Array) => Promise<void>
   /** Starts a complete release, which gets no traffic yet. */
   ready: (release: InstalledRelease, functionNames: readonly string[]) => Promise<void>
-  /** Removes releases that are not needed after a commit. */
+  /** Removes the stored releases that are no longer needed. Does nothing before the first commit of this process. */
   tidy: () => Promise<void>
 }
 
 /** Number of old versions that may complete their work while another is staged; each uses memory. */
 const maxDraining = 1
 
-/** Performs one call at a time. */
+/** Performs calls one at a time, except `current`, `invoke` and `unanswered`. */
 export function createControl(options: StagingOptions & { trafficSplit: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, trafficSplit } = options
   const inSequence = createSequence()

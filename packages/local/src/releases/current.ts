@@ -9,7 +9,7 @@ import { StartError } from '../start-error.ts'
 import { removeFile, renameDurably, replaceFile } from './durable.ts'
 import { DamagedRelease, type StoredRelease, readRelease } from './folder.ts'
 
-/** The version and infrastructure of the code of this folder. */
+/** The version and infrastructure of the code in the project folder. */
 export interface Checkout {
   version: string
   /** Infrastructure revision that the functions require; see core/updates/infrastructure.ts. */
@@ -37,8 +37,8 @@ export async function writeCurrentRelease(
 
 /**
  * The release to start with; undefined for the functions of the checkout. Sets a release aside if the checkout has
- * changed since the update and is at least as new, or requires another infrastructure. Throws `StartError` for a damaged
- * release.
+ * changed since the update and is at least as new, or requires another infrastructure. Throws `StartError` for a
+ * damaged release.
  */
 export async function releaseAtStart(
   releasesDir: string,
@@ -82,10 +82,10 @@ function replacementReason(
   { version: releaseVersion, infrastructure }: Checkout,
 ): string | undefined {
   if (applied.infrastructure !== infrastructure)
-    return `version ${releaseVersion} of this folder has another infrastructure`
+    return `version ${releaseVersion} of this folder requires another infrastructure`
   // Keeps an older release of the same checkout, which is a deliberate rollback.
   const isOtherCheckout = applied.version !== releaseVersion
   return isOtherCheckout && gte(releaseVersion, release.version)
-    ? `version ${releaseVersion} of this folder is as new`
+    ? `version ${releaseVersion} of this folder is at least as new`
     : undefined
 }

@@ -83,7 +83,7 @@ export async function draftFunction(
   }
 }
 
-/** Turns the draft into a release and replaces a damaged one. */
+/** Turns the draft into a stored release, and replaces a damaged copy of that release. */
 export async function sealDraft(releasesDir: string, description: Omit<Description, 'files'>): Promise<void> {
   const draft = draftFolder(releasesDir, description)
   const files = Object.fromEntries((await digestsIn(draft)) ?? [])
@@ -112,8 +112,8 @@ async function removeFolders(releasesDir: string, isRemovable: (name: string) =>
 }
 
 /**
- * Path → digest of all files below a folder except the description; the digest of a link or device is `''`. Undefined if
- * the folder does not exist.
+ * Path → digest of all files below a folder except the description; the digest of a link or device is `''`. Undefined
+ * if the folder does not exist.
  */
 async function digestsIn(folder: string): Promise<Map<string, string> | undefined> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)

@@ -5,16 +5,16 @@ import { FunctionError } from '../functions/errors.ts'
 
 export interface InFlightInvocations {
   track: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
-  /** Counts invocations that have ended without a response since the second of `sinceMs`. */
+  /** Counts invocations that have ended without a response since the second that contains `sinceMs`. */
   unanswered: (sinceMs: number) => InFlightStats
 }
 
-/** Longer than updates look back. */
+/** Longer than the period that an update examines. */
 const retentionSeconds = 600
 
 const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
-/** Counts failures per second, for ten minutes. */
+/** Keeps the number of failures for each second of the last ten minutes. */
 export function trackInvocations(): InFlightInvocations {
   const faults = new Map<number, number>()
   /** Start times, oldest first. */

@@ -24,7 +24,7 @@ export async function missingFunctions(
 ): Promise<string[]> {
   const missing = required.find((name) => !functionNames.includes(name))
   if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
-  // Fetches a damaged release again.
+  // A damaged release counts as missing, so that it is fetched again.
   const stored = await readRelease(releasesDir, release).catch(ignoreDamage)
   if (stored !== undefined) return []
   const drafted = await draftedFunctions(releasesDir, release)

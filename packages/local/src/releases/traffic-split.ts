@@ -26,7 +26,7 @@ export interface TrafficSplit {
   stage: (version: Version) => void
   /** Stages a version that is still draining. Returns false if there is none. */
   restage: (release: InstalledRelease) => boolean
-  /** Sets the percentage of invocations of the staged version. Single-version functions move only at 100. */
+  /** Sets the percentage of invocations that the staged version receives. Single-version functions move only at 100. */
   shift: (share: number) => void
   /** The staged version serves all traffic, and the previous one drains. */
   commit: () => void
@@ -42,8 +42,8 @@ interface Member extends Version {
 }
 
 /**
- * Starts with one version. A draining version gets no new invocations and closes after its last one, with a call of
- * `onDrained`.
+ * Starts with one version. A draining version gets no new invocations. It closes after its last one, and then
+ * `onDrained` is called.
  */
 export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
   const memberOf = (version: Version): Member => ({ ...version, pending: 0, invocations: trackInvocations() })

@@ -5,7 +5,7 @@ import { bundleType, parseBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
-/** Not verified yet. */
+/** A signature that has not been verified yet. */
 export interface DiscoveredSignature {
   layout: SignatureLayout
   /** The signed bytes and the signature; undefined if the content contains no signature. */

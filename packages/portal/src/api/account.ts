@@ -18,7 +18,7 @@ export const meQuery = queryOptions({
     const me = await unwrap(api.GET('/api/v1/auth/me'))
     const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
     removeOtherDrafts(before?.id ?? me.id)
-    // Another user has signed in from another tab.
+    // If another user has signed in from another tab, tries to recover the session of the first user.
     if (before === undefined || before.id === me.id || !(await signedInAgain())) return me
     return before
   },

@@ -16,7 +16,7 @@ interface ErrorBody {
 const bodyOf = (value: unknown): ErrorBody & Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-/** An error response of the platform, or a missing response. */
+/** An error response from the platform, or a missing response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   /** The HTTP status, or 0 if there was no response. */

@@ -28,7 +28,8 @@ export async function withIdempotencyKey(request: Request): Promise<IdempotentCa
   return { key, settle }
 }
 
-// Only a digest is stored, because bodies contain secrets. Without TLS there is no `subtle`, so every POST is new.
+// Only a digest is stored, because bodies contain secrets. Without TLS there is no `crypto.subtle`, so every POST has a
+// new key.
 async function digestOf(request: Request): Promise<string> {
   if (!('subtle' in crypto)) return newKey()
   const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)

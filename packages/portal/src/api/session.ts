@@ -43,7 +43,7 @@ export async function fetchInSession(request: Request): Promise<Response> {
 
 async function send(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)
-  // Another user may have signed in, for whom the requests of this page must not run.
+  // If another user has signed in, the requests of this page must not run as that user.
   if (!pathname.startsWith('/api/v1/auth/')) await recovery
   const retry = request.clone()
   const response = await fetch(request)
@@ -58,7 +58,7 @@ async function send(request: Request): Promise<Response> {
   return renewal.ok ? fetch(retry) : renewal.clone()
 }
 
-// A 401 response of these paths concerns the request, not the session.
+// A 401 response from these paths concerns the request, not the session.
 const isSessionPath = (path: string): boolean =>
   path.startsWith(sessionPath) || path.startsWith('/api/v1/setup/') || path.startsWith('/api/v1/users/me/password')
 

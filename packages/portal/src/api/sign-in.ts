@@ -25,7 +25,7 @@ export function onSessionChange(listener: () => void): () => void {
   }
 }
 
-/** Evidence for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
+/** Credentials for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
 export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
 /** Starts a session. Its response sets the cookies and may contain a notice for the user. */
@@ -35,7 +35,7 @@ export async function openSession(proof: SignInProof): Promise<string | undefine
   return notice
 }
 
-/** Starts a session without the data of an earlier user. */
+/** Starts a session and removes the cached data of the previous user. */
 export async function signIn(proof: SignInProof): Promise<string | undefined> {
   const notice = await openSession(proof)
   forgetUser()

@@ -7,7 +7,7 @@ import { routeTree } from './routes.tsx'
 
 export const router = createRouter({
   routeTree,
-  // A module may treat its paths with and without a last slash differently.
+  // A module may treat its paths with and without a trailing slash differently.
   trailingSlash: 'preserve',
   defaultPreload: 'intent',
   scrollRestoration: true,

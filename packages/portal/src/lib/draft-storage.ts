@@ -15,7 +15,7 @@ export function readDraft(key: string): unknown {
   }
 }
 
-/** Stores a draft; `undefined` removes it. Without storage, or if it is full, input does not survive a reload. */
+/** Stores a draft; `undefined` removes it. If the storage is full or unavailable, input does not survive a reload. */
 export function writeDraft(key: string, value: unknown): void {
   try {
     if (value === undefined) sessionStorage.removeItem(key)

@@ -27,7 +27,7 @@ export function TopBar({ menu }: { menu: ReactNode }) {
   )
 }
 
-// Ctrl K and ⌘ K also open the palette.
+// Ctrl+K and ⌘K also open the command palette.
 function PaletteButton() {
   const [isOpen, setIsOpen] = useState(false)
   const [palette, fetchPalette] = useLazyPart(loadPalette, 'Failed to open the search')

@@ -20,7 +20,7 @@ interface DialogProps {
 
 /**
  * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when it closes. The Escape key,
- * the close button and a click on the backdrop close it, after a question if it has input that is not saved.
+ * the close button and a click on the backdrop close it, after a confirmation if it has unsaved input.
  */
 export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)

@@ -15,7 +15,7 @@ export const hasInput = (): boolean => changed.size > 0 || submitting > 0
 /** Whether leaving would discard input. While a form is being submitted, it may close. */
 export const wouldDiscard = (before: Scope = none): boolean => submitting === 0 && changesSince(before).length > 0
 
-/** The changed parts when a dialog was opened. Its own changes are the others. */
+/** The parts that had changed when a dialog was opened. All other changes belong to the dialog. */
 export type Scope = ReadonlySet<Part>
 const none: Scope = new Set()
 export const DraftScope = createContext(none)
@@ -23,12 +23,14 @@ export const DraftScope = createContext(none)
 export const currentChanges = (): Scope => new Set(changed)
 const changesSince = (before: Scope): Part[] => [...changed].filter((part) => !before.has(part))
 
-/** Forgets the changes since a dialog was opened, or all. */
+/** Discards the changes since a dialog was opened, or all changes. */
 export function discardChanges(before: Scope = none): void {
   for (const part of changesSince(before)) part.forget()
 }
 
-/** Runs the submission of a form, which saves the changes since `before`. The result `false` means that it did not. */
+/**
+ * Runs the submission of a form, which saves the changes since `before`. If the result is `false`, nothing was saved.
+ */
 export async function whileSubmitting(before: Scope | undefined, submit: () => Promise<unknown>): Promise<void> {
   submitting += 1
   try {
@@ -49,7 +51,7 @@ class Part {
     this.#key = user && draftKey(user.id, name)
   }
 
-  /** The value that was lost with the page, if any. */
+  /** The stored value of an earlier load of the page, if any. */
   restored(): unknown {
     const value = this.#key === undefined ? undefined : readDraft(this.#key)
     hasRestored ||= value !== undefined
@@ -83,7 +85,9 @@ class Part {
   }
 }
 
-/** Like `useState`, for input of a form that is not in a named field. It is kept like the fields of `Form`. */
+/**
+ * Like `useState`, for input of a form that is not in a named field. It survives a reload like the fields of `Form`.
+ */
 export function useDraft<Value>(name: string, saved: Value) {
   const [part] = useState(() => new Part(name))
   const [value, setValue] = useState<Value>(() => {
@@ -97,8 +101,8 @@ export function useDraft<Value>(name: string, saved: Value) {
 }
 
 /**
- * Keeps the named fields of a form, except secrets, until it is submitted or discarded. Returns a reference for the form and
- * a function to call when a field changes.
+ * Keeps the named fields of a form, except secrets, until it is submitted or discarded. Returns a reference for the
+ * form and a function to call when a field changes.
  */
 export function useFormDraft(name: string, isKept: boolean) {
   const form = useRef<HTMLFormElement>(null)
@@ -143,7 +147,8 @@ function restore(form: HTMLFormElement, draft: unknown): void {
   }
 }
 
-// React overrides the `value` property of each element and ignores a value set through it, so the setter of the prototype is used.
+// React overrides the `value` property of each element and ignores a value set through it, so the setter of the
+// prototype is used.
 function setValue(field: NamedField, value: string): void {
   Reflect.set(Object.getPrototypeOf(field), 'value', value, field)
   field.dispatchEvent(new Event(field instanceof HTMLSelectElement ? 'change' : 'input', { bubbles: true }))

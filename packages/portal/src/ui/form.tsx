@@ -11,7 +11,10 @@ import { showErrorToast } from './toast.tsx'
 export type FormValues = Record<string, string>
 
 interface FormProps {
-  /** Submits the values. A thrown error is shown at its fields or below the form. `false` means that a value is missing. */
+  /**
+   * Submits the values. A thrown error is shown at the affected fields or below the form. `false` means that a value is
+   * missing.
+   */
   onSubmit: (values: FormValues) => Promise<unknown>
   submitLabel: string
   children: ReactNode
@@ -20,13 +23,15 @@ interface FormProps {
   variant?: 'primary' | 'danger'
   /** An initial error, if an earlier form of the same request caused it. */
   failure?: unknown
-  /** Whether leaving asks first and input is restored. The default is true. */
+  /**
+   * Whether the form asks before it discards unsaved input, and restores the input after a reload. The default is true.
+   */
   hasDraft?: boolean
   /** Identifies the draft if the label of the submit button changes. */
   name?: string
 }
 
-/** A form that prevents double submits and keeps its values after an error. */
+/** A form that prevents duplicate submissions and keeps its values after an error. */
 export function Form({
   onSubmit,
   submitLabel,

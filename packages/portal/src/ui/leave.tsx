@@ -42,7 +42,7 @@ let isUnloading = false
 /** Whether the browser must ask before it unloads the page. */
 export const mustAskBeforeUnload = (): boolean => !isUnloading && wouldDiscard()
 
-/** Runs a navigation of the browser after which the drafts are restored, without asking. */
+/** Leaves the page without asking. The drafts are restored afterwards. */
 export function unload(navigate: () => void): void {
   isUnloading = true
   navigate()

@@ -5,7 +5,7 @@ import styles from './dialog.module.css'
 
 interface ModalProps {
   title: string
-  /** Called for the Escape key. Without it the dialog stays. */
+  /** Called when the user presses Escape. If it is not set, the dialog stays open. */
   onCancel?: () => void
   /** Whether the page behind is hidden. */
   isCovering?: boolean
@@ -34,7 +34,7 @@ export function Modal({ title, onCancel, isCovering = false, children }: ModalPr
         event.preventDefault()
         onCancel?.()
       }}
-      // Some browsers close a dialog at a repeated request.
+      // Some browsers close a dialog if the user repeats the close request.
       onCancel={(event) => event.preventDefault()}
       onClose={() => element.current?.isConnected && element.current.showModal()}
     >

@@ -155,7 +155,7 @@ interface AnchorOptions {
   headPx: number
 }
 
-// A moved row is searched within this distance of its previous index.
+// A moved row is searched for within this distance of its previous index.
 const maxAnchorDistance = 100
 
 // Keeps visible rows in place when rows above them are added or removed. At the top of the list, new rows move the

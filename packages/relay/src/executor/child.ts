@@ -41,7 +41,7 @@ export function failedStart(cause: unknown, task: Task): Running {
   return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
 }
 
-/** The processes of a child. */
+/** The process group that a child leads. */
 class Group {
   readonly #id: number
   readonly #gracefulStop: GracefulStop
@@ -104,7 +104,7 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
   })
 }
 
-/** The output of a child. `isLineOpen` says whether the last line has no end yet. */
+/** The output of a child. `isLineOpen` is true if the last line does not end with a newline. */
 type Forwarded = { readonly isLineOpen: boolean; end: () => Promise<void> }
 
 function forward(pipes: Pipes, task: Task): Forwarded {

@@ -24,7 +24,7 @@ export function interpreterOf(script: string): string[] {
   return trimmed ? [program, trimmed] : [program]
 }
 
-/** Why the text of a script that failed may be the cause, or undefined. */
+/** A problem in the text of a failed script that may have caused the failure, or undefined. */
 export function textProblem(script: string): string | undefined {
   if (script.startsWith('\uFEFF')) return 'The script begins with a byte order mark, which a shell reads as a command.'
   if (script.includes('\r\n')) return 'Lines of the script end with CR LF, which may be the cause. Convert them to LF.'

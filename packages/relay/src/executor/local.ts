@@ -8,8 +8,8 @@ import { FifoPair } from './fifo.ts'
 import { relayUser, type ScriptUser } from './user.ts'
 import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
 
-// Waits for a line, so that the relay records the group leader before the script runs. If the relay is killed before,
-// the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
+// The shell waits for a line, so that the relay records the group leader before the script runs. If the relay is killed
+// first, the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
 const waitForStart = `read -r PLAT_START <&3 || exit 1; exec 3<&-; umask ${scriptUmask}; exec env -i "$@"`
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */

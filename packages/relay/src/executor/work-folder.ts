@@ -20,7 +20,7 @@ export function ensureWorkFolder(parent: string, { isOther }: ScriptUser): void 
     if (!status.isDirectory() || status.uid !== process.getuid?.()) {
       throw new FatalError('usage', `${parent} belongs to another user. Remove it, or use another --work-dir.`)
     }
-    // Another user may enter the folder of the own script, but not list the others.
+    // Another user can enter the folder of its own script, but cannot list the other folders.
     chmodSync(parent, isOther ? 0o711 : 0o700)
   } catch (error) {
     if (error instanceof FatalError) throw error

@@ -37,7 +37,7 @@ export async function revertInstall(
   }))
 }
 
-/** The documentation describes each error under its code. */
+/** Appends the error code, under which the documentation describes the error. */
 const describeReason = ({ message, code }: ModuleErrorClassification): string =>
   code === undefined ? message : `${message} (${code})`
 

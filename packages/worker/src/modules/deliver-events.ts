@@ -36,7 +36,7 @@ export async function deliverPending(
   await releaseDelivery(finalLease)
   // The worker that started the backoff has sent the message that ends it.
   if (hasToWait) return
-  // Messages about later events were acknowledged while this worker held the lease.
+  // Messages about later events were acknowledged while this worker held the lease, so it enqueues another message.
   const waitSeconds = Math.ceil(Math.max(finalLease.backOffUntilMs - now(), 0) / 1000)
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(record.organisationId, moduleId, waitSeconds)
 }

@@ -24,8 +24,8 @@ export type PendingEvent = z.infer<typeof StoredEvent>
 const pageSize = 50
 
 /**
- * Returns the next events, oldest first, or undefined. Drops expired and unreadable events, and events that were queued
- * for a release of another publisher.
+ * Returns the next events, oldest first, or undefined if there are none to deliver. Drops expired and unreadable
+ * events, and events that were queued for a release of another publisher.
  */
 export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promise<PendingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
@@ -94,7 +94,7 @@ export async function acquireDelivery(moduleId: string): Promise<DeliveryLease |
   return isTaken ? { ...stored, moduleId, holder } : undefined
 }
 
-/** Stores the progress with the release. No effect if another worker has taken over. */
+/** Releases the lease and stores the progress in one write. Has no effect if another worker has taken over. */
 export async function releaseDelivery({
   moduleId,
   holder,

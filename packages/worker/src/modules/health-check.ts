@@ -26,7 +26,7 @@ import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './delivery-state.ts'
 
-/** Time limits of each health check and each background job. Together they are shorter than the interval of ticks. */
+/** Time limits of each health check and each background job. Their sum is less than the interval between heartbeats. */
 const probeMs = 5000
 const jobMs = 20_000
 
@@ -46,9 +46,9 @@ const unknownHealth: ModuleHealthRecord = {
 
 /**
  * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its health
- * endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted for each
- * job, because some run daily. The first write claims the slots of the jobs, so that only one of two concurrent ticks
- * calls them.
+ * endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted for
+ * each job, because some run daily. The first write claims the slots of the jobs, so that only one of two concurrent
+ * heartbeats calls them.
  */
 export async function checkModule(runtime: ModuleRuntime, { record, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknownHealth
@@ -59,7 +59,7 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
     ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
     : noneDue(before)
   const missed = result.isResponding ? 0 : before.missed + 1
-  // One missed heartbeat may be a restart, so the results of the previous checks remain.
+  // A restart may cause one missed heartbeat, so the results of the previous checks remain.
   const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
   const probed = { ...before, checks, missed, slots }
   const first = await storeHealth(record, before, probed)
@@ -75,7 +75,7 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
   const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
   if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await storeHealth(record, first, after)
   if (result.isResponding && !result.isHealthy) await resumeLifecycle(runtime, record)
-  // The message about pending events may have been lost.
+  // The message about pending events may have been lost, so it is sent again.
   if (!result.isResponding || record.subscriptions.length === 0 || !(await hasEvents(record.id))) return
   await enqueueModuleDelivery(record.organisationId, record.id)
 }
@@ -104,7 +104,7 @@ function missedRunsOf(
 
 const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
-/** Publishes changes of the health. Undefined if another tick or an operation has changed the module. */
+/** Publishes changes of the health. Returns undefined if another heartbeat or an operation has changed the module. */
 async function storeHealth(
   record: ModuleRecord,
   before: ModuleHealthRecord,

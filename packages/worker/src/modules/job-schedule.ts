@@ -2,15 +2,15 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 
-/** A tick may be slightly early and still calls a job that is almost due. */
+/** A heartbeat may be slightly early and still calls a job that is almost due. */
 const maxToleranceMs = 5000
 
 /** The last due time of each job in milliseconds, on a grid of its interval that starts at its first call. */
 export type JobSchedule = Readonly<Record<string, number>>
 
 /**
- * Returns the due jobs, and the schedule to store once they have been called. A job with an interval shorter than the
- * tick interval is due once at every tick; missed runs are skipped.
+ * Returns the due jobs, and the schedule to store once they have been called. A job with a shorter interval than that
+ * of the heartbeats is due once at every heartbeat; missed runs are skipped.
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],
@@ -28,7 +28,7 @@ export function dueJobs(
 
 function slotOf({ intervalSeconds }: BackgroundJob, lastMs: number | undefined, nowMs: number): number {
   const intervalMs = intervalSeconds * 1000
-  // A later call was made before the clock was set back.
+  // If the last call is in the future, the clock was set back after it.
   if (lastMs === undefined || lastMs > nowMs + intervalMs) return nowMs
   const toleranceMs = Math.min(maxToleranceMs, intervalMs / 2)
   return lastMs + intervalMs * Math.max(0, Math.floor((nowMs + toleranceMs - lastMs) / intervalMs))

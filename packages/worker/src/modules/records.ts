@@ -23,7 +23,7 @@ export const hasDeployment = (record: ModuleRecord): record is ServingModule =>
 const subscriptionLimit = 50
 const warningLimit = 20
 
-/** Truncates the state that a module reports when it is loaded to the stored size. */
+/** Limits the state that a module reports at its start to the size that is stored. */
 export function reportedState(
   { subscriptions: all, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>,
   { spec }: ModuleManifest,
@@ -48,7 +48,7 @@ const truncated = (subscriptions: readonly string[], warnings: readonly string[]
     ...warnings,
   ].slice(0, warningLimit)
 
-/** The entry of a module in the routes. */
+/** The route reservation of a module. */
 export function reservationOf(
   release: ModuleRelease,
   serving: { deployment?: Deployment; subscriptions?: string[] } = {},

@@ -43,13 +43,13 @@ export async function restartAll(runtime: ModuleRuntime, missing: readonly Servi
   return missing.filter((_, index) => redeployed[index] === 'down')
 }
 
-/** A transient error is retried at the next tick; a final error fails the module. */
+/** After a transient error, the next heartbeat retries; a final error fails the module. */
 async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<Redeployed | 'down' | 'failed'> {
   const { version, repository, digest } = record.release
   const { id, moduleId } = record.deployment
   const { organisationId } = record
   try {
-    // A module that was approved in a container must not lose this isolation without a decision of an administrator.
+    // A module that was approved in a container must not lose this isolation without a decision by an administrator.
     const mayRunAsProcess = isSeeded(record.release) && record.deployment.runtime !== 'container'
     const spec = { id, moduleId, version, repository, digest, organisationId, startsItself: false, mayRunAsProcess }
     return { record, deployment: await runtime.deploy(spec) }
@@ -62,14 +62,17 @@ async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<
   }
 }
 
-/** An instance that replaces a crashed one configures itself. */
+/**
+ * Logs the slot warning for an instance that replaced a crashed one. Such an instance configures itself, without
+ * `runLifecycle`.
+ */
 export async function logReload(runtime: ModuleRuntime, { release, deployment }: ServingModule): Promise<void> {
   const request = { method: 'GET', path: '/describe', limitMs: describeMs, schema: InstanceDescription } as const
   const description = await callControl(runtime, deployment, request)
   if (description.isDone) logSlotWarning(description.body, release.manifest)
 }
 
-/** Runs the hooks of a running module that was never started, because its deploying process was terminated. */
+/** Runs the hooks of a deployed module that was never started, because the process that deployed it was terminated. */
 export async function resumeLifecycle(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
   const request = { method: 'GET', path: '/describe', limitMs: describeMs, schema: InstanceDescription } as const

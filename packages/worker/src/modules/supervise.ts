@@ -28,7 +28,7 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
     .filter((each) => !invalidIds.has(each.moduleId) && isOrphan(each, modules))
   const checkOne = async (record: ServingModule) => {
     const { deployment = record.deployment } = statusOf(record) ?? {}
-    // A terminated tick may not have stored the module's new deployment.
+    // An earlier run may have been terminated before it stored the module's new deployment.
     await storeDeployment({ record, deployment }, record)
     if (hasReloaded(statusOf(record))) await logReload(runtime, { ...record, deployment })
     await checkModule(runtime, { record: { ...record, deployment }, health: healthById.get(record.id) })
@@ -45,7 +45,7 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
   await logErrors('images', async () => runtime.tidy?.(modules.map(({ release }) => release.digest)))
 }
 
-/** The known crashes by deployment. */
+/** Deployment id → number of crashes at the last check. */
 const crashesById = new BoundedCache<number>(10_000)
 
 function hasReloaded(status: DeploymentStatus | undefined): boolean {

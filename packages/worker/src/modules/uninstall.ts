@@ -15,15 +15,15 @@ import { findModule } from './records.ts'
 import { deleteEvents } from './delivery-state.ts'
 
 /**
- * Stops a module that is no longer routed to, and deletes its record, health, remaining route reservation and pending
- * events.
+ * Stops a module that no longer receives requests, and deletes its record, health, remaining route reservation and
+ * pending events.
  */
 export async function uninstall(lease: OperationLease, runtime: ModuleRuntime): Promise<void> {
   const { operation } = lease
   const { moduleId } = uninstallPlan(operation)
   await lease.startStep('stop')
   const record = await findModule(moduleId)
-  // A worker that is slower than its lease may find the module reinstalled.
+  // A worker whose lease has expired may find the module reinstalled.
   if (record?.jobId === operation.id && record.deployment !== undefined) {
     const { problems, published } = await shutDown(runtime, record.deployment)
     if (problems.length > 0) log('warn', 'Module did not stop cleanly', { moduleId, problems })

@@ -14,7 +14,7 @@ export interface ContainerOptions {
 }
 
 export interface MachineCapabilities {
-  /** Created by an unprivileged user, which requires a user namespace with some privileges. */
+  /** Containers are created by an unprivileged user, which requires a user namespace with some privileges. */
   isRootless: boolean
   /** Memory and processes can be limited. */
   hasLimits: boolean

@@ -34,7 +34,7 @@ const nodeFolder = '/run/node'
 
 /**
  * The running Node, its libraries and their loader, mounted into a separate folder of a container: they neither
- * conflict with the image's libraries nor need them. Throws if the machine does not list them.
+ * conflict with the image's libraries nor need them. Throws if `ldd` does not list the loader.
  */
 export async function bundledNode(): Promise<BundledNode> {
   const { stdout } = await promisify(execFile)('ldd', [process.execPath], { env: { PATH: systemPath } })

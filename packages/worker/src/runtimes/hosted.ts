@@ -13,7 +13,7 @@ export interface HostedOptions {
   tokenOf?: (deploymentId: string) => Promise<string>
 }
 
-/** A deployment first fetches its image. It continues after this timeout, and a retry finds it. */
+/** A deployment first fetches its image. The deployment continues after this timeout, and a retry finds it. */
 const deployMs = 120_000
 const listMs = 10_000
 const marginMs = 10_000

@@ -15,7 +15,7 @@ export const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** HTTP client for servers on this machine: an instance on its Unix socket, or the module host on loopback. */
+/** Address of a server on this machine: an instance on its Unix socket, or the module host on loopback. */
 
 export type InstanceAddress = { socketPath: string } | { host: string; port: number }
 
@@ -82,7 +82,7 @@ function openRequest(
   try {
     return http.request({ ...address, method, path, headers: sent, agent: false, maxHeaderSize })
   } catch (cause) {
-    // HTTP cannot carry the method, the path or a header.
+    // The method, the path or a header is not valid in HTTP.
     throw failureOf('refused', 'The request is invalid in HTTP.', cause)
   }
 }

@@ -33,8 +33,8 @@ const pollMs = 15
 
 /**
  * Starts an instance and returns once it accepts requests. Throws `RuntimeError`: `refused`, `init_failed` if the
- * process ends before, `timeout`, and `unavailable` if the signal aborts the start. An instance that fails to start
- * leaves no files.
+ * process ends before that, `timeout`, and `unavailable` if the signal aborts the start. An instance that fails to
+ * start leaves no files.
  */
 export async function startInstance(plan: InstancePlan, signal: AbortSignal): Promise<Instance> {
   const { launcher, name, folder, image, protocol } = plan
@@ -89,7 +89,10 @@ async function whenListening(
   }
 }
 
-/** Polls until any response arrives. Requests have no token, so that no published events are lost. */
+/**
+ * Polls until any response arrives. Sends no token: a response to a request with a token may contain published events,
+ * which would be lost here.
+ */
 async function untilResponding({ folder, readyMs }: InstancePlan, finished: AbortSignal): Promise<void> {
   const socketPath = socketOf(folder)
   while (!finished.aborted) {

@@ -34,7 +34,8 @@ export async function openLocalRuntime(options: LocalOptions): Promise<LocalRunt
   return { ...runtime, deploy, kind, isolation, isFallback: true }
 }
 
-const isolationAdvice = 'Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process and install it again.'
+const isolationAdvice =
+  'Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process and install the module again.'
 
 async function launcherOf(options: LocalOptions): Promise<{ launcher: Launcher; fallbackReason?: string }> {
   const { mode, runFolder, dataFolders = [], onFallback = () => {} } = options

@@ -15,7 +15,9 @@ export interface DeploymentSpec {
    * hooks of a release's first instance, so that all modules are configured before any starts.
    */
   startsItself: boolean
-  /** Whether the module may run as a process if containers are unavailable and the operator has not selected processes. */
+  /**
+   * Whether the module may run as a process if containers are unavailable and the operator has not selected processes.
+   */
   mayRunAsProcess: boolean
 }
 
@@ -71,7 +73,7 @@ export class RuntimeError extends Error {
 
 export type ModuleClient = Pick<ModuleRuntime, 'request'>
 
-/** Runs module code, isolated from the platform. Lifecycle hooks are the task of its callers. */
+/** Runs module code, isolated from the platform. The callers run the lifecycle hooks. */
 export interface ModuleRuntime {
   /** Runs a release and returns once it accepts requests. Idempotent for the same id. */
   deploy: (spec: DeploymentSpec) => Promise<Deployment>
@@ -80,6 +82,6 @@ export interface ModuleRuntime {
   /** Ends a deployment: SIGTERM, grace period, SIGKILL; or deletes its function. A missing one is not an error. */
   remove: (deployment: Deployment, graceMs: number) => Promise<void>
   list: () => Promise<DeploymentStatus[]>
-  /** Removes stored images that do not run, except those with these digests. */
+  /** Removes stored images that no deployment uses, except those with these digests. */
   tidy?: (digests: readonly string[]) => Promise<void>
 }

@@ -43,8 +43,9 @@ export const processLauncher = (userId?: number): Launcher => ({
 })
 
 /**
- * The user of modules in processes if the platform runs as root and this user can reach Node and the run folder.
- * `dataFolders` are the folders of the platform above the folders for images and running instances.
+ * Returns the user for module processes if the platform runs as root and this user can access Node and the run folder;
+ * otherwise undefined. `dataFolders` are the folders of the platform above the folders for images and running
+ * instances.
  */
 export async function findModuleUser(runFolder: string, dataFolders: readonly string[]): Promise<number | undefined> {
   if (process.getuid?.() !== 0) return undefined

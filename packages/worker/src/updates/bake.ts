@@ -26,7 +26,7 @@ interface Counts {
 /** Failures before a shift. */
 export interface ErrorBaseline extends Counts {
   atMs: number
-  /** The same time as `elapsedMs`. */
+  /** The same time on the clock of `elapsedMs`. */
   startedMs: number
   /** Usual failure rate of the old version, per millisecond. */
   usualPerMs: number
@@ -60,8 +60,9 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 }
 
 /**
- * Monitors a release at its share for the configured time, and longer until the requests of that time have a response or
- * have timed out. Throws `UpdateError` if it does not respond to its probes, or fails more often than the old version.
+ * Monitors a release at its share for the configured time, and longer until the requests of that time have a response
+ * or have timed out. Throws `UpdateError` if it does not respond to its probes, or fails more often than the old
+ * version.
  */
 export async function bake(
   work: UpdateWork,

@@ -37,7 +37,7 @@ export const readiness: SmokeRequest = { functionName: 'health', path: '/health/
 
 const exactRequests: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
 
-/** One request for each function that serves the API; most responses require authentication. */
+/** One request for each function that serves the API. Most are rejected, because they are not authenticated. */
 export const smokeRequests: readonly SmokeRequest[] = apiFunctions.map(
   (functionName) =>
     exactRequests.find((request) => request.functionName === functionName) ?? {
@@ -87,7 +87,10 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
   if (!isAccepted) throw functionError(release, functionName, `responds ${statusCode} to GET ${path}`)
 }
 
-/** Blames the release only if the target responds: `current` throws if the target itself is unreachable. */
+/**
+ * Attributes a failure to the release only if the target responds: `current` throws if the target itself is
+ * unreachable.
+ */
 async function invoke(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {
     return await target.invoke(release, name, event)

@@ -350,7 +350,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     })
     await directory()
     const attempts: Promise<string>[] = []
-    // A process computes 20 password hashes at once.
+    // A process computes or queues at most 20 password hashes, so the sign-ins start in steps.
     for (const total of [16, 32, 50]) {
       while (attempts.length < total) {
         const username = `user${attempts.length}`

@@ -51,7 +51,7 @@ export async function setUpUpdates({ released, close }: Awaited<ReturnType<typeo
   return { released, newReleases, newUpdate }
 }
 
-/** Locks the update state for a new job, as a request of an update does. */
+/** Locks the update state for a new job, as a request for an update does. */
 export async function queueUpdate(plan: UpdatePlan, organisationId?: string): Promise<QueuedUpdate> {
   const caller = await newCaller(organisationId, 'PlatformAdmin')
   const isApply = plan.action === 'apply'
@@ -103,7 +103,9 @@ export const endEventsOf = async ({ caller }: QueuedUpdate) =>
 
 export const readUpdateState = async () => parseUpdateState(await get(keys.updateState()))
 
-/** Expects that an update has ended, and that job, state, events and target agree on one release. Returns its result. */
+/**
+ * Expects that an update has ended, and that job, state, events and target agree on one release. Returns its result.
+ */
 export async function expectEnd(
   queued: QueuedUpdate,
   target: MemoryTarget,

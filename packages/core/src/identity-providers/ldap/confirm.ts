@@ -41,7 +41,10 @@ async function entryOf(
   return searchEntries.find((entry) => subjectOf(entry) === subject)
 }
 
-/** Active Directory, 389 Directory Server, eDirectory, and a lock without end of OpenLDAP's password policy. */
+/**
+ * Recognises disabled accounts of Active Directory, 389 Directory Server and eDirectory, and permanent locks of
+ * OpenLDAP's password policy.
+ */
 function isDisabled(entry: Entry): boolean {
   const [userAccountControl] = valuesOf(entry, 'userAccountControl')
   const isTrue = (name: string) => valuesOf(entry, name).some((value) => value.toUpperCase() === 'TRUE')

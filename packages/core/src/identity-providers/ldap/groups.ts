@@ -33,8 +33,8 @@ class IncompleteGroups extends Error {
 }
 
 /**
- * Reads only whether the user is in the mapped groups, which neither limits of the directory nor ranges of values can
- * truncate. Recursion needs the other groups too.
+ * Checks only the mapped groups, so that neither limits of the directory nor ranges of values can truncate the result.
+ * A recursive search needs the other groups, too.
  */
 export async function groupsOf(
   client: Client,
@@ -51,7 +51,7 @@ export async function groupsOf(
   } catch (error) {
     if (error instanceof IncompleteGroups) return { groups: [], missingGroups: error.message }
     if (!(error instanceof ResultCodeError)) throw error
-    const missingGroups = `The directory returned the result code ${error.code} (${error.name}) to the search of groups.`
+    const missingGroups = `The directory returned the result code ${error.code} (${error.name}) to the search for groups.`
     return { groups: [], missingGroups }
   }
 }
@@ -120,7 +120,7 @@ async function searchGroups(
     const known = groups.size
     for (const values of chunk(members, membersPerSearch)) {
       const filter = new OrFilter({ filters: values.map((value) => new EqualityFilter({ attribute, value })) })
-      // Without `sizeLimit`, because the library would ignore that a list is cut at this limit.
+      // Without `sizeLimit`, because the library does not report that a list was truncated at this limit.
       const options = { filter, attributes: ['1.1'], paged: { pageSize }, timeLimit: 5 }
       for await (const { searchEntries } of client.searchPaginated(groupSearchBase, options)) {
         for (const { dn } of searchEntries) groups.set(normalDn(dn), dn)

@@ -10,16 +10,16 @@ import { authenticate, type Lookup } from './ldap.ts'
 import { describeProblem } from './test.ts'
 
 const timeoutMs = 6000
-/** The minimum time for each directory, so that one that hangs does not use the time of the next. */
+/** The minimum time for each directory, so that a directory that hangs does not use the time of the next one. */
 const minShareMs = 1500
 
-/** Limited, because a directory that hangs keeps each sign-in for seconds. */
+/** Limited, because a directory that hangs delays each sign-in for seconds. */
 const maxConcurrent = 32
 const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
  * An unreachable directory gives the same response as a wrong password, because the difference would reveal which names
- * are local. Its administrators are notified instead.
+ * are local. The administrators are notified instead.
  */
 export async function signInByDirectory(
   directories: readonly ProviderRecord[],
@@ -28,7 +28,7 @@ export async function signInByDirectory(
   origin: Origin,
 ): Promise<SignedIn> {
   const { username } = attempt
-  // Takes the time of a wrong local password, which is followed by the same calls (`lookUp`).
+  // Takes the same time as a wrong local password, after which `lookUp` makes the same calls.
   await countAndCompare(attempt, password)
   const match = await findMatch(directories, { username, password }, origin)
   if (match === undefined) return rejectAttempt(attempt)
@@ -37,7 +37,7 @@ export async function signInByDirectory(
   )
 }
 
-/** Searches the name without a sign-in. The password is not sent. */
+/** Searches for the name without a sign-in. The password is not sent. */
 export async function lookUp(
   directories: readonly ProviderRecord[],
   username: string,

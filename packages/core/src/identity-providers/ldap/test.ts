@@ -20,7 +20,7 @@ const messages: Readonly<Record<OutboundErrorKind, string>> = {
   address_not_allowed: 'The address is private. PLAT_OUTBOUND_ALLOW can name it.',
   name_not_resolved: 'The host name does not resolve.',
   certificate_not_trusted: 'The certificate is not trusted: wrong host, unknown authority, or expired.',
-  connection_failed: 'The directory does not respond, or not with LDAP.',
+  connection_failed: 'The directory does not respond, or its response is not LDAP.',
   timed_out: 'The directory did not respond in time.',
 }
 
@@ -51,7 +51,9 @@ export async function testLdap(
     const socket = await step('connect', 'The directory is reachable.', '', () => connectDirectory(settings, signal))
     cleanup.defer(() => void socket.destroy())
     const tlsRejected = 'The directory does not accept TLS.'
-    const secured = await step('tls', 'Its certificate is trusted.', tlsRejected, () => upgradeToTls(socket, settings))
+    const secured = await step('tls', 'The certificate of the directory is trusted.', tlsRejected, () =>
+      upgradeToTls(socket, settings),
+    )
     const { client } = cleanup.use(clientOn(new LdapMessages(secured)))
     const bindRejected = 'The directory rejects the service account. Check bindDn and bindPassword.'
     await step('bind', 'The service account can sign in.', bindRejected, () => bindService(client, settings, secret))

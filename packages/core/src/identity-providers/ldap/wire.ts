@@ -136,7 +136,7 @@ export class LdapMessages extends Duplex {
   }
 
   override _read(): void {
-    // No back pressure is needed, because the total size is limited.
+    // No backpressure is needed, because the total size is limited.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: (error?: Error | null) => void): void {

@@ -41,8 +41,8 @@ const newBinding = (browser: string, seconds: number) => {
 }
 
 /**
- * `browsers` are the secrets in the cookies of a browser, one for each of its attempts. The result has the secret of this
- * item, unless the item is bound to another browser or has expired.
+ * `browsers` are the secrets in the cookies of a browser, one for each of its attempts. `browser` is the secret that
+ * matches the item; it is undefined if the item is bound to another browser or has expired.
  */
 async function read(key: keys.Key, browsers: readonly string[]) {
   const item = await get(key)
@@ -61,7 +61,7 @@ export async function storeAttempt(attempt: Attempt): Promise<{ state: string; b
 
 /**
  * Returns undefined if the attempt is unknown. `browser` is undefined if the attempt is of another browser, expired or
- * already used: it then leads to its page, but opens no session.
+ * already used: the attempt then provides only the return path and opens no session.
  */
 export async function consumeAttempt(
   state: string,
@@ -73,7 +73,7 @@ export async function consumeAttempt(
   const attempt = found && Attempt.parse(found.item)
   if (attempt?.providerId !== providerId) return undefined
   if (found?.browser === undefined) return { ...attempt, browser: undefined }
-  // A used attempt is kept until its `ttl`, as expired.
+  // A used attempt is marked as expired and kept until its `ttl`.
   const isUnused = { expiresAtMs: { is: found.expiresAtMs } }
   const failure = await transact([patch(key, { set: { expiresAtMs: 0 } }, isUnused)])
   return { ...attempt, browser: failure === undefined ? found.browser : undefined }

@@ -38,20 +38,22 @@ export function identityOf(provider: ProviderRecord, claims: Claims): ExternalId
 /** The settings choose the name, so inherited properties must be excluded. */
 const valueOf = (claims: Claims, name: string): unknown => (Object.hasOwn(claims, name) ? claims[name] : undefined)
 
-/** Returns one short line of well-formed text; empty if the value is no string. */
+/** Returns one short line of well-formed text; empty if the value is not a string. */
 function textOf(value: unknown): string {
   if (typeof value !== 'string') return ''
   const text = value.slice(0, 2 * maxTextLength).replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, '')
   return text.trim().slice(0, maxTextLength).toWellFormed()
 }
 
-/** Any number of groups is read, because only mapped ones matter. */
+/** The number of groups is not limited, because only mapped groups are kept. */
 function mappedGroupsOf({ roleMappings }: Pick<ProviderRecord, 'roleMappings'>, value: unknown): string[] {
   const groups = new Set<unknown>(Array.isArray(value) ? value : [value])
   return [...new Set(roleMappings.map(({ group }) => group))].filter((group) => groups.has(group))
 }
 
-/** Entra leaves out the groups of users who have too many ("overage"). Distributed claims are not in the token either. */
+/**
+ * Entra leaves out the groups of users who have too many ("overage"). Distributed claims are not in the token either.
+ */
 function missingGroupsOf(claims: Claims, groupsClaim: string): string | undefined {
   const distributed = valueOf(claims, '_claim_names')
   const isDistributed =

@@ -46,7 +46,10 @@ async function buildAuthorizationUrl(
   return href
 }
 
-/** `offline_access` requests a refresh token, with which the provider is asked later whether the user still exists. */
+/**
+ * `offline_access` requests a refresh token, with which the platform later asks the provider whether the user still
+ * exists.
+ */
 const defaultScopes = ({ metadata: { scopes_supported: supported } }: CachedIssuer): string[] => [
   'profile',
   'email',

@@ -14,8 +14,8 @@ import type { ProviderCallback } from './exchange.ts'
 import { SignInFailure } from './sign-in-failure.ts'
 
 /**
- * Code flow with PKCE, state and nonce, bound to one browser. Tokens never appear in URLs: the browser returns with a
- * code of the platform. The provider client is loaded on demand.
+ * Implements the authorization code flow with PKCE, state and nonce, bound to one browser. Tokens never appear in URLs:
+ * the browser returns with a code of the platform. The provider client is loaded on demand.
  */
 
 /** `parameters` must not contain input of the request, except a valid return path. */

@@ -10,7 +10,7 @@ import { cachedIssuer, withClient } from './client.ts'
 /** Longer refresh tokens are not stored. */
 const maxTokenLength = 8000
 
-/** Undefined if the provider issued no refresh token. */
+/** Returns undefined if the provider issued no refresh token or one that is too long. */
 export function grantIn(tokens: openid.TokenEndpointResponse): ProviderGrant | undefined {
   const { refresh_token: refreshToken, refresh_expires_in: lifetime } = tokens
   if (refreshToken === undefined || refreshToken.length > maxTokenLength) return undefined
@@ -19,7 +19,7 @@ export function grantIn(tokens: openid.TokenEndpointResponse): ProviderGrant | u
   return { refreshToken, ...(seconds > 0 && { expiresAtMs: now() + seconds * 1000 }) }
 }
 
-/** Throws if the provider does not decide. */
+/** Throws if the provider neither confirms nor rejects the user. */
 export async function renewGrant(
   provider: ProviderRecord,
   grant: ProviderGrant,

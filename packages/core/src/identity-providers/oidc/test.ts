@@ -22,7 +22,7 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
   const observed: { date?: string | null } = {}
   const checks = [
     { name: 'discovery', ok: true, message: 'The metadata of the issuer are valid.' },
-    await check('issuer', 'The settings and the metadata spell the issuer alike.', async () => {
+    await check('issuer', 'The issuer is the same in the settings and the metadata.', async () => {
       if (issuer.metadata.issuer !== issuerOf(provider)) throw issuerMismatch(issuer.metadata.issuer, provider)
     }),
     await check('endpoints', 'The platform may call all endpoints of a sign-in.', async () => checkEndpoints(issuer)),
@@ -62,7 +62,7 @@ const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: '
 const accepted = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 const rejected = /^(?:HS(?:256|384|512)|none)$/
 
-/** Of the metadata, or the default. */
+/** Returns the matching algorithms of the metadata, which default to RS256. */
 function algorithmsOf({ metadata }: CachedIssuer, pattern: RegExp): string[] {
   const { id_token_signing_alg_values_supported: listed } = metadata
   const names: unknown[] = Array.isArray(listed) ? listed : ['RS256']
@@ -113,7 +113,7 @@ interface ClientCheck {
   issuer: CachedIssuer
   clientSecret: string
   callbackUri: string
-  /** Receives the `Date` of the response to a POST, which comes from no cache. */
+  /** Receives the `Date` header of the response to a POST, which is never cached. */
   observed: { date?: string | null }
 }
 

@@ -21,7 +21,7 @@ import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
 const maxAttempts = 8
-/** More keys would take a further read. */
+/** `readWithRights` reads at most this number of keys. */
 const maxKeysWithRights = 98
 
 export interface BatchRequest {
@@ -46,7 +46,7 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
   let admission = admissionWrites(organisationId, response.batchId, request.jobs.length)
   for (let attempt = 1; ; attempt++) {
     const failure = await store(caller, request, response, [
-      // The transaction checks the first cluster, so that a batch of 500 clusters needs one read request less.
+      // The transaction checks the first cluster, so that a batch of 500 clusters needs one fewer read request.
       orThrow(check(keys.cluster(organisationId, clusterIds[0] ?? ''), { pk: { present: true } }), 'cluster_forbidden'),
       countCallWrite(counter),
       openBatchWrite(organisationId, guard, response.batchId),
@@ -88,7 +88,10 @@ function batchWrites(
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }
 
-/** Returns the failed condition of the removal guard if a cluster was removed since the guard was read. */
+/**
+ * Returns the first failed condition, such as that of the removal guard if a cluster was removed since the guard was
+ * read.
+ */
 const store = (
   caller: Caller,
   { retryOf, jobs }: BatchRequest,

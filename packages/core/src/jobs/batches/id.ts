@@ -1,7 +1,7 @@
 import { lowBits, newId, withLowBits } from '../../id.ts'
 
 /**
- * A batch id ends in nine zero bits, which a job id replaces by the job's index. The id of a job therefore determines
+ * A batch id ends in nine zero bits, which a job id replaces with the job's index. The id of a job therefore determines
  * its batch before the job is stored.
  */
 

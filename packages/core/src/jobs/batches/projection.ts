@@ -85,7 +85,7 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** A lost run is repeated by the sweep. */
+/** The sweep repeats a run that was lost. */
 async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   const ended = [...countsByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
   const batches = await batchesOf(organisationId, ended)

@@ -54,7 +54,7 @@ function keyReads(store: Store, tableName: string, entry: KeysEntry): Read[] {
   })
 }
 
-/** DynamoDB guarantees no order, so a random one finds callers that rely on an order. */
+/** DynamoDB guarantees no order. A random order exposes callers that rely on one. */
 function shuffled(reads: Read[]): Read[] {
   const ordered = reads.map((read) => ({ read, order: Math.random() }))
   return ordered.toSorted((left, right) => left.order - right.order).map(({ read }) => read)

@@ -3,7 +3,7 @@ import { itemSize } from './item-size.ts'
 
 const WRITE_UNIT_BYTES = 1024
 const READ_UNIT_BYTES = 4096
-/** A transaction prepares and commits each item. */
+/** A transaction consumes twice the capacity, because it prepares and commits each item. */
 export const TRANSACTION_FACTOR = 2
 
 /** Capacity units of a call on one table, by table and index. */

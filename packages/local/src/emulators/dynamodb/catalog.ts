@@ -37,7 +37,7 @@ export class Catalog {
     throw dynamoError('ResourceNotFoundException', `Requested resource not found: Table: ${tableName} not found`)
   }
 
-  /** Returns a table that accepts items. Throws `ResourceNotFoundException` also while the table is being deleted. */
+  /** Returns a table that accepts items. Throws `ResourceNotFoundException`, also while the table is being deleted. */
   serving(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored && stored.description.TableStatus !== 'DELETING') return stored

@@ -15,7 +15,7 @@ class Group {
 
 /**
  * Group commit: requests that arrive while a synced batch is written form the next batch, and share its disk write.
- * Batches are written in order, so a later one never survives without the earlier.
+ * Batches are written in order, so no batch survives a crash without the earlier ones.
  */
 export class CommitLog {
   readonly #database: Database

@@ -23,12 +23,12 @@ function onDisk(dataDir: string): Database {
   })
 }
 
-/** Enough for the records that opening the store moves from its log to tables. */
+/** Free disk space that is needed to open the store, which moves records from its log to its tables. */
 const reopenBytes = 64 * MEBIBYTE
 
 /**
- * Starts a new log. Records behind one that was written only in part would be lost, so no write may follow a failed one
- * in the same log. Throws without closing the store while the disk is full.
+ * Reopens the store, which starts a new log. Records after a partly written record would be lost, so no write may
+ * follow a failed write in the same log. While the disk is full, throws and leaves the store open.
  */
 export async function reopen(database: Database): Promise<void> {
   const { bavail, bsize } = await statfs(database.location)

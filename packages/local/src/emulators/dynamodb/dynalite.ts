@@ -19,7 +19,7 @@ type Action = (store: object, data: Data, done: Callback<Input>) => void
 export type ActionName = 'putItem' | 'updateItem' | 'deleteItem' | 'getItem' | 'query' | 'scan' | 'createTable'
 type RequestName = ActionName | 'batchGetItem' | 'batchWriteItem' | 'deleteTable' | 'describeTable' | 'listTables'
 
-/** A validated request. Names with an underscore hold parsed expressions. */
+/** A validated request. Members whose names begin with an underscore contain parsed expressions. */
 export interface Data extends Input {
   TableName: string
   Key?: Item

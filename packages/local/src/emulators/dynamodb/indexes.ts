@@ -71,7 +71,7 @@ function project(table: TableDescription, index: SecondaryIndex, item: Item): It
   return row
 }
 
-/** A moved row pays for its deletion and its write; an unchanged row costs nothing. */
+/** A row whose key changes is billed for a deletion and a write; an unchanged row costs nothing. */
 function changeOf(before: IndexRow | undefined, after: IndexRow | undefined) {
   if (before && after && before.key === after.key) {
     const isSame = before.bytes === after.bytes && JSON.stringify(before.row) === JSON.stringify(after.row)

@@ -39,7 +39,7 @@ function emptyKeyError(indexName: string, attribute: string): AwsError {
   )
 }
 
-/** DynamoDB's message lacks the space. */
+/** DynamoDB's message also has no space before `2048`. */
 function tooLongError(key: KeySchemaElement): AwsError {
   return validationError(
     key.KeyType === 'HASH'

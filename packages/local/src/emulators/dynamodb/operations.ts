@@ -8,7 +8,7 @@ import { describeTimeToLive, updateTimeToLive } from './time-to-live.ts'
 import { transactWriteItems } from './transact-write.ts'
 import type { Input, Usage } from './types.ts'
 
-/** Returns the response or throws an `AwsError`, and adds the used capacity. */
+/** Returns the response or throws an `AwsError`, and adds the consumed capacity to `usage`. */
 type Operation = (store: Store, input: Input, usage: Usage) => Input | Promise<Input>
 
 export const operations = new Map<string, Operation>(

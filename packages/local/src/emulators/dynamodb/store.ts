@@ -9,7 +9,7 @@ import { TableWork } from './table-work.ts'
 export interface Store {
   /** Records on the disk; reads return these. */
   database: Database
-  /** Records on the disk and pending ones; writes are decided by these. */
+  /** Records on the disk and pending records; writes are based on these. */
   commits: CommitLog
   catalog: Catalog
   indexes: IndexWriter

@@ -9,7 +9,10 @@ import type { Item } from './types.ts'
 
 const RECORDS_PER_BATCH = 200
 const YEAR_SECONDS = 365 * 24 * 60 * 60
-/** As in DynamoDB, an item with an older expiry time never expires, because such a time is probably a mistake. */
+/**
+ * As in DynamoDB, an item whose expiry time is more than five years ago never expires, because such a time is probably
+ * a mistake.
+ */
 const OLDEST_SECONDS = 5 * YEAR_SECONDS
 
 /** Deletes expired items and transaction tokens. Reads only the records that are due. */

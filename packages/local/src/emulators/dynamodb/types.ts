@@ -58,7 +58,7 @@ export interface StoredTable {
 /** JSON of a request or a response. Readers validate a field before they rely on its type. */
 export type Input = Record<string, any>
 
-/** Capacity that a call used, even if the client did not request it. */
+/** Capacity that a call consumed, recorded even if the client did not request `ConsumedCapacity`. */
 export interface Usage {
   readUnits: number
   writeUnits: number

@@ -21,7 +21,7 @@ export interface WriteRequest {
   includesItem: boolean
 }
 
-/** Based on the newest state. Takes effect only when staged and committed. */
+/** A write that was computed from the newest state. It takes effect only when it is staged and committed. */
 export interface PlannedWrite extends Write {
   output: Input
   cost: Cost

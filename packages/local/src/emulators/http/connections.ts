@@ -6,7 +6,9 @@ import { setImmediate } from 'node:timers/promises'
 export interface Connections {
   /** Aborts when the caller disconnects, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
-  /** Lets the event loop poll the sockets first, so that a disconnect is visible. */
+  /**
+   * Whether the caller has disconnected. Lets the event loop poll the sockets first, so that a disconnect is visible.
+   */
   hasDisconnected(request: IncomingMessage): Promise<boolean>
   /** Calls `revert` if the caller does not read the response. */
   onUnread(request: IncomingMessage, response: ServerResponse, revert: () => void): void

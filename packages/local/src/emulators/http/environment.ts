@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** Account and region in the resource names of one machine. */
+/** Account id and region in the ARNs of a one-machine platform. */
 export const localAccountId = '000000000000'
 export const localRegion = 'us-east-1'
 
@@ -11,7 +11,7 @@ export interface EmulatorAddresses {
   accessKeyId: string
 }
 
-/** A new key for each run, so that other programs of the machine do not know it. */
+/** A new key for each run, so that other programs on the machine do not know it. */
 export const newAccessKeyId = (): string => `LOCAL${randomBytes(16).toString('hex').toUpperCase()}`
 
 const secretAccessKey = 'signatures-are-not-verified'
@@ -23,7 +23,7 @@ export const clientSettings = (endpoint: string, accessKeyId: string) => ({
   credentials: { accessKeyId, secretAccessKey },
 })
 
-/** Environment in which an SDK of another thread reaches only the emulators. */
+/** Environment variables for other threads, with which the AWS SDK reaches only the emulators. */
 export const awsEnvironment = (emulators: EmulatorAddresses): Record<string, string> => ({
   AWS_REGION: localRegion,
   AWS_ACCESS_KEY_ID: emulators.accessKeyId,

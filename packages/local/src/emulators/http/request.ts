@@ -37,7 +37,7 @@ export function actionOf(request: IncomingMessage, service: string): string {
   return action
 }
 
-/** An empty body counts as `{}`. Throws `SerializationException` for other content than a JSON object. */
+/** An empty body counts as `{}`. Throws `SerializationException` if the body is not a JSON object. */
 export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
   const text = await readText(request, maximumBytes)
   try {

@@ -12,7 +12,7 @@ const Version = z.object({
   VersionStages: z.array(z.string()),
 })
 
-/** A stored secret: the members of AWS, with dates in seconds, and all versions by id. */
+/** A stored secret: the members of the AWS API, with dates in seconds since 1970, and all versions by id. */
 export const Secret = z.object({
   ARN: z.string(),
   Name: z.string(),
@@ -72,7 +72,7 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
   return id
 }
 
-/** `to` undefined removes the stage. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
+/** If `to` is undefined, removes the stage. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
 function moveStage(secret: Secret, stage: string, to: string | undefined): void {
   const from = versionAt(secret, stage)
   if (from === to) return

@@ -5,7 +5,7 @@ import { writeDurably } from './durable-file.ts'
 import { invalidRequest, notFound } from './errors.ts'
 import { Secret } from './secret.ts'
 
-/** Holds all secrets in memory and, with a folder, replaces one file before a change is acknowledged. */
+/** Holds all secrets in memory. With a data folder, also writes them to a file before it acknowledges a change. */
 export class SecretStore {
   /** Seconds since 1970. */
   readonly now: () => number

@@ -7,7 +7,7 @@ export interface Journal extends Persistence {
   restore(store: Store): void
 }
 
-/** Replaces a statement of fauxqs that loses messages. */
+/** Opens the journal of fauxqs, and replaces its one SQL statement that loses messages. */
 export function openJournal(Base: new (dataDir: string) => Persistence, dataDir: string): Journal {
   class RepairedJournal extends Base {
     readonly #release = this['db'].prepare(

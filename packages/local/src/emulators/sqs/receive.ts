@@ -32,7 +32,10 @@ export function createReceiver(engine: Engine) {
   }
 }
 
-/** fauxqs stores times of the system clock. After it was set back, messages would wait until it has caught up. */
+/**
+ * fauxqs stores times of the system clock. If the clock is set back, messages would wait until the clock reaches those
+ * times again, so this function also sets the stored times back.
+ */
 function clockFollower(): (queue: Queue) => void {
   const starts = new WeakMap<Queue, number>()
   return (queue) => {

@@ -24,7 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   ChangeMessageVisibilityBatch: checkHandle,
 }
 
-/** Performs a call unless AWS would reject it. Of a batch, performs the entries that AWS would accept. */
+/** Performs a call unless AWS would reject it. For a batch, performs only the entries that AWS would accept. */
 export async function performChecked(
   call: AwsCall,
   perform: (call: AwsCall) => Promise<JsonObject>,

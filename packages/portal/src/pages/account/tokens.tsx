@@ -113,7 +113,10 @@ type CreatedApiToken = Schemas['CreatedApiToken']
 
 const dayMs = 86_400_000
 
-/** Days until the token expires, or null for never. The first one is the default, which the platform calculates. */
+/**
+ * The lifetimes to choose from, in days; `Infinity` means never. The first is the default, for which the platform sets
+ * the expiry.
+ */
 function lifetimesOf({ maxTokenLifetimeDays, defaultTokenLifetimeDays }: Schemas['OrganisationSettings']) {
   const maxDays = maxTokenLifetimeDays ?? Infinity
   const defaultDays = Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity)

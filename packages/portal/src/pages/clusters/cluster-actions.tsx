@@ -72,7 +72,7 @@ const EditCluster = ({ isOpen, onClose, ...rest }: EditProps) => (
 )
 
 function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void }) {
-  // The values when the form was opened. Later changes of other users are not edits of this form.
+  // The values when the form was opened. Later changes by other users do not count as edits of this form.
   const [before] = useState(cluster)
   const [siteId, setSiteId] = useDraft('site', before.siteId ?? '')
   const save = async ({ name = '' }: Record<string, string>) => {

@@ -33,7 +33,7 @@ export async function createSite(name: string): Promise<Site> {
 
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }
 
-// The maximum of one request.
+// The maximum number of ids in one request.
 const maxIds = 100
 
 interface NameRequest {
@@ -82,7 +82,7 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
-/** Those of the given ids whose cluster still exists. */
+/** Returns the ids of the clusters that still exist. */
 export async function existingIds(ids: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>()
   for (let from = 0; from < ids.length; from += maxIds) {

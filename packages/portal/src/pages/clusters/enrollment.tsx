@@ -120,7 +120,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = f
   )
 }
 
-// The page of the cluster lists all nodes.
+// The maximum number of nodes to list here. The page of the cluster lists all.
 const maxNamed = 12
 
 function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {

@@ -9,7 +9,7 @@ type Stored = Schemas['WidgetPlacement'][]
 const defaultPositions = (widgets: readonly Widget[]): GridPosition[] =>
   widgets.map(({ id, position }) => ({ widgetId: id, ...position }))
 
-// A stored layout can contain unknown widgets of another release, and a widget more than once.
+// A stored layout can contain widgets of another release that this one does not have, and the same widget twice.
 function visiblePositions(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
   const positions = widgets.flatMap(({ id, minSize }) => {
     const position = stored.find(({ widgetId }) => widgetId === id)

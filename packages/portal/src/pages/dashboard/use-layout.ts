@@ -69,7 +69,7 @@ async function save(change: number): Promise<void> {
 export function useLayout() {
   const isSaving = useIsMutating({ mutationKey }) > 0
   const { mutate } = useMutation({ mutationKey, mutationFn: save, scope: { id: 'dashboard-layout' } })
-  // A refetch during a save would replace the shown layout by an older one.
+  // A refetch during a save would replace the shown layout with an older one.
   const query = useQuery({
     ...layoutQuery,
     refetchOnMount: !isSaving,

@@ -118,7 +118,7 @@ function useSubmit() {
   }
 }
 
-/** Skips and names clusters that were removed since they were selected. */
+/** Skips clusters that were removed since they were selected, and shows their names. */
 async function submitBatch(body: Schemas['BatchSubmission']): Promise<Schemas['AcceptedBatch']> {
   try {
     return await unwrap(api.POST('/api/v1/jobs/batch', { body }))

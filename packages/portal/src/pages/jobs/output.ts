@@ -3,7 +3,7 @@ import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
 
-/** A chunk of output with its bytes, in which the platform counts offsets, and with `data` as text to show. */
+/** A chunk of output. `bytes` are the raw bytes, which the offsets count; `data` is the text to show. */
 export interface Part extends Chunk {
   bytes: Uint8Array<ArrayBuffer>
 }
@@ -14,7 +14,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const bytesOf = ({ data, encoding }: Chunk): Uint8Array<ArrayBuffer> =>
   encoding === undefined ? encoder.encode(data) : Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
 
-// An escape sequence or line end that continues in the next chunk.
+// An escape sequence or line ending that may continue in the next chunk.
 const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
 
 /**
@@ -65,7 +65,7 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
 export const lostText = (bytes: number): string =>
   `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not retained ──\n`
 
-/** The output byte for byte for the download. */
+/** The unchanged bytes of the output, for the download. */
 export const fileParts = (rows: readonly OutputRow[]): (string | Uint8Array<ArrayBuffer>)[] =>
   rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.bytes] : [part.bytes]))
 

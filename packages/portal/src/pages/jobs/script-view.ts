@@ -29,8 +29,8 @@ const theme = EditorView.theme({
 // The first line names the interpreter; the default is `sh`.
 const languageOf = (script: string) => StreamLanguage.define(/^#!.*python/.test(script) ? python : shell)
 
-// The browser would copy the style of a replaced selection as an attribute, which the content security policy blocks.
-// So the editor replaces it.
+// When a selection is replaced, the browser would copy its style as an attribute, which the content security policy
+// blocks. So the editor replaces the selection.
 const replaceSelection = EditorView.domEventHandlers({
   beforeinput: ({ inputType, data }, view) => {
     const { state } = view
@@ -62,7 +62,7 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
     state: EditorState.create({
       doc: initial,
       extensions: [
-        // CRLF line ends stay, so that the form can offer to convert them.
+        // Keeps CRLF line endings, so that the form can offer to convert them.
         EditorState.lineSeparator.of('\n'),
         lineNumbers(),
         history(),

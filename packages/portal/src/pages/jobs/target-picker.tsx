@@ -97,7 +97,7 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
   </div>
 )
 
-// Applies to all clusters that match the search.
+// Selects or deselects all clusters that match the search.
 function SearchChoice({ search, count, chosen, onChange }: TargetPickerProps & { search: string; count: number }) {
   const [isBusy, setBusy] = useState(false)
   const selectAll = async () => {
@@ -173,7 +173,7 @@ interface NodePickerProps {
   onChange: (nodeIds: string[] | undefined) => void
 }
 
-/** Selects single nodes, or all nodes including those that are added later. */
+/** Selects individual nodes, or all nodes including those that are added later. */
 export function NodePicker({ clusterId, chosen, onChange }: NodePickerProps) {
   const nodes = useCluster(clusterId).data?.nodes ?? []
   if (nodes.length < 2) return null

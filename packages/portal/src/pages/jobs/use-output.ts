@@ -14,7 +14,7 @@ const emptyOutput: LiveOutput = { parts: [], isFinished: false, failure: undefin
 const shortestPauseMs = 500
 const longestPauseMs = 5000
 
-/** Polls the output of a job. Remount the component for another job, because its parts are kept. */
+/** Polls the output of a job. The output is kept, so remount the component for another job. */
 export function useOutput(jobId: string): LiveOutput {
   const [output, setOutput] = useState(emptyOutput)
   useEffect(() => {

@@ -80,7 +80,7 @@ export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onCl
   )
 }
 
-// The state `Running` of a module is final, but `StatusBadge` shows it as in progress, which it is for jobs.
+// For a module, the state `Running` is final, but `StatusBadge` would show it as in progress, as for a job.
 const State = ({ state }: { state: Module['state'] | undefined }) =>
   state === 'Running' ? (
     <Badge variant="good" icon={CircleCheck}>

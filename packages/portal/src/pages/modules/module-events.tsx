@@ -8,7 +8,7 @@ import { showErrorToast } from '../../ui/toast.tsx'
 import styles from './modules.module.css'
 import { organisationModulesQuery } from './use-modules.ts'
 
-/** Allows the module to receive these events of the own organisation and no others. */
+/** Allows the module to receive these events of the user's organisation and no others. */
 export async function setEvents(id: string, events: readonly string[]): Promise<void> {
   try {
     const body = events.length > 0 ? { enabled: true, events: [...events] } : { enabled: false }
@@ -35,7 +35,7 @@ export const EventChoices = ({ declared, allowed, onChange }: EventChoicesProps)
   />
 )
 
-/** The events that a module asks for, and the decision of an administrator for the own organisation. */
+/** The events that a module declares, and which of them an administrator has allowed for the organisation. */
 export function ModuleEvents({ moduleId, declared }: { moduleId: string; declared: readonly string[] }) {
   const mayDecide = useHasPermission('users:admin')
   const { data } = useQuery(organisationModulesQuery)

@@ -18,7 +18,7 @@ import { ModuleTable } from './module-table.tsx'
 import styles from './modules.module.css'
 import { catalogQuery, useModules } from './use-modules.ts'
 
-// The search finds the other modules.
+// The maximum number of modules to list. The search finds the others.
 const shownLimit = 200
 
 export function ModulesPage() {

@@ -27,7 +27,7 @@ export async function howToRetrieve(): Promise<string> {
 
 /**
  * Checks the token and the other fields before the last step. The request has no password, so it never completes setup.
- * Throws the error of the platform.
+ * Throws the error from the platform.
  */
 export async function checkToken(form: SetupForm): Promise<void> {
   try {

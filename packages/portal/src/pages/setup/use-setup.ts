@@ -35,11 +35,11 @@ export interface Setup {
   form: SetupForm
   passwordConfirmation: string
   setPasswordConfirmation: (typed: string) => void
-  /** Error of the platform for this step. */
+  /** The error from the platform for this step. */
   failure: unknown
   hint: UseQueryResult<string>
   update: (values: Partial<SetupForm>) => void
-  /** Continues with the values of the form. Throws the error of the platform. */
+  /** Continues with the values of the form. Throws the error from the platform. */
   next: (values: FormValues) => Promise<void>
   back: () => void
 }

@@ -12,8 +12,8 @@ const overlay = newOverlay()
 export const SessionEnd = () => overlay.useContent()
 
 /**
- * Called when the session of the tab has ended or belongs to another user. A tab with unsaved input offers to sign in
- * again over the page, another one shows the sign-in page. Returns whether the same user is signed in again.
+ * Called when the session of the tab has ended or belongs to another user. A tab with unsaved input shows a sign-in
+ * dialog over the page; any other tab shows the sign-in page. Returns whether the same user is signed in again.
  */
 export async function recoverSession(href: string, showSignInPage: () => void): Promise<boolean> {
   const user = queries.getQueryData(meQuery.queryKey)
@@ -41,7 +41,8 @@ async function signInAgain(user: User, current: User | undefined, href: string):
     overlay.show(undefined)
     return true
   } catch {
-    // The sign-in page needs no further file of this version. Drafts are restored afterwards.
+    // The dialog could not be loaded. A full load of the sign-in page needs no files of this version, and drafts are
+    // restored afterwards.
     unload(() => location.assign(`/sign-in?returnTo=${encodeURIComponent(href)}`))
     return false
   }

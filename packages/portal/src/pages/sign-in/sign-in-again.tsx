@@ -18,7 +18,10 @@ interface SignInAgainProps {
   onSignedIn: () => void
 }
 
-/** Signs the same user in again over the page, here or in another tab. Another user can only continue without its input. */
+/**
+ * Lets the same user sign in again, in this dialog or in another tab. Another user can continue only without the
+ * unsaved input.
+ */
 export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgainProps) {
   const [other, setOther] = useState(initial)
   const check = async () => {

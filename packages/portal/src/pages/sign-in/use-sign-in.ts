@@ -14,8 +14,8 @@ const exchangedCodes = new Set<string>()
 export type SignInState = ReturnType<typeof useSignIn>
 
 /**
- * Signs in with the code in the URL, an existing session, or the form. An attempt that has expired or was used
- * continues with an existing session: another tab may have signed in since.
+ * Signs in with the code in the URL, an existing session, or the form. If the code has expired or was used, continues
+ * with an existing session, because another tab may have signed in.
  */
 export function useSignIn() {
   const search = useSearch({ from: '/sign-in' })

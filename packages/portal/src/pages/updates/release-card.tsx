@@ -113,7 +113,7 @@ const Versions = ({ release }: { release: ReleaseState }) => (
   </>
 )
 
-// The author of the release chose the URL, so only https becomes a link.
+// The author of the release chose the URL, so only https URLs become links.
 function Notes({ url }: { url: string }) {
   const href = secureLink(url)
   if (href === undefined) return <span>{url}</span>

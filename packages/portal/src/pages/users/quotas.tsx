@@ -14,7 +14,7 @@ const resources = [
   ['activeJobs', 'Queued and running jobs', 10_000_000],
 ] as const
 
-/** How much of its quotas the organisation of the user has. */
+/** How much of each quota the user's organisation uses. */
 export function Usage({ onClose }: { onClose: () => void }) {
   const query = useQuery({
     queryKey: ['organisation-usage'],

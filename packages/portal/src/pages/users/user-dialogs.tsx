@@ -90,7 +90,7 @@ const isRole = (name: string): name is Role =>
 
 function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const { id } = user
-  // The values when the form was opened. Later changes of other users are not edits of this form.
+  // The values when the form was opened. Later changes by other users do not count as edits of this form.
   const [before] = useState(user)
   const [roles, setRoles] = useDraft('roles', before.roles.filter(isRole))
   const me = useMe()

@@ -32,7 +32,7 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? url
 
 function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => void }) {
   const params = { path: { id: webhook.id } }
-  // The values when the form was opened or saved. Later changes of other users are not edits of this form.
+  // The values when the form was opened or saved. Later changes by other users do not count as edits of this form.
   const [before, setBefore] = useState(webhook)
   const [events, setEvents] = useDraft('events', before.events)
   // Undefined until the user changes it, because the platform may disable the webhook while the form is open.

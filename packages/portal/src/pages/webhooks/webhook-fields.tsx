@@ -30,7 +30,8 @@ type Subscription = Schemas['WebhookCreation']['events'][number]
 export const subscriptionsOf = (names: readonly string[]): Subscription[] => names as Subscription[]
 
 /**
- * Selects all events, areas of events, or single events. A selected area includes its events, which are then disabled.
+ * Selects all events, areas of events, or individual events. A selected area includes its events, which are then
+ * disabled.
  */
 export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   const id = useId()
@@ -80,7 +81,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
   )
 }
 
-// A selected area replaces its single events.
+// A selected area replaces its individual events.
 function withChoice(chosen: readonly string[], name: string, isChosen: boolean): string[] {
   const others = chosen.filter((each) => each !== name)
   if (!isChosen) return others

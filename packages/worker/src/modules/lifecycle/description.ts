@@ -32,7 +32,7 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
   ].slice(0, maxWarnings)
 }
 
-/** Call it whenever the code of a module was loaded. */
+/** Call this function whenever the code of a module has been loaded. */
 export function logSlotWarning({ slots }: Description, { metadata: { id }, spec: { navSlots } }: ModuleManifest): void {
   if (canonicalText(slots) === canonicalText(navSlots)) return
   log('warn', slotWarning, { moduleId: id, slots: slotNames(slots), manifestSlots: slotNames(navSlots) })

@@ -6,7 +6,7 @@ import { InstanceDescription } from './description.ts'
 
 /** A module allows five seconds each for requests in progress and for the two parts of its disposal. */
 const disposeMs = 15_000
-/** A disposed module has no reason to keep running. */
+/** Short, because a disposed module has no work left. */
 const removeMs = 5000
 
 export interface ShutdownResult {

@@ -46,7 +46,7 @@ export function ecrTarget(
     ensureRepository: async (repository) => {
       const ecr = await calls()
       await ecr.create(repository)
-      // Lambda would set the policy itself with the first image, but possibly too late for it.
+      // Lambda would set the policy itself with the first image, but possibly too late for that image.
       await ecr.setPolicy(repository, readableByLambda)
     },
     removeRepository: async (repository) => {

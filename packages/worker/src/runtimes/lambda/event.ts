@@ -51,7 +51,7 @@ function parsed(payload: Uint8Array): unknown {
 const invalidResponse = (reason: string): RuntimeError =>
   new RuntimeError('crashed', `The function returned no HTTP response: ${reason}.`)
 
-/** A module's cookies would apply to the platform's domain; headers that HTTP cannot carry are omitted. */
+/** Omits cookies, which would apply to the platform's domain, and headers that are not valid in HTTP. */
 function headersOf(headers: unknown): Record<string, string> {
   if (!isObject(headers)) return {}
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)

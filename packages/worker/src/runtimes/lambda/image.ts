@@ -76,6 +76,6 @@ export async function copyImage({ source, target, platform }: ImageRoute, spec: 
 /** Throws `RegistryError`, with advice, for an image of an architecture that functions cannot run. */
 function requireArchitecture(current: string, expected: string): void {
   if (current === expected) return
-  const advice = `Build it with plat module build --platform linux/${expected} --from IMAGE, one with Node.js`
+  const advice = `Build it with plat module build --platform linux/${expected} --from IMAGE, where IMAGE contains Node.js`
   throw new RegistryError('invalid', `it is made for ${current}, and functions are ${expected}. ${advice}`)
 }

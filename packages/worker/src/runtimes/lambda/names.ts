@@ -5,7 +5,8 @@ import { type DeploymentSpec } from '../port.ts'
 
 /**
  * A module is a Lambda function, and each of its deployments is a version. The version's environment contains the whole
- * state of the deployment, so that the platform need not store it elsewhere. The description of a version is only for display; nothing reads it.
+ * state of the deployment, so that the platform need not store it elsewhere. The description of a version is only for
+ * display; nothing reads it.
  */
 
 /** The unpublished revision of a function. */
@@ -13,7 +14,7 @@ export const latestVersion = '$LATEST'
 
 const maximumNameLength = 64
 
-/** The name of a module's function. A name that is too long for Lambda is cut and ends in a hash. */
+/** The name of a module's function. A name that is too long for Lambda is truncated and ends in a hash. */
 export function functionNameOf(prefix: string, moduleId: string): string {
   const name = `${prefix}-${moduleId}`
   if (name.length <= maximumNameLength) return name
@@ -21,7 +22,7 @@ export function functionNameOf(prefix: string, moduleId: string): string {
   return `${name.slice(0, maximumNameLength - hash.length - 1)}-${hash}`
 }
 
-/** Variables that only the platform reads; modules do not use them. */
+/** Variables that only the platform reads. */
 const releaseNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
 /** Any principal that may read functions can read the token in the environment. */

@@ -21,7 +21,7 @@ export interface DesiredState {
 export const isBusy = (current: FunctionState | undefined): boolean =>
   current?.configuration.State === 'Pending' || current?.configuration.LastUpdateStatus === 'InProgress'
 
-/** The last creation or change has failed, and no other is in progress. */
+/** Whether the last creation or change has failed and no other is in progress. */
 export function hasFailed(current: FunctionState): boolean {
   const { State, LastUpdateStatus } = current.configuration
   return !isBusy(current) && (State === 'Failed' || LastUpdateStatus === 'Failed')
@@ -34,7 +34,10 @@ export const isReached = (current: FunctionState, { imageUri, id }: DesiredState
   current.imageUri === imageUri &&
   deploymentIdIn(current.configuration) === id
 
-/** An earlier failure may have another cause; a failure after a change by this attempt is permanent. */
+/**
+ * Throws `RuntimeError` (`refused`) if the last change has failed. During publication, called only after a change by
+ * this attempt, because an earlier failure may have another cause.
+ */
 export function requireSuccess(current: FunctionState): void {
   if (!hasFailed(current)) return
   const { StateReason, LastUpdateStatusReason = StateReason } = current.configuration

@@ -44,7 +44,8 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       withTargetErrors(async () =>
         invokeVersion(control, cloudNameOf(control.prefix, name), await requireVersion(work, name, release), event),
       ),
-    // CloudWatch reports these minutes later, so updates do not use it. docs/operations.md lists alternatives to watch.
+    // CloudWatch reports these failures minutes later, so updates do not use it. docs/operations.md names the metric to
+    // watch.
     unanswered: async () => undefined,
     shift: (release, share, isBack) => withTargetErrors(() => shift(work, release, share / 100, isBack)),
     commit: (release, before) => withTargetErrors(() => commit(work, release, before)),
@@ -77,7 +78,9 @@ async function findVersion(work: Work, name: string, release: InstalledRelease):
   return number
 }
 
-/** Whether a version belongs to a release. A version that no update has published counts for a deployed release. */
+/**
+ * Whether a version belongs to a release. A version that no update has published counts as part of a deployed release.
+ */
 async function belongsTo(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
   if (release.digest !== undefined) return (await findVersion(work, name, release)) === number
   const current = await getFunction(work.control, cloudNameOf(work.control.prefix, name), number)

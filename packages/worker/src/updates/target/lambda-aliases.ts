@@ -47,7 +47,7 @@ export function readAliases(control: AliasControl): AliasStates {
       } catch (error) {
         if (!isAws(error, 'PreconditionFailedException')) throw error
         const current = await read(name)
-        // The response to the first try of this call was lost.
+        // If the alias already has the requested state, only the response to an earlier try was lost.
         if (!isEqual(stateOf(current), to)) throw movedByOthers(`${FunctionName}:${Name}`)
         cache.set(name, current)
       }

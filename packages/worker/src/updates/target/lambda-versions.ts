@@ -30,8 +30,9 @@ interface Serving extends AliasState {
 }
 
 /**
- * The release of all functions. If they differ, a commit or its reversal was interrupted: the remaining shares identify
- * the release before it. Throws a final `TargetError` if the state cannot be explained.
+ * The release of all functions. If the functions are of different releases, a commit or its reversal was interrupted.
+ * The functions whose aliases still have a share then identify the release before it. Throws a final `TargetError` if
+ * the state cannot be explained.
  */
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
   const states: Serving[] = []
@@ -61,8 +62,8 @@ async function releaseOf(control: AliasControl, name: string, number: string): P
 }
 
 /**
- * The version of a function that belongs to a release; undefined if there is none. Versions of a deployed release have no
- * label, so they are invoked.
+ * The version of a function that belongs to a release; undefined if there is none. Versions of a deployed release have
+ * no label, so they are invoked.
  */
 export async function findNumber(
   control: AliasControl,
@@ -147,7 +148,8 @@ async function latestWith(
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {
-    // Another change was concurrent, or the response to the first try was lost. The next read shows the result.
+    // Another change was made at the same time, or the response to the first try was lost. The next read shows the
+    // result.
     if (!isAws(error, 'ResourceConflictException', 'PreconditionFailedException')) throw error
   }
   return undefined

@@ -9,7 +9,9 @@ export interface StagedRelease extends InstalledRelease {
   fetchFunction: (functionName: string) => Promise<Uint8Array>
 }
 
-/** Invocations without a response of the function, as counted by a host: the function threw, timed out or crashed. */
+/**
+ * Invocations without a response from the function, as counted by its host: the function threw, timed out or crashed.
+ */
 export interface InFlightStats {
   /** Invocations that ended this way, except for failures that the function has counted itself. */
   faults: number
@@ -30,8 +32,8 @@ export class TargetError extends Error {
 }
 
 /**
- * The host of the platform's functions, as far as updates change it. Each call is idempotent: it may be
- * repeated, follow a kill at any point, or already be done. Throws `TargetError`.
+ * The host of the platform's functions, as far as updates change it. Each call is idempotent: it may be repeated, even
+ * after a kill at any point. Throws `TargetError`.
  */
 export interface UpdateTarget {
   /** The release that receives all traffic except the share of a staged release. */
@@ -39,8 +41,8 @@ export interface UpdateTarget {
   /** Prepares a release beside the serving one, which is unaffected. An earlier release may still be ready. */
   stage: (release: StagedRelease) => Promise<void>
   /**
-   * Runs a function of a staged release and returns its result. Throws if it fails, and after 30 seconds. This counts
-   * against the release, unless `current` throws too.
+   * Runs a function of a staged release and returns its result. Throws if the function fails or does not respond within
+   * 30 seconds. The failure counts against the release, unless `current` throws too.
    */
   invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
   /**

@@ -4,8 +4,8 @@ const maxLength = 2000
 const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
 
 /**
- * Whether a path, with or without a query, is at or below a base path as it is sent. As on the platform, dot segments,
- * NUL and backslashes are rejected, encoded or not.
+ * Whether a path in its sent form, with or without a query, is at or below a base path. As on the platform, dot
+ * segments, NUL and backslashes are rejected, encoded or not.
  */
 export function isModulePath(path: unknown, basePaths: readonly string[]): path is string {
   if (typeof path !== 'string' || path.length > maxLength) return false
