@@ -70,7 +70,6 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
       resources: [table.arn],
     },
   ],
-  'queue:jobs': sendGrant('jobs'),
   'queue:batches': sendGrant('batches'),
   'queue:events': sendGrant('events'),
   'queue:webhooks': sendGrant('webhooks'),

@@ -43,8 +43,6 @@ export async function firstEvents({ accessToken, organisationId }: Tenant): Prom
     'queue/batches': batch,
     'queue/batches-dead-letter': batch,
     'queue/events': message({ organisationId: newId('org') }),
-    'queue/jobs': message({ organisationId, jobId }),
-    'queue/jobs-dead-letter': job,
     'queue/webhooks': message({ organisationId, webhookId: newId('hook') }),
     'queue/modules': message({ organisationId, moduleId: 'none' }),
     'queue/installs': job,

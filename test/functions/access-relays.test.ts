@@ -1,7 +1,6 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { dispatch } from '@platform/core/jobs/dispatch'
 import { enroll } from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
@@ -24,11 +23,7 @@ async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
   const key = newRelayKey()
   const { id: clusterId, enrollmentToken } = await Cluster.register(caller, { name: newId('clus'), type: 'Hypervisor' })
   const { relayId, nodes } = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
-  const newJob = async () => {
-    const { id: jobId } = await Job.submit(caller, scriptJob(clusterId))
-    await dispatch({ organisationId: caller.organisationId, jobId })
-    return jobId
-  }
+  const newJob = async () => (await Job.submit(caller, scriptJob(clusterId))).id
   const call = async (operation: Operation, parts: RequestParts): Promise<TestResponse> => {
     const { target, body = '', headers, ...request } = toRequest(operation, parts, {})
     const authorization = await relayToken(relayId, key.privateKey, target, String(body))

@@ -87,7 +87,7 @@ test('callers cannot send a probe', async () => {
   const body = JSON.stringify(probeEvent)
   const sent = { method: 'POST', target: '/api/v1/clusters?platformProbe=true', headers, body }
   expect((await send(handlerOf('clusters'), sent)).status).toBe(401)
-  const consume = await importHandler('queue/jobs')
+  const consume = await importHandler('queue/batches')
   expect(await consume({ Records: [], ...probeEvent })).toEqual({ batchItemFailures: [] })
   const http = { method: 'GET', sourceIp: '192.0.2.1' }
   const event = { rawPath: '/health/live', rawQueryString: '', headers: {}, isBase64Encoded: false }

@@ -129,7 +129,7 @@ test('every queue has alarms for its age and its dead letters', () => {
   const queues = namesOf(production, 'aws:sqs/queue:Queue', 'name')
   const workQueues = queues.filter((name) => !name.endsWith('-dead-letter'))
   const metrics = [...metricsByAlarm.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
-  const consumed = ['jobs', 'batches', 'installs', 'updates']
+  const consumed = ['batches', 'installs', 'updates']
   const expected = workQueues.flatMap((name) => {
     const isConsumed = consumed.some((each) => name.endsWith(`-${each}`))
     const metric = isConsumed ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible'

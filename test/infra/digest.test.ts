@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { writeDeploymentDigest } from '../../scripts/deploy/digest.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const names = ['health', 'queue/jobs']
+const names = ['health', 'queue/batches']
 
 async function digestsOf(texts: readonly string[], stage = 'dev', set: Record<string, string> = {}): Promise<string[]> {
   await using folder = await temporaryFolder()

@@ -82,8 +82,8 @@ test(`batches of ${size} jobs survive a kill at every failpoint without lost or 
   for (const name of failpoints) {
     await platform.kill()
     await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${nthHit[name] ?? 1}` })
-    if (name.startsWith('dispatch.')) {
-      // Only single jobs are dispatched by a message.
+    if (name.startsWith('submit.')) {
+      // Only single jobs reach this failpoint.
       const [job] = jobsOf(cluster.id, submissions.length, ledger)
       submissions.push(submit(admin, '/api/v1/jobs', job ?? {}))
     } else if (name.startsWith('batch.') || (await isIdle(admin, batchIds.at(-1)))) {

@@ -23,7 +23,7 @@ const releaseNotesUrl = 'https://example.com/notes'
 function releaseOf(version: string, text = 'export const handler = () => {}') {
   const zips = new Map([
     ['meta', zipOf({ 'index.mjs': Buffer.from(text), 'dist/docs.html': Buffer.from(version) })],
-    ['queue/jobs', zipOf({ 'index.mjs': Buffer.from(`${text}//${version}`) })],
+    ['queue/batches', zipOf({ 'index.mjs': Buffer.from(`${text}//${version}`) })],
   ])
   return { zips, artifact: artifactOf({ version, createdAt, releaseNotesUrl, minFrom: '0.0.1' }, zips) }
 }

@@ -32,7 +32,7 @@ const zipOf = (content: string | Uint8Array): Uint8Array =>
 
 const tinyFunctions = (version: string): Record<string, string> =>
   Object.fromEntries(
-    ['health', 'clusters', 'queue/jobs'].map((name) => [
+    ['health', 'clusters', 'queue/batches'].map((name) => [
       name,
       `export const handler = async (event) => event?.platformProbe ? { version: ${JSON.stringify(version)} } : { name: '${name}' }\n`,
     ]),

@@ -53,7 +53,7 @@ async function runAll(tenants: readonly Tenant[]): Promise<void> {
 async function queuesEmpty(): Promise<void> {
   for (let times = 0; times < 3; await delay(200)) {
     const { queues }: any = await (await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/_queues`)).json()
-    const own = queues.filter(({ name }: any) => /^(?:jobs|batches|events)(?:-|$)/.test(name) && !name.includes('dead'))
+    const own = queues.filter(({ name }: any) => /^(?:batches|events)(?:-|$)/.test(name) && !name.includes('dead'))
     times = own.every(({ waiting, inFlight, delayed }: any) => waiting + inFlight + delayed === 0) ? times + 1 : 0
   }
 }
@@ -63,9 +63,8 @@ const sumOf = (counts: readonly Handled[], name: keyof Handled): number =>
 
 async function stop(consumers: Children): Promise<void> {
   const counts: Handled[] = await consumers.requestAll(() => 'stop')
-  const messages = sumOf(counts, 'jobs') + sumOf(counts, 'batches') + sumOf(counts, 'events')
-  for (const name of ['jobs', 'batches', 'events', 'failed', 'resent'] as const)
-    print(`${name}: ${sumOf(counts, name)}`)
+  const messages = sumOf(counts, 'batches') + sumOf(counts, 'events')
+  for (const name of ['batches', 'events', 'failed', 'resent'] as const) print(`${name}: ${sumOf(counts, name)}`)
   claimAtLeast('messages handled', messages, amount(50_000, 100))
   // One in five messages is delivered twice, half of these to the same process.
   claimAtLeast('messages redelivered after a success', sumOf(counts, 'redelivered'), Math.floor(messages / 20))

@@ -15,7 +15,6 @@ export type Access = 'public' | 'user' | 'session' | 'relay' | Permission
 export type Capability =
   | 'table:read'
   | 'table:write'
-  | 'queue:jobs'
   | 'queue:batches'
   | 'queue:events'
   | 'queue:webhooks'

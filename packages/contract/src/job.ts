@@ -196,7 +196,7 @@ export const submitJob = createRoute({
   request: { body: jsonBody(JobSubmission) },
   responses: { 202: { description: 'Accepted; poll GET /jobs/{id}', content: json(AcceptedJob) } },
   errors: ['cluster_not_found', 'unknown_job_type', 'job_type_not_submittable', 'node_not_in_cluster', 'limit_reached'],
-  capabilities: ['table:read', 'table:write', 'queue:jobs'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'channel:wake'],
 })
 
 export const getJob = createRoute({

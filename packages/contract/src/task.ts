@@ -57,16 +57,6 @@ export const tasks = {
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...storeAccess, 'queue:events'],
   },
-  'queue/jobs': {
-    trigger: { queue: 'jobs', ...defaultBatching },
-    timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events', 'channel:wake'],
-  },
-  'queue/jobs-dead-letter': {
-    trigger: { queue: 'jobs-dead-letter', ...defaultBatching },
-    timeoutSeconds: defaultFunctionTimeoutSeconds,
-    capabilities: [...storeAccess, 'queue:events'],
-  },
   'queue/batches': {
     // Expanding a batch loads the store, so batches are expanded one at a time, in turn by organisation.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
@@ -128,7 +118,6 @@ export const tasks = {
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [
       ...storeAccess,
-      'queue:jobs',
       'queue:batches',
       'queue:events',
       'queue:webhooks',

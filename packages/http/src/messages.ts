@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** A job to dispatch, or a platform operation to run. Messages contain only ids. */
+/** A platform operation to run. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /** A check of silent clusters, or an organisation with pending outbox records. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { relative, sep } from 'node:path'
 
-/** Returns names relative to the folder, such as `jobs`, `queue/jobs` and `schedule/sweep`. */
+/** Returns names relative to the folder, such as `jobs`, `queue/batches` and `schedule/sweep`. */
 export async function functionNames(functionsDir: string): Promise<string[]> {
   const entries = await readdir(functionsDir, { recursive: true, withFileTypes: true })
   return entries

@@ -33,7 +33,7 @@ export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
   ]
   await store.send(new TransactWriteItemsCommand({ TransactItems }))
   const MessageBody = JSON.stringify({ organisationId, jobId: job.id })
-  const message = { QueueUrl: process.env['PLAT_QUEUE_JOBS'], MessageBody, MessageGroupId: organisationId }
+  const message = { QueueUrl: process.env['PLAT_QUEUE_EVENTS'], MessageBody, MessageGroupId: organisationId }
   await queue.send(new SendMessageCommand(message))
   const createdAt = new Date(job.createdAtMs).toISOString()
   return respond(202, { id: job.id, clusterId, type, status: 'Queued', createdAt })

@@ -37,7 +37,6 @@ export interface Cost extends Record<keyof typeof noUsage, number> {
 const gatewayUnitBytes = 512 * 1024
 
 const queues = [
-  { name: 'queue/jobs', url: config.PLAT_QUEUE_JOBS },
   { name: 'queue/batches', url: config.PLAT_QUEUE_BATCHES },
   { name: 'queue/events', url: config.PLAT_QUEUE_EVENTS },
   { name: 'queue/webhooks', url: config.PLAT_QUEUE_WEBHOOKS },

@@ -77,7 +77,7 @@ export async function submitJob({ org, sub }: Claims, address: string, { cluster
     throw error
   }
   const MessageBody = JSON.stringify({ organisationId: org, jobId: id })
-  const message = { QueueUrl: process.env['PLAT_QUEUE_JOBS'], MessageBody, MessageGroupId: org }
+  const message = { QueueUrl: process.env['PLAT_QUEUE_EVENTS'], MessageBody, MessageGroupId: org }
   await queue.send(new SendMessageCommand(message))
   return { id, clusterId, type: job.type, status: job.status, createdAt: new Date(createdAtMs).toISOString() }
 }

@@ -142,7 +142,6 @@ function jobItem(job: StoredJob): StoredItem {
     leaseId: newId('lease'),
     claimKey: crypto.randomUUID(),
     completion: sha256(id),
-    dispatchedAtMs: createdAtMs,
     startedAtMs: createdAtMs,
     leaseRenewedAtMs: createdAtMs,
     completedAtMs: createdAtMs + 5000,

@@ -7,7 +7,6 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import { finishQueued, requestCancel, requestCancelAll } from '@platform/core/jobs/cancel'
 import { claim, findOwnJob } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
-import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
 import { append, readBytes, readOutput } from '@platform/core/jobs/output'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
@@ -83,16 +82,6 @@ test('requests cancellation of a job that is claimed concurrently', async () => 
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
-test('removes a job from the inbox that is dispatched during its cancellation', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id))
-  const { organisationId } = caller
-  runBefore(/^TransactWrite/, () => dispatch({ organisationId, jobId }))
-  expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Cancelled' })
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
-})
-
 test('rejects cancelling a job that ends concurrently', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const report = completionReport(enrolled, leaseId)
@@ -111,7 +100,7 @@ test('a cancellation fails after five conflicting changes and leaves the job unc
     using _ = onStoreCall({
       before: async ({ command }) => {
         if (!command.startsWith('TransactWrite')) return
-        await update(key, attempts++ % 2 === 0 ? { remove: ['dispatchedAtMs'] } : { set: { dispatchedAtMs: 1 } })
+        await update(key, attempts++ % 2 === 0 ? { set: { isThrottled: true } } : { remove: ['isThrottled'] })
       },
     })
     await expectError(Job.cancel(caller, jobId), 'conflict')
@@ -190,12 +179,18 @@ test('rejects a completion whose lease changes concurrently', async () => {
   expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
-test('rejects a replayed request', async () => {
-  const { enrolled, jobId, leaseId, record } = await runningJob()
+test('a replayed request about a job changes nothing', async () => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
   const request = enrolled.request()
-  await append(request, jobId, outputChunk(leaseId, 0, 'x'))
-  await expectError(complete(request, jobId, completionReport(enrolled, leaseId)), 'unauthenticated')
-  expect((await record()).status).toBe('Running')
+  const [chunk, report] = [outputChunk(leaseId, 0, 'x'), completionReport(enrolled, leaseId)]
+  const outputs = [await append(request, jobId, chunk), await append(request, jobId, chunk)]
+  expect(outputs[1]).toEqual(outputs[0])
+  const ends = [await complete(request, jobId, report), await complete(request, jobId, report)]
+  expect(ends[1]).toEqual(ends[0])
+  await expectError(append(request, jobId, chunk), 'job_already_finished')
+  await expectError(claim(request, jobId, undefined), 'job_not_claimable')
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { output: 'x' } })
+  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
 test('the result includes output that arrives during completion', async () => {

@@ -1,4 +1,3 @@
-import { outboxRetryMs } from '@platform/core/aws/queues'
 import { readSecret } from '@platform/core/aws/secrets'
 import { now, nowSeconds } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
@@ -8,8 +7,7 @@ import { batchPut, get, update, upsert } from '@platform/core/db/table'
 import { removeAll, transact } from '@platform/core/db/transact'
 import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
-import { claim, findOwnJob, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
-import { dispatch } from '@platform/core/jobs/dispatch'
+import { claim, findOwnJob, firstCheckOf, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { payloadText } from '@platform/core/jobs/record'
@@ -29,96 +27,15 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import {
-  dispatchedJob,
-  inboxItems,
-  jobCounters,
-  runJob,
-  runningJob,
-  scriptJob,
-  storeJob,
-  waitingJob,
-} from '../support/jobs.ts'
+import { inboxItems, jobCounters, runJob, runningJob, scriptJob, storeJob, waitingJob } from '../support/jobs.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
 
-async function submittedJob() {
-  const { caller, enrolled } = await callerWithCluster()
-  const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id))
-  const { organisationId } = caller
-  return { caller, enrolled, jobId, key: keys.job(organisationId, jobId), reference: { organisationId, jobId } }
-}
-
-const storeCallsOf = async (work: () => Promise<unknown>): Promise<string[]> =>
-  (await measureUsage(work)).usage.calls.filter((call) => call !== 'SendMessage')
-
-test('dispatches a waiting job to the inbox and schedules its delivery timeout', async () => {
-  const { caller, enrolled, jobId, key, reference } = await submittedJob()
-  await receiveMessages(config.PLAT_QUEUE_EVENTS)
-  expect(await storeCallsOf(() => dispatch(reference))).toEqual(['GetItem', 'TransactWriteItems'])
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([jobId])
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
-  const item = await get(key)
-  expect(keys.dueTimeOf(String(item?.['duesk']))).toBe(item?.['expiresAtMs'])
-  expect(item?.['dispatchedAtMs']).toEqual(expect.any(Number))
-  // The message of a new job also leads to the projections.
-  const { organisationId } = caller
-  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toContainEqual({ organisationId })
-})
-
-test('ignores messages for unknown, dispatched, running, ended and throttled jobs', async () => {
-  const { caller, enrolled, jobId, key, reference } = await submittedJob()
-  const expectIgnored = async (job = reference) => expect(await storeCallsOf(() => dispatch(job))).toEqual(['GetItem'])
-  await expectIgnored({ ...reference, jobId: newId('job') })
-  await update(key, { set: { isThrottled: true } })
-  await expectIgnored()
-  await update(key, { set: { status: 'Running' }, remove: ['isThrottled'] })
-  await expectIgnored()
-  await update(key, { set: { status: 'Queued' } })
-  await dispatch(reference)
-  await expectIgnored()
-  await claim(enrolled.request(), jobId, undefined)
-  await expectIgnored()
-  const ended = { ...reference, jobId: await dispatchedJob(caller, enrolled) }
-  await Job.cancel(caller, ended.jobId)
-  await receiveMessages(config.PLAT_QUEUE_EVENTS)
-  await expectIgnored(ended)
-  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toEqual([])
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
-})
-
-test.each([
-  ['cancelled', ({ caller, jobId }: Submitted) => Job.cancel(caller, jobId), [0, 0]],
-  [
-    'dispatched and claimed',
-    async ({ enrolled, jobId, reference }: Submitted) => {
-      await dispatch(reference)
-      await claim(enrolled.request(), jobId, undefined)
-    },
-    [1, 0],
-  ],
-] as const)('does not dispatch a job that is concurrently %s', async (_, change, counters) => {
-  const job = await submittedJob()
-  runBefore(/^TransactWrite/, () => Promise.resolve(change(job)))
-  await dispatch(job.reference)
-  expect(await inboxItems(job.enrolled.cluster.id)).toEqual([])
-  expect(await jobCounters(job.caller, job.enrolled)).toEqual(counters)
-})
-
-type Submitted = Awaited<ReturnType<typeof submittedJob>>
-
-test('repeated and concurrent messages dispatch a job once', async () => {
-  const { caller, enrolled, reference } = await submittedJob()
-  await Promise.all(Array.from({ length: 5 }, () => dispatch(reference)))
-  await dispatch(reference)
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
-})
-
 test('a claim leases the job for ten minutes and returns a statement about job, cluster and payload', async () => {
-  const { caller, enrolled, jobId, record, key } = await waitingJob()
+  const { enrolled, jobId, record, key } = await waitingJob()
   const startedMs = now()
   const lease = await claim(enrolled.request(), jobId, 'key')
   const leasedMs = Date.parse(lease.leaseExpiresAt) - startedMs
@@ -129,17 +46,19 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   const { payload, protectedHeader } = await compactVerify(lease.statement, publicKey)
   expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'job-statement+jws', kid: current.kid })
   const claims = JSON.parse(new TextDecoder().decode(payload))
-  const stored = await get(keys.payload(caller.organisationId, jobId))
   expect(claims).toEqual({
     jobId,
     clusterId: enrolled.cluster.id,
-    payloadSha256: sha256(payloadText(stored ?? {})),
+    payloadSha256: sha256(payloadText(await record(), undefined) ?? ''),
     iat: claims.iat,
     exp: claims.iat + 600,
   })
   expect(Math.abs(claims.iat - nowSeconds())).toBeLessThan(30)
   expect(await record()).toMatchObject({ status: 'Running', leaseId: lease.leaseId, claimKey: 'key' })
-  expect(keys.dueTimeOf(String((await get(key))?.['duesk']))).toBe(nextCheckWhileRunning(await record(), 0))
+  // The first check of the job is early enough, so the claim keeps it.
+  const firstCheckMs = keys.dueTimeOf(String((await get(key))?.['duesk']))
+  expect(firstCheckMs).toBe(firstCheckOf(await record(), (await record()).createdAtMs))
+  expect(firstCheckMs).toBeLessThanOrEqual(nextCheckWhileRunning(await record(), 0))
   expect(await inboxItems(enrolled.cluster.id)).toEqual([])
 })
 
@@ -194,7 +113,7 @@ test.each([
 
 test.each([
   ['cancelled', () => ({ set: { status: 'Cancelled' } })],
-  ['undispatched', () => ({ remove: ['dispatchedAtMs'] })],
+  ['throttled', () => ({ set: { isThrottled: true } })],
   ['expired', () => ({ set: { expiresAtMs: now() - 1 } })],
 ])('rejects a claim of a job that is %s, without a write', async (_, changeOf) => {
   const { enrolled, jobId, key } = await waitingJob()
@@ -308,7 +227,6 @@ test.each([
   const { id } = await Job.submit(caller, submission)
   const { jobIds } = await Batch.submit(caller, { jobs: [submission] })
   for (const jobId of [id, ...jobIds]) expect((await Job.read(caller, jobId)).payload).toEqual({ script })
-  await dispatch({ organisationId: caller.organisationId, jobId: id })
   expect((await claim(enrolled.request(), id, undefined)).payload).toEqual({ script })
 })
 
@@ -344,18 +262,15 @@ test('submission stores the response, audit entry and event, and enqueues one me
   const { caller, enrolled } = await callerWithCluster()
   const { organisationId } = caller
   const clusterId = enrolled.cluster.id
-  await Promise.all([receiveMessages(config.PLAT_QUEUE_JOBS), receiveMessages(config.PLAT_QUEUE_EVENTS)])
+  await receiveMessages(config.PLAT_QUEUE_EVENTS)
   const idempotency = { organisationId, key: newId('job'), fingerprint: 'one', status: 202 }
   const response = await Job.submit({ ...caller, idempotency }, scriptJob(clusterId))
   const { id: jobId, createdAt } = response
   expect(response).toEqual({ id: jobId, clusterId, type: 'InvokeScript', status: 'Queued', createdAt })
   expect(await findStoredResponse(caller, idempotency)).toEqual({ status: 202, body: response })
-  expect(await receiveMessages(config.PLAT_QUEUE_JOBS)).toEqual([{ organisationId, jobId }])
-  // The message about the job also leads to the projections.
-  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toEqual([])
-  const dueInMs = keys.dueTimeOf(String((await get(keys.job(organisationId, jobId)))?.['duesk'])) - now()
-  expect(dueInMs).toBeGreaterThan(outboxRetryMs - 20_000)
-  expect(dueInMs).toBeLessThanOrEqual(outboxRetryMs)
+  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toEqual([{ organisationId }])
+  expect(await inboxItems(clusterId)).toEqual([jobId])
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
   const record = (await pendingRecords(organisationId)).find(({ audit }) => audit?.resource === jobId)
   expect(record?.audit).toMatchObject({
     action: 'job.submit',

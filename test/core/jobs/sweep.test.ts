@@ -1,4 +1,3 @@
-import { outboxRetryMs } from '@platform/core/aws/queues'
 import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
@@ -15,18 +14,14 @@ import { enforceDeadline } from '@platform/core/jobs/deadlines'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { append, readOutput } from '@platform/core/jobs/output'
-import { parseJob } from '@platform/core/jobs/record'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import * as batchesDeadLetterConsumer from '../../../functions/queue/batches-dead-letter.ts'
 import * as batchesConsumer from '../../../functions/queue/batches.ts'
-import * as jobsDeadLetterConsumer from '../../../functions/queue/jobs-dead-letter.ts'
-import * as jobsConsumer from '../../../functions/queue/jobs.ts'
 import { advanceClock } from '../../support/clock.ts'
 import {
   bootstrapPlatform,
-  callerWithCluster,
   enrolledCluster,
   enrollRequest,
   errorCodeOf,
@@ -53,7 +48,7 @@ import {
   scriptJob,
   waitingJob,
 } from '../support/jobs.ts'
-import { messagesSentBy, receiveMessages } from '../support/messages.ts'
+import { receiveMessages } from '../support/messages.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -67,27 +62,10 @@ async function passMinutes(count: number): Promise<void> {
   }
 }
 
-test('re-enqueues an undispatched job and checks it again soon or at its delivery timeout', async () => {
-  const { caller, enrolled } = await callerWithCluster()
-  const { organisationId } = caller
-  for (const deliverWithinSeconds of [60, 3600]) {
-    const { id: jobId } = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds }))
-    const key = keys.job(organisationId, jobId)
-    const job = parseJob((await get(key)) ?? {})
-    advanceClock(50_000)
-    const messages = await messagesSentBy(config.PLAT_QUEUE_JOBS, () => enforceDeadline(job))
-    expect(messages).toEqual([{ organisationId, jobId }])
-    const dueMs = await dueTimeOf(key)
-    if (deliverWithinSeconds === 60) expect(dueMs).toBe(job.expiresAtMs)
-    else expect(Math.abs(dueMs - now() - outboxRetryMs)).toBeLessThan(10_000)
-  }
-})
-
-test('checks a dispatched job again at its delivery timeout, without a message', async () => {
+test('checks a queued job again at its delivery timeout', async () => {
   const { jobId, key, record } = await waitingJob()
   await makeDue(key, jobId)
-  const check = async () => enforceDeadline(await record())
-  expect(await messagesSentBy(config.PLAT_QUEUE_JOBS, check)).toEqual([])
+  await enforceDeadline(await record())
   expect(await dueTimeOf(key)).toBe((await record()).expiresAtMs)
 })
 
@@ -231,35 +209,6 @@ async function submittedJob() {
   return { caller, organisationId, clusterId, jobId, message: queueEvent({ organisationId, jobId }) }
 }
 
-test('fails a job whose message was dead-lettered and releases its cluster', async () => {
-  const { caller, organisationId, clusterId, jobId, message } = await submittedJob()
-  await setWaitingJobs(caller, clusterId, 'invalid')
-  expect(await jobsConsumer.handler(message)).toEqual(failure)
-  expect(await jobsDeadLetterConsumer.handler(message)).toEqual(success)
-  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'dead_lettered' })
-  await setWaitingJobs(caller, clusterId, 0)
-  await runProjections(caller)
-  expect(await get(keys.jobTotals(organisationId))).toMatchObject({ total: 1, Failed: 1 })
-  expect((await Cluster.find(organisationId, clusterId))?.activeJobs).toBe(0)
-  expect(await jobsDeadLetterConsumer.handler(message)).toEqual(success)
-})
-
-test('ignores dead-lettered messages of dispatched, unknown and unreadable jobs', async () => {
-  const { caller, jobId: dispatchedId } = await waitingJob()
-  const { organisationId } = caller
-  for (const jobId of [dispatchedId, newId('job')]) {
-    expect(await jobsDeadLetterConsumer.handler(queueEvent({ organisationId, jobId }))).toEqual(success)
-  }
-  expect(await Job.read(caller, dispatchedId)).toMatchObject({ status: 'Queued' })
-
-  const unreadable = await submittedJob()
-  const key = keys.job(unreadable.organisationId, unreadable.jobId)
-  await update(key, { set: { timeoutSeconds: 'invalid' } })
-  expect(await jobsConsumer.handler(unreadable.message)).toEqual(failure)
-  expect(await jobsDeadLetterConsumer.handler(unreadable.message)).toEqual(success)
-  expect(await get(key)).toMatchObject({ status: 'Queued', timeoutSeconds: 'invalid' })
-})
-
 test('fails the jobs of a dead-lettered batch that were not expanded', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
@@ -283,16 +232,15 @@ test('fails the jobs of a dead-lettered batch that were not expanded', async () 
   expect((await Cluster.find(organisationId, badId))?.activeJobs ?? 0).toBe(0)
 })
 
-test('the sweep re-enqueues jobs and batches with lost messages until they are done', async () => {
-  const { caller, organisationId, clusterId, jobId } = await submittedJob()
+test('the sweep re-enqueues batches with lost messages until they are done', async () => {
+  const { caller, organisationId, clusterId } = await submittedJob()
   const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(clusterId)] })
   const message = queueEvent({ organisationId, batchId })
   const batchMessages = () => receiveMessages(config.PLAT_QUEUE_BATCHES)
-  await Promise.all([batchMessages(), receiveMessages(config.PLAT_QUEUE_JOBS)])
+  await batchMessages()
   advanceClock(31_000)
   await sweep()
   expect(await batchMessages()).toContainEqual({ organisationId, batchId })
-  expect(await receiveMessages(config.PLAT_QUEUE_JOBS)).toContainEqual({ organisationId, jobId })
   await batchesConsumer.handler(message)
   await Batch.cancel(caller, batchId)
   await batchesConsumer.handler(message)

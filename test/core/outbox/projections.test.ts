@@ -8,14 +8,13 @@ import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
 import { transitionOf } from '@platform/core/outbox/record'
-import { type Projection, runProjections, withLease } from '@platform/core/outbox/run-projections'
+import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
 import { describe, expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
 import { shiftClock } from '@platform/core/clock'
-import { advanceClock } from '../../support/clock.ts'
 import { expectError, newCaller } from '../../support/fixtures.ts'
 import { captureLog } from '../../support/log.ts'
-import { isLong, rounds } from '../../support/long.ts'
+import { isLong } from '../../support/long.ts'
 import * as outbox from '../support/outbox.ts'
 import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../support/outbox.ts'
 
@@ -217,91 +216,64 @@ test('only invalid messages of a batch fail', async () => {
   expect(await auditEntries(caller)).toHaveLength(1)
 })
 
-describe('the lease', () => {
+describe('of several workers', () => {
   const dayMs = 24 * 3_600_000
+  const backlog = 25
 
-  function sharedWork(organisationId = newId('org')) {
-    const state = { pending: 0, workers: 0, maxWorkers: 0 }
-    const work = async () => {
-      state.maxWorkers = Math.max(state.maxWorkers, ++state.workers)
-      const pending = state.pending
-      await new Promise(setImmediate)
-      state.pending -= pending
-      state.workers--
-      return true
-    }
-    return { state, run: () => withLease(organisationId, work) }
+  async function callerWithBacklog() {
+    const caller = await newCaller()
+    for (let count = 0; count < backlog; count++) await commitEffects(caller, auditEffect('test.change'))
+    return caller
   }
 
-  async function expectFree(organisationId: string): Promise<void> {
-    const { state, run } = sharedWork(organisationId)
-    state.pending = 1
-    await run()
-    expect(state.pending).toBe(0)
+  /** Calls `then` when the first run has prepared its records. */
+  const whenPrepared = (then: () => Promise<unknown>): Projection => {
+    let isFirst = true
+    return { name: 'waiting', writes: async () => (isFirst && ((isFirst = false), await then()), []) }
   }
 
-  test('allows one worker at a time, which processes the work of all', async () => {
-    const { state, run } = sharedWork()
-    for (let round = 0; round < rounds(3, 10); round++) {
-      await Promise.all(
-        upTo(8).map(async () => {
-          state.pending++
-          await run()
-        }),
-      )
-      expect(state.pending).toBe(0)
+  test('one projects a backlog, and the others leave it to that one', async () => {
+    const caller = await callerWithBacklog()
+    const { organisationId } = caller
+    const others: boolean[] = []
+    const joinAndCount = async () => {
+      others.push(await runProjections(organisationId, projections))
+      expect(await pendingRecords(organisationId)).toHaveLength(backlog)
     }
-    expect(state.maxWorkers).toBe(1)
+    expect(await runProjections(organisationId, [...projections, whenPrepared(joinAndCount)])).toBe(true)
+    expect(others).toEqual([true])
+    expect(await pendingRecords(organisationId)).toEqual([])
+    expect(await auditEntries(caller)).toHaveLength(backlog)
   })
 
-  test('is released after an error', async () => {
-    const organisationId = newId('org')
-    await expect(withLease(organisationId, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
-    await expectFree(organisationId)
-  })
-
-  test.each([10_001, -dayMs])('of a crashed worker expires, if the clock moves by %i ms', async (elapsedMs) => {
-    const organisationId = newId('org')
+  test.each([10_001, -dayMs])('the lease of a crashed one expires, if the clock moves by %i ms', async (elapsedMs) => {
+    const caller = await callerWithBacklog()
+    const { organisationId } = caller
     await new Promise<void>((resolve) => {
-      void withLease(organisationId, () => {
-        resolve()
-        return new Promise<boolean>(() => undefined)
-      })
+      void runProjections(organisationId, [
+        whenPrepared(() => {
+          resolve()
+          return new Promise(() => undefined)
+        }),
+      ])
     })
-    const { state, run } = sharedWork(organisationId)
-    state.pending = 1
-    await run()
-    expect(state.pending).toBe(1)
-    await expectFree(newId('org'))
+    await runProjections(organisationId, projections)
+    expect(await pendingRecords(organisationId)).toHaveLength(backlog)
     shiftClock(elapsedMs)
-    await run()
+    await runProjections(organisationId, projections)
     shiftClock(-elapsedMs)
-    expect(state.pending).toBe(0)
+    expect(await auditEntries(caller)).toHaveLength(backlog)
   })
 
-  test('is renewed by long work', async () => {
-    const organisationId = newId('org')
-    const acquisitions: boolean[] = []
-    await withLease(organisationId, async () => {
-      let isAcquired = false
-      await withLease(organisationId, async () => (isAcquired = true))
-      acquisitions.push(isAcquired)
-      advanceClock(6000)
-      return acquisitions.length === 3
-    })
-    expect(acquisitions).toEqual([false, false, false])
-  })
-
-  test('is released after the time limit, even if more work is requested', async () => {
-    const organisationId = newId('org')
-    let runs = 0
-    await withLease(organisationId, async () => {
-      runs++
-      await withLease(organisationId, async () => true)
-      advanceClock(4000)
-      return true
-    })
-    expect(runs).toBe(4)
-    await expectFree(organisationId)
+  test('one that was overtaken stops, because the other reads the outbox again', async () => {
+    const caller = await newCaller()
+    const { organisationId } = caller
+    await commitEffects(caller, auditEffect('test.change'))
+    const overtake = async () => {
+      await runProjections(organisationId, projections)
+      await commitEffects(caller, auditEffect('test.change'))
+    }
+    expect(await runProjections(organisationId, [...projections, whenPrepared(overtake)])).toBe(true)
+    expect(await pendingRecords(organisationId)).toHaveLength(1)
   })
 })

@@ -2,7 +2,6 @@ import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query, get } from '@platform/core/db/table'
-import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
 import { parseJob } from '@platform/core/jobs/record'
 import { claim } from '@platform/core/jobs/claim'
@@ -26,7 +25,6 @@ export async function dispatchedJob(
   overrides: object = {},
 ) {
   const { id } = await Job.submit(caller, scriptJob(cluster.id, payload, overrides))
-  await dispatch({ organisationId: caller.organisationId, jobId: id })
   return id
 }
 

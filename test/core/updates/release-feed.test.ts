@@ -50,10 +50,10 @@ describe('a release', () => {
 
   test('provides only the functions that its document lists', async () => {
     const zip = Buffer.from('not really a zip')
-    const { document } = await push('1.2.0', { functions: { health: zip, 'queue/jobs': zip.subarray(1) } })
+    const { document } = await push('1.2.0', { functions: { health: zip, 'queue/batches': zip.subarray(1) } })
     const release = await findRelease('1.2.0')
     expect(Buffer.from(await fetchFunction(release, 'health'))).toEqual(zip)
-    expect(Buffer.from(await fetchFunction(release, 'queue/jobs'))).toEqual(zip.subarray(1))
+    expect(Buffer.from(await fetchFunction(release, 'queue/batches'))).toEqual(zip.subarray(1))
     expect(document.functions['health']).toEqual({ digest: digestOf(zip), size: zip.length })
     const functions = { health: { digest: digestOf('deleted'), size: 7 } }
     await expectError(fetchFunction({ ...release, document: { ...document, functions } }, 'health'), unavailable)

@@ -63,7 +63,7 @@ test.for([
   ['more failed than delivered', { batchItemFailures: [1, 2, 3, 4] }, { done: 0, failed: 3 }],
 ] as const)('counts each message of a batch: %s', async ([, result, expected]) => {
   const metrics = createMetrics(2)
-  await metrics.withMetrics(async () => result)('queue/jobs', { Records: [1, 2, 3] })
+  await metrics.withMetrics(async () => result)('queue/batches', { Records: [1, 2, 3] })
   const values = await read(metrics)
   for (const [outcome, count] of Object.entries(expected))
     expect(valueOf(values, 'platform_messages_total', { queue: 'jobs', outcome })).toBe(count)
@@ -71,13 +71,13 @@ test.for([
 
 test('counts failed and timed-out functions with their messages, and rethrows their errors', async () => {
   const metrics = createMetrics(2)
-  const timeout = new FunctionTimeout('queue/jobs', 1)
-  const invoke = metrics.withMetrics((name) => Promise.reject(name === 'queue/jobs' ? timeout : new Error('broken')))
-  await expect(invoke('queue/jobs', { Records: [1, 2] })).rejects.toBe(timeout)
+  const timeout = new FunctionTimeout('queue/batches', 1)
+  const invoke = metrics.withMetrics((name) => Promise.reject(name === 'queue/batches' ? timeout : new Error('broken')))
+  await expect(invoke('queue/batches', { Records: [1, 2] })).rejects.toBe(timeout)
   await expect(invoke('schedule/sweep', {})).rejects.toThrow('broken')
   const values = await read(metrics)
   expect(valueOf(values, 'platform_function_failures_total')).toBe(2)
-  expect(valueOf(values, 'platform_function_timeouts_total', { function: 'queue/jobs' })).toBe(1)
+  expect(valueOf(values, 'platform_function_timeouts_total', { function: 'queue/batches' })).toBe(1)
   expect(valueOf(values, 'platform_messages_total', { queue: 'jobs', outcome: 'failed' })).toBe(2)
   expect(valueOf(values, 'platform_schedule_runs_total', { schedule: 'sweep', outcome: 'failed' })).toBe(1)
   expect(valueOf(values, 'platform_schedule_last_success_timestamp_seconds')).toBe(0)
@@ -92,7 +92,7 @@ beforeAll(async () => {
   barrier = resources.use(await startBarrier())
   const sources = {
     sites: `export const handler = async () => { throw new Error('broken') }`,
-    'queue/jobs': `export const handler = async ({ Records }) => {
+    'queue/batches': `export const handler = async ({ Records }) => {
       ${barrier.report('message')}
       return { batchItemFailures: Records.filter(({ body }) => body === 'bad').map(({ messageId }) => ({ itemIdentifier: messageId })) }
     }`,

@@ -35,8 +35,8 @@ const files = new Map([
 ])
 
 async function seal(releasesDir: string): Promise<string> {
-  for (const name of ['health', 'queue/jobs']) await draftFunction(releasesDir, { release, name, files })
-  await sealDraft(releasesDir, { ...release, infrastructure: 'i', functionNames: ['health', 'queue/jobs'] })
+  for (const name of ['health', 'queue/batches']) await draftFunction(releasesDir, { release, name, files })
+  await sealDraft(releasesDir, { ...release, infrastructure: 'i', functionNames: ['health', 'queue/batches'] })
   return join(releasesDir, folderName(release))
 }
 
@@ -47,7 +47,7 @@ test('reads a release as it was written, and rejects another digest', async () =
   expect(await readRelease(folder.path, release)).toEqual({
     ...release,
     infrastructure: 'i',
-    functionNames: ['health', 'queue/jobs'],
+    functionNames: ['health', 'queue/batches'],
     folder: stored,
   })
   expect(await readdir(folder.path)).toEqual([`1.2.3-${'ab'.repeat(6)}`])
@@ -76,8 +76,8 @@ test('lists the complete functions of a draft, and removes drafts at the start',
   const broken = new Map([...files, ['index.mjs/below-a-file', program]])
   await expect(draftFunction(folder.path, { release, name: 'health', files: broken })).rejects.toThrow()
   expect(await drafted()).toEqual(new Set())
-  await draftFunction(folder.path, { release, name: 'queue/jobs', files })
-  expect(await drafted()).toEqual(new Set(['queue/jobs']))
+  await draftFunction(folder.path, { release, name: 'queue/batches', files })
+  expect(await drafted()).toEqual(new Set(['queue/batches']))
   await removeDrafts(folder.path)
   expect(await drafted()).toEqual(new Set())
 })

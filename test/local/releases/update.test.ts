@@ -124,7 +124,7 @@ test.runIf(isLong)('a stage waits while too many versions still complete request
 
 const invalidReleases = [
   ['whose import throws', { health: `throw new Error('no luck')` }, /9\.0\.0 does not start: health: Error: no luck/],
-  ['whose queue consumer cannot be imported', { 'queue/jobs': `import 'nowhere'` }, /queue\/jobs/],
+  ['whose queue consumer cannot be imported', { 'queue/batches': `import 'nowhere'` }, /queue\/batches/],
   ['that ends its thread', { health: `process.exit(1)` }, /does not start/],
   ['without a handler', { sites: `export const other = 1` }, /exports no handler/],
   ['with a syntax error', { sites: `{{{` }, /does not start/],

@@ -59,7 +59,7 @@ beforeAll(async () => {
     }`,
     [modulePaths.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
     bootstrap: reporting('bootstrap', 'process.env'),
-    'queue/jobs': reporting('batch', 'event'),
+    'queue/batches': reporting('batch', 'event'),
     'queue/batches-dead-letter': reporting('dead-letter', 'event'),
     relay: `export const handler = async () => {
       ${barrier.report('long-poll')}
@@ -96,7 +96,7 @@ test('a start invokes bootstrap once, with only the environment of the functions
     PLAT_UPDATE_SUPERVISOR_URL: platform.updateSupervisor.url,
     PLAT_UPDATE_SUPERVISOR_TOKEN: platform.updateSupervisor.token,
     PLAT_UPDATE_BAKE_SECONDS: 5,
-    PLAT_QUEUE_JOBS: expect.stringMatching(/\/jobs$/),
+    PLAT_QUEUE_BATCHES: expect.stringMatching(/\/batches$/),
     PLAT_QUEUE_UPDATES: expect.stringMatching(/\/updates$/),
     PLAT_QUEUE_MODULES: expect.stringMatching(/\/modules$/),
     PLAT_MODULE_SOURCES: `${registry.host}/*,registry.example.com/modules/*`,
@@ -151,7 +151,7 @@ test('creates the table of the deployment, with expiry', async () => {
 })
 
 test('each queue delivers a message five times before its dead-letter queue gets it', async () => {
-  for (const name of ['jobs', 'batches', 'events', 'webhooks', 'modules', 'installs', 'updates']) {
+  for (const name of ['batches', 'events', 'webhooks', 'modules', 'installs', 'updates']) {
     const { QueueUrl } = await queues.send(new GetQueueUrlCommand({ QueueName: name }))
     const { Attributes } = await queues.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }))
     expect(Attributes?.['VisibilityTimeout'], name).toBe(['installs', 'updates'].includes(name) ? '1800' : '180')
@@ -189,7 +189,7 @@ test('a stop completes running requests and batches, and ends long polls', async
   const stopped = await platformIn(folder.path, {
     jobs: `export const handler = async () => { ${stopping.report('request')}; return { statusCode: 201 } }`,
     relay: `export const handler = async () => { ${stopping.report('poll')}; return { statusCode: 200, headers: ${headers} } }`,
-    'queue/jobs': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
+    'queue/batches': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
   })
   const client = queueClient(stopped)
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))

@@ -3,7 +3,7 @@ import { type Graph, ofType } from './graph.ts'
 import { parsePolicy, type Statement } from './policy.ts'
 
 export interface DeployedFunction {
-  /** Name in the contract, such as `queue/jobs`. */
+  /** Name in the contract, such as `queue/batches`. */
   name: string
   functionName: string
   timeoutSeconds: number

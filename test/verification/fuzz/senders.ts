@@ -6,7 +6,6 @@ import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId, sha256 } from '@platform/core/id'
-import { dispatch } from '@platform/core/jobs/dispatch'
 import * as Job from '@platform/core/jobs/job'
 import { enroll } from '@platform/core/relays/enrollment'
 import { scriptJob } from '../../core/support/jobs.ts'
@@ -55,7 +54,6 @@ async function relaySender({ name }: Operation): Promise<Sender> {
   if (name.endsWith('/heartbeat')) return { valid: toValid({ body: heartbeat }), authenticate }
   if (name.endsWith('/goodbye')) return { valid: toValid({ body: { reason: 'stopped' } }), authenticate }
   const { id: jobId } = await Job.submit(owner, scriptJob(clusterId))
-  await dispatch({ organisationId: owner.organisationId, jobId })
   const params = { id: jobId }
   if (name.endsWith('/claim')) return { valid: toValid({ params }), authenticate }
   const claim = operationNamed('POST /api/v1/relay/jobs/{id}/claim')

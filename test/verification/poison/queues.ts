@@ -1,6 +1,5 @@
 import { type Caller } from '@platform/core/caller'
 import { nowSeconds } from '@platform/core/clock'
-import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { get, query, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -18,12 +17,10 @@ import { handler as handleBatches } from '../../../functions/queue/batches.ts'
 import { handler as handleEvents } from '../../../functions/queue/events.ts'
 import { handler as handleDeadInstalls } from '../../../functions/queue/installs-dead-letter.ts'
 import { handler as handleInstalls } from '../../../functions/queue/installs.ts'
-import { handler as handleDeadJobs } from '../../../functions/queue/jobs-dead-letter.ts'
-import { handler as handleJobs } from '../../../functions/queue/jobs.ts'
 import { handler as handleModules } from '../../../functions/queue/modules.ts'
 import { handler as handleWebhooks } from '../../../functions/queue/webhooks.ts'
 import { clusterCounters, jobRecords, storeClusters } from '../../core/support/batches.ts'
-import { inboxItems, scriptJob } from '../../core/support/jobs.ts'
+import { scriptJob } from '../../core/support/jobs.ts'
 import { deploymentOf, newModuleId, putModule, releaseFor } from '../../core/support/modules.ts'
 import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
 import { newCaller } from '../../support/fixtures.ts'
@@ -54,39 +51,6 @@ async function isNotifiedOnce({ organisationId, userId }: Caller, resource: stri
   const { items } = await query({ pk: keys.feed(organisationId, userId, '').pk })
   const details = await Promise.all(items.map(({ sk }) => get(keys.notification(organisationId, String(sk)))))
   return details.filter((detail) => detail?.['resource'] === resource).length === 1
-}
-
-const jobs: Queue = {
-  name: 'jobs',
-  handler: handleJobs,
-  deadLetterHandler: handleDeadJobs,
-  newMessage: async () => {
-    const caller = await newCaller()
-    const clusterIds = await storeClusters(caller, 1)
-    const [clusterId = ''] = clusterIds
-    const { id } = await Job.submit(caller, scriptJob(clusterId))
-    return {
-      body: { organisationId: caller.organisationId, jobId: id },
-      id,
-      isDoneOnce: async () =>
-        String(await clusterCounters(caller, clusterIds)) === '1,1,1' && String(await inboxItems(clusterId)) === id,
-      hasFailedOnce: async () => {
-        const { status, statusReason } = await Job.read(caller, id)
-        const isFailed = status === 'Failed' && statusReason === 'dead_lettered'
-        const isCounted = String(await clusterCounters(caller, clusterIds)) === '0,0,1'
-        return isFailed && isCounted && (await isNotifiedOnce(caller, id))
-      },
-    }
-  },
-  newDeleted: async () => {
-    const caller = await newCaller()
-    const { id: clusterId } = await Cluster.register(caller, { name: 'deleted', type: 'Hypervisor' })
-    const { id } = await Job.submit(caller, scriptJob(clusterId))
-    await Job.cancel(caller, id)
-    await Cluster.remove(caller, clusterId)
-    const isDoneOnce = async () => (await inboxItems(clusterId)).length === 0
-    return { body: { organisationId: caller.organisationId, jobId: id }, id, isDoneOnce }
-  },
 }
 
 const batches: Queue = {
@@ -245,4 +209,4 @@ const modules: Queue = {
   },
 }
 
-export const queues: readonly Queue[] = [jobs, batches, installs, events, webhooks, modules]
+export const queues: readonly Queue[] = [batches, installs, events, webhooks, modules]

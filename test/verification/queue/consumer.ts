@@ -4,13 +4,12 @@ import { type QueuePoller, startQueuePoller } from '@platform/local/events/polle
 import { type SqsBatchResponse, type SqsEvent } from '@platform/local/events/sqs-event'
 import { handler as batches } from '../../../functions/queue/batches.ts'
 import { handler as events } from '../../../functions/queue/events.ts'
-import { handler as jobs } from '../../../functions/queue/jobs.ts'
 import { seededRandom } from '../../support/random.ts'
 
 // A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some messages again
 // up to four seconds after they were handled. It replies to each message with its counts; the message `stop` ends it first.
 
-const consumers = { jobs, batches, events }
+const consumers = { batches, events }
 type Queue = keyof typeof consumers
 
 const resendRate = 0.05
@@ -23,7 +22,7 @@ export interface Handled extends Record<Queue, number> {
   redelivered: number
 }
 
-const handled: Handled = { jobs: 0, batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
+const handled: Handled = { batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
 const random = seededRandom(Number(process.argv[2]))
 const succeeded = new Set<string>()
 const client = new SQSClient()
@@ -63,7 +62,7 @@ function startPoller(queue: Queue): QueuePoller {
   })
 }
 
-const pollers = (['jobs', 'batches', 'events'] as const).map(startPoller)
+const pollers = (['batches', 'events'] as const).map(startPoller)
 process.on('message', (message) => {
   const stopped = message === 'stop' ? Promise.all(pollers.map((poller) => poller.stop())) : undefined
   void Promise.resolve(stopped).then(() => process.send?.(handled))

@@ -27,7 +27,7 @@ const clusters: Difference = ({ clusters, idle }, own, items) =>
     const record = items.find((item) => endsWith('#CLUSTER')(item) && item['sk'] === id)
     const jobs = jobsOf(own).filter(({ clusterId }) => clusterId === id)
     const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length
-    const dispatched = withStatus(jobs, 'Queued').filter(({ dispatchedAtMs }) => dispatchedAtMs !== undefined).length
+    const dispatched = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
     const counted = [record?.['jobs'] ?? 0, record?.['activeJobs'], record?.['waitingJobs'], dispatched]
     return difference(id, counted, [jobs.length, withStatus(jobs, 'Queued', 'Running').length, inbox, inbox])
   })

@@ -186,7 +186,7 @@ describe('preflight', () => {
     ['lacks a function', { functions: { health: '', clusters: '' } }, /has other functions: queue\/jobs\./],
     [
       'has an unknown function',
-      { functions: { health: '', clusters: '', 'queue/jobs': '', other: '' } },
+      { functions: { health: '', clusters: '', 'queue/batches': '', other: '' } },
       /has other functions: other\./,
     ],
   ] as const)('does not stage a release that %s', async (_, wish, reason) => {

@@ -15,8 +15,8 @@ afterAll(async () => {
 afterEach(resetClock)
 await bootstrapPlatform()
 
-const all = ['health', 'clusters', 'queue/jobs']
-const few = ['health', 'queue/jobs']
+const all = ['health', 'clusters', 'queue/batches']
+const few = ['health', 'queue/batches']
 const withPortal = [...few, 'portal']
 const released = releasesFrom(feed)
 
@@ -106,7 +106,7 @@ test('updates the portal last and rolls it back first', async () => {
 
 test('gives no traffic to a release that crashes at start, and rolls back', async () => {
   const platform = await cloud.deploy('1.0.0', few)
-  const release = await released(few, { 'queue/jobs': fileOf('VERSION', '', "throw new Error('no luck')") })
+  const release = await released(few, { 'queue/batches': fileOf('VERSION', '', "throw new Error('no luck')") })
   const update = await apply(platform, release, deployed, { hasSandboxes: true })
   expect(await outcomeOf(update)).toMatch(
     new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
@@ -150,7 +150,7 @@ test('activates the functions of an inactive release before it serves again', as
 
 test('applies an update over one broken function, but not if no function reports its version', async () => {
   const platform = await cloud.deploy('1.0.0', few)
-  await platform.redeploy('queue/jobs', 'throw new Error("no luck")')
+  await platform.redeploy('queue/batches', 'throw new Error("no luck")')
   const release = await released(few)
   expect(await outcomeOf(await apply(platform, release))).toBe(`Completed: Version ${release.version} serves.`)
   const other = await cloud.deploy('1.0.0', few)
@@ -179,7 +179,7 @@ test('stops when another process moves an alias, and leaves that alias unchanged
     /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The rollback/,
   )
   expect(await platform.aliasOf('health')).toEqual({ main: '3', weights: {} })
-  expect(await platform.aliasOf('queue/jobs')).toEqual({ main: '1', weights: {} })
+  expect(await platform.aliasOf('queue/batches')).toEqual({ main: '1', weights: {} })
 })
 
 const isWrite = ({ method, path }: { method: string; path: string }): boolean =>

@@ -28,9 +28,6 @@ export interface OperationReference extends JobReference {
   type: 'ModuleInstall' | 'ModuleUninstall' | 'PlatformUpdate' | 'PlatformRollback'
 }
 
-export const enqueueJob = ({ organisationId, jobId }: JobReference): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_JOBS, { organisationId, jobId })
-
 export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
   enqueue(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 

@@ -1,7 +1,8 @@
+import { elapsedMs } from '../clock.ts'
 import { activeJobsProjection } from '../accounts/active-jobs.ts'
 import { auditProjection } from '../audit/projection.ts'
 import { batchProjection } from '../jobs/batches/projection.ts'
-import { type Projection, runProjections, withLease } from '../outbox/run-projections.ts'
+import { type Projection, runProjections } from '../outbox/run-projections.ts'
 import { historyProjection } from '../dashboard/history-projection.ts'
 import { jobTotalsProjection } from '../jobs/totals-projection.ts'
 import { moduleEventProjection } from '../modules/event-projection.ts'
@@ -23,8 +24,11 @@ export const projections: readonly Projection[] = [
   webhookProjection,
 ]
 
-/** If another worker holds the lease, that worker runs the projections again before it releases it. */
-export const projectOrganisation = singleFlight(
-  (organisationId) => withLease(organisationId, (endMs) => runProjections(organisationId, projections, endMs)),
-  enqueueProjections,
-)
+/** Leaves time for the last run within a function's limit of 30 seconds. */
+const maxWorkMs = 15_000
+
+/** If the time is not enough, a message continues the work. */
+export const projectOrganisation = singleFlight(async (organisationId) => {
+  const isDone = await runProjections(organisationId, projections, elapsedMs() + maxWorkMs)
+  if (!isDone) await enqueueProjections(organisationId)
+}, enqueueProjections)

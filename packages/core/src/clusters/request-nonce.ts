@@ -1,21 +1,15 @@
 import { type RelayCaller } from '../caller.ts'
 import { sha256 } from '../id.ts'
-import * as keys from '../db/keys.ts'
-import { create, orThrow } from '../db/table.ts'
 
-/** Every signed relay request is accepted only once. */
+/**
+ * A heartbeat is accepted only once. Requests about a job need no record of their tokens: its status, claim key, next
+ * output number and reported end make a repeat harmless.
+ */
 
 /** Requests older than this are rejected by their age, even with clock skew. */
 const retentionSeconds = 130
 /** Requests issued later than this are rejected, so no heartbeat can be blocked for longer. */
 const skewSeconds = 60
-
-/** Use it in the transaction of the request's change, which then fails on a replay. */
-export const consumeNonce = ({ relayId, tokenId, issuedAtMs }: RelayCaller) =>
-  orThrow(create(keys.relayRequest(relayId, tokenId), { ttl: expiryOf(issuedAtMs) }), 'unauthenticated')
-
-/** Starts at the relay's issue time, because the relay's clock may be ahead. */
-const expiryOf = (issuedAtMs: number): number => Math.ceil(issuedAtMs / 1000) + retentionSeconds
 
 /**
  * A separate item per token would double the cost of a heartbeat, so the cluster record lists recent tokens as text:

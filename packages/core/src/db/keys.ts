@@ -53,7 +53,7 @@ export const outbox = (organisationId: string, recordId: string): Key => ({
   sk: recordId,
 })
 
-/** Held by the worker that runs an organisation's projections. */
+/** Held by the worker that projects a backlog of an organisation. */
 export const projectionLease = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'PROJECTION-LEASE',
@@ -217,12 +217,6 @@ export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${en
 
 /** The relay's public key and cluster. Never changed: the cluster's record names the current relay. */
 export const relay = (relayId: string): Key => ({ pk: `RELAY#${relayId}`, sk: 'RELAY' })
-/** A used request token of a relay; expires. */
-export const relayRequest = (relayId: string, tokenId: string): Key => ({
-  pk: `RELAY#${relayId}#REQUEST#${tokenId}`,
-  sk: 'REQUEST',
-})
-
 /** The record includes the worker's lease, so that one read returns both. */
 export const webhook = (organisationId: string, webhookId: string): Key => ({
   pk: `ORG#${organisationId}#WEBHOOK`,

@@ -2,9 +2,11 @@ import { type Actor } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { addEnded, counterWrites } from '../clusters/counters.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { patch, remove, type WriteItem } from '../db/table.ts'
+import { patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
+import { leaveInbox, leftInbox } from './inbox.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
 
@@ -42,25 +44,18 @@ export async function finishQueued(
   return failure === undefined
 }
 
-const counterChange = ({ clusterId, dispatchedAtMs }: JobRecord, { status }: JobEnd) => ({
-  clusterId,
-  add: { activeJobs: -1, ...(dispatchedAtMs !== undefined && { waitingJobs: -1 }), ...addEnded(status) },
+const counterChange = (job: JobRecord, { status }: JobEnd) => ({
+  clusterId: job.clusterId,
+  add: { activeJobs: -1, ...(!job.isThrottled && leftInbox([job])), ...addEnded(status) },
 })
 
 function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelContext): WriteItem[] {
-  const isDispatched = job.dispatchedAtMs !== undefined
   const change = {
     set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: atMs },
     remove: ['duepk', 'duesk'],
   }
-  const condition = {
-    status: { is: 'Queued' },
-    dispatchedAtMs: isDispatched ? ({ present: true } as const) : ({ absent: true } as const),
-  }
-  return [
-    patch(keys.job(job.organisationId, job.id), change, condition),
-    ...(isDispatched ? [remove(keys.inbox(job.clusterId, job.id))] : []),
-  ]
+  const condition = { status: { is: 'Queued' }, isThrottled: unchanged(job.isThrottled) }
+  return [patch(keys.job(job.organisationId, job.id), change, condition), ...(job.isThrottled ? [] : [leaveInbox(job)])]
 }
 
 /** Returns false if the job has changed. */

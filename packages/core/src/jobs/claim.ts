@@ -1,20 +1,20 @@
 import type { Claim, ClaimRequest, Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { iso, isWithin, now, nowSeconds } from '../clock.ts'
-import { consumeNonce } from '../clusters/request-nonce.ts'
 import { runningSinceMs } from '../clusters/downtime.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
 import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { unchanged } from '../db/expression.ts'
-import { getConsistent, orThrow, patch, query, remove, tryUpdate } from '../db/table.ts'
+import { getConsistent, orThrow, patch, tryUpdate } from '../db/table.ts'
 import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
 import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
+import { leaveInbox, leftInbox, waitingIn } from './inbox.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
@@ -47,6 +47,12 @@ export const nextCheckWhileRunning = (
 ): number =>
   Math.min(timeLimitOf(job) + timeoutGraceMs, countedFrom(job.leaseRenewedAtMs) + leaseMs, cancelTimeOf(job, confirmMs))
 
+/** When the sweep first checks a new job: before its delivery timeout, and before the next check of a job claimed at once. */
+export const firstCheckOf = (
+  { expiresAtMs, timeoutSeconds }: Pick<JobRecord, 'expiresAtMs' | 'timeoutSeconds'>,
+  fromMs: number,
+): number => Math.min(expiresAtMs, fromMs + Math.min(timeoutSeconds * 1000 + timeoutGraceMs, leaseMs))
+
 /** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `relay_revoked`. */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
@@ -64,7 +70,7 @@ async function jobAndPayloadOf(
   if (cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
-  return { job, payload: payload === undefined ? '' : payloadText(payload) }
+  return { job, payload: withPayload ? (payloadText(job, payload) ?? '') : '' }
 }
 
 /**
@@ -96,11 +102,10 @@ export async function claim(
     writes: [
       orThrow(write, 'job_not_claimable'),
       orThrow(
-        patch(keys.cluster(organisationId, clusterId), { add: { waitingJobs: -1 } }, isCurrentRelay),
+        patch(keys.cluster(organisationId, clusterId), { add: leftInbox([job]) }, isCurrentRelay),
         'relay_revoked',
       ),
-      remove(keys.inbox(clusterId, jobId)),
-      consumeNonce(caller),
+      leaveInbox(job),
     ],
     ...effectsOfStart([job], relayId),
   })
@@ -108,8 +113,8 @@ export async function claim(
   return claimResponse(running, leaseId, payload, statementKey)
 }
 
-const isClaimable = ({ status, dispatchedAtMs, expiresAtMs }: JobRecord): boolean =>
-  status === 'Queued' && dispatchedAtMs !== undefined && expiresAtMs > now()
+const isClaimable = ({ status, isThrottled, expiresAtMs }: JobRecord): boolean =>
+  status === 'Queued' && !isThrottled && expiresAtMs > now()
 
 function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) {
   const leaseId = newId('lease')
@@ -122,12 +127,16 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
     leaseRenewedAtMs: now(),
   }
   const running = { ...job, ...started }
-  const due = keys.due(job.id, nextCheckWhileRunning(running, 0))
+  const nextCheckMs = nextCheckWhileRunning(running, 0)
+  // An earlier check schedules this one.
+  const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
+  const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
   const set = { ...started, ...due, ...keys.jobStatusIndexKey(job, started.status) }
+  const isWaiting = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
   return {
     running,
     leaseId,
-    write: patch(keys.job(job.organisationId, job.id), { set }, { status: { is: 'Queued' } }),
+    write: patch(keys.job(job.organisationId, job.id), { set }, isWaiting),
   }
 }
 
@@ -160,22 +169,19 @@ export async function claimWaiting(
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
   if (successors === 'unknown') return { claims: [], moreJobs }
   if (successors === 'undecided') return undefined
-  const { items } = await query({ pk: keys.inbox(cluster.id, '').pk, limit: Math.min(freeSlots, maxClaims) })
-  const waiting = await jobsWithPayload(
-    caller,
-    items.map(({ sk }) => String(sk)),
-  )
+  const waitingIds = await waitingIn(cluster, Math.min(freeSlots, maxClaims))
+  const waiting = await jobsWithPayload(caller, waitingIds)
   const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
-  if (claimable.length === 0) return items.length > 0 ? undefined : { claims: [], moreJobs }
+  if (claimable.length === 0) return waitingIds.length > 0 ? undefined : { claims: [], moreJobs }
   const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
   const jobIds = starts.map(({ running }) => running.id)
   const failure = await commit(caller, {
     writes: [
       ...starts.map(({ write }) => write),
-      ...jobIds.map((jobId) => remove(keys.inbox(cluster.id, jobId))),
+      ...starts.map(({ running }) => leaveInbox(running)),
       patch(
         keys.cluster(caller.organisationId, cluster.id),
-        { add: { waitingJobs: -starts.length }, set: { claimKey, claimedJobs: jobIds.join(',') } },
+        { add: leftInbox(starts.map(({ running }) => running)), set: { claimKey, claimedJobs: jobIds.join(',') } },
         {
           relayId: { is: caller.relayId },
           claimKey: unchanged(cluster.claimKey),
@@ -211,8 +217,9 @@ async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly
     ...jobIds.map((id) => keys.payload(organisationId, id)),
   ])
   return jobIds.flatMap((_, index) => {
-    const [job, payload] = [parseRelayed(items[index]), items[jobIds.length + index]]
-    return job === undefined || payload === undefined ? [] : [{ job, payload: payloadText(payload) }]
+    const job = parseRelayed(items[index])
+    const payload = job && payloadText(job, items[jobIds.length + index])
+    return job === undefined || payload === undefined ? [] : [{ job, payload }]
   })
 }
 

@@ -1,7 +1,6 @@
 import type { Completion, CompletionResponse, Outcome } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
-import { consumeNonce } from '../clusters/request-nonce.ts'
 import { unchanged } from '../db/expression.ts'
 import { addEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
@@ -14,7 +13,7 @@ import { commit } from '../outbox/commit.ts'
 import { findOwnJob, checkLease } from './claim.ts'
 import { deleteMiddle, endOf as endOfChunks, fieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobRecord, effectsOfFinish } from './record.ts'
-import { exitCodeOf, resultWrite } from './result.ts'
+import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
 
@@ -24,15 +23,15 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return repeatedCompletion(caller, job, report, completion)
+    if (isTerminal(job)) return repeatedCompletion(job, report, completion)
     const end = endOf(report, job)
     const chunks = lastChunks(job, report.output)
+    const result = await resultOf(job, report, chunks)
     const failure = await commit(caller, {
       writes: [
-        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks) }),
-        ...outputWrites(job, chunks),
-        await resultWrite(job, report, chunks),
-        consumeNonce(caller),
+        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks), ...result.field }),
+        ...(result.hasOutput ? [] : outputWrites(job, chunks)),
+        ...result.writes,
       ],
       ...effectsOfFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
@@ -76,12 +75,7 @@ export const finishWrites = (
   patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1, ...addEnded(end.status) } }),
 ]
 
-async function repeatedCompletion(
-  caller: RelayCaller,
-  job: JobRecord,
-  report: Completion,
-  completion: string,
-): Promise<CompletionResponse> {
+async function repeatedCompletion(job: JobRecord, report: Completion, completion: string): Promise<CompletionResponse> {
   if (job.completion === completion && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }
@@ -89,7 +83,6 @@ async function repeatedCompletion(
     const lateResult = { outcome: report.outcome, exitCode: report.exitCode, reportedAtMs: now() }
     await transact([
       patch(keys.job(job.organisationId, job.id), { set: { lateResult } }, { lateResult: { absent: true } }),
-      consumeNonce(caller),
     ])
   }
   throw platformError('job_already_finished')

@@ -5,14 +5,12 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
 import { cancelTimeOf, nextCheckWhileRunning, timeLimitOf } from './claim.ts'
 import { finishWrites } from './complete.ts'
-import { resultWrite } from './result.ts'
+import { resultOf } from './result.ts'
 import { type JobRecord, effectsOfFinish } from './record.ts'
 
-/** Also enqueues undispatched jobs again, because their messages may be lost. */
 export async function enforceDeadline(job: JobRecord): Promise<void> {
   if (job.status === 'Queued') return checkQueued(job)
   if (job.status === 'Running') return checkRunning(job)
@@ -29,9 +27,7 @@ async function checkQueued(job: JobRecord): Promise<void> {
   // A later time was stored before the clock was set back.
   const times = job.expiresAtMs > latestMs ? { expiresAtMs: latestMs, deliverWithinSeconds } : {}
   const expiresAtMs = Math.min(job.expiresAtMs, latestMs)
-  if (job.dispatchedAtMs !== undefined) return reschedule(job, expiresAtMs, times)
-  await enqueueJob({ organisationId: job.organisationId, jobId: job.id })
-  await reschedule(job, Math.min(now() + outboxRetryMs, expiresAtMs), times)
+  await reschedule(job, expiresAtMs, times)
 }
 
 async function checkRunning(job: JobRecord): Promise<void> {
@@ -48,8 +44,9 @@ async function checkRunning(job: JobRecord): Promise<void> {
     cancelTimeOf(job, cancelConfirmMs) <= now()
       ? ({ status: 'Cancelled', statusReason: 'cancelled_by_user' } as const)
       : ({ status: 'Failed', statusReason: timeLimitOf(job) <= now() ? 'execution_timeout' : 'lease_lost' } as const)
+  const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
-    writes: [...finishWrites(job, end), await resultWrite(job, { exitCode: null, nodes: [] })],
+    writes: [...finishWrites(job, { ...end, ...result.field }), ...result.writes],
     ...effectsOfFinish(job, end),
   })
 }

@@ -7,15 +7,16 @@ import {
   InvokeScriptPayload,
   jobTypes,
 } from '@platform/contract/job'
-import { outboxRetryMs, enqueueJob } from '../aws/queues.ts'
+import { wakeRelay } from '../aws/wake-relay.ts'
 import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
+import { get, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { platformError, storeContention } from '../error.ts'
 import { isId, newId } from '../id.ts'
+import { failpoint } from '../lib/failpoint.ts'
 import { compress } from '../lib/compression.ts'
 import { parseBody } from '../lib/validate.ts'
 import { isOperationTerminal, isOperation, parseOperation } from '../operations/record.ts'
@@ -26,7 +27,9 @@ import { expand } from './batches/expand.ts'
 import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
-import { isTerminal, jobView, parseJob, parsePayload, payloadText, payloadWrite, effectsOfQueued } from './record.ts'
+import { firstCheckOf } from './claim.ts'
+import { enteredInbox, enterInbox } from './inbox.ts'
+import { isTerminal, jobView, parseJob, parsePayload, payloadText, createWrites, effectsOfQueued } from './record.ts'
 import { describeScripts } from './describe-scripts.ts'
 import { readResult } from './result.ts'
 
@@ -37,7 +40,9 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   const payload = payloadOf(submission)
   const clusterId = isId('clus', submission.clusterId) ? submission.clusterId : undefined
   if (clusterId === undefined) throw platformError('cluster_not_found')
+  // A read costs less than the checks of the caller's rights in the transaction.
   if (payload.targetNodeIds) await checkTargets(caller, clusterId, payload.targetNodeIds)
+  else await readWithRights(caller, [])
 
   const job = newJob(caller, clusterId, payload, submission.deliverWithinSeconds)
   const response: AcceptedJob = {
@@ -47,28 +52,23 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     status: 'Queued',
     createdAt: iso(job.createdAtMs),
   }
-  const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, now() + outboxRetryMs) }
-  const counter = patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1 } })
-  const writes = [
-    orThrow(counter, 'cluster_not_found'),
-    create(keys.job(organisationId, job.id), item),
-    payloadWrite(job, payload.text),
-  ]
+  const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, firstCheckOf(job, job.createdAtMs)) }
+  const counter = patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1, ...enteredInbox } })
+  const writes = [orThrow(counter, 'cluster_not_found'), ...createWrites(item, payload.text), enterInbox(job)]
   const store = (admission: readonly WriteItem[]) =>
     commit(caller, {
       writes: [...writes, ...admission],
       response,
       audit: { action: 'job.submit', resource: job.id, detail: `${clusterId}, ${describeScripts([payload.script])}` },
       ...effectsOfQueued(job),
-      // The dispatch also enqueues the projections, which saves a message.
-      isEnqueued: true,
     })
   let failure = await store(admissionWrites(organisationId, job.id, 1))
   for (let attempt = 1; failure !== undefined; attempt++) {
     if (attempt === maxAttempts) throw storeContention()
     failure = await store(await retryAdmission(organisationId, 1))
   }
-  await enqueueJob({ organisationId, jobId: job.id })
+  await failpoint('submit.written')
+  await wakeRelay(clusterId)
   return response
 }
 
@@ -108,7 +108,7 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
   const { job, payload } = lookup
   const view = jobView(job, parsePayload(payload))
   const result = 'result' in lookup ? lookup.result : undefined
-  return result === undefined ? view : { ...view, result: await readResult(job, result, view.payload) }
+  return (result ?? job.result) === undefined ? view : { ...view, result: await readResult(job, result, view.payload) }
 }
 
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {
@@ -120,12 +120,14 @@ async function readStoredJob(organisationId: string, jobId: string, readItems = 
     keys.removedClusters(organisationId),
   ])
   if (record && isOperation(record)) return { operation: parseOperation(record) }
-  if (!record || !payload) return undefined
+  if (!record) return undefined
   const job = parseJob(record)
+  const text = payloadText(job, payload)
+  if (text === undefined) return undefined
   if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
   // The reads are not one snapshot: the job may have ended after its result was read.
-  const isMissing = result === undefined && isTerminal(job) && job.startedAtMs !== undefined
-  return { job, payload: payloadText(payload), result: isMissing ? await get(resultKey) : result }
+  const isMissing = (result ?? job.result) === undefined && isTerminal(job) && job.startedAtMs !== undefined
+  return { job, payload: text, result: isMissing ? await get(resultKey) : result }
 }
 
 export async function cancel(caller: Caller, jobId: string): Promise<Job> {

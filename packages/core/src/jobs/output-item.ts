@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type OutputChunk, outputStreams } from '@platform/contract/job-output'
+import { OutputChunk, outputStreams } from '@platform/contract/job-output'
 import type { OutputPiece, OutputReport } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
@@ -59,15 +59,30 @@ export const parseChunkView = ({ data, encoding, ...chunk }: OutputChunk): Chunk
   bytes: Buffer.from(data, encoding ?? 'utf8'),
 })
 
+const StoredResult = z.object({ chunks: z.string().optional() })
+const Views = z.array(OutputChunk)
+
+/** All output, if it is part of the job's record. */
+function chunksInRecord({ result }: JobRecord): Chunk[] | undefined {
+  const { chunks } = result === undefined ? {} : StoredResult.parse(JSON.parse(result))
+  return chunks === undefined ? undefined : Views.parse(JSON.parse(chunks)).map(parseChunkView)
+}
+
 /** The chunks of at most `limit` calls, from the first call that begins at the offset or later. */
-export async function readChunks({ organisationId, id }: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {
+export async function readChunks(job: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {
+  const recorded = chunksInRecord(job)
+  if (recorded !== undefined) return recorded.filter((chunk) => chunk.offset >= offset)
+  const { organisationId, id } = job
   const { pk, sk: from } = keys.output(organisationId, id, offset)
   const { sk: to } = keys.output(organisationId, id, Number.MAX_SAFE_INTEGER)
   return (await queryAll({ pk, from, to: `${to}~` }, limit)).flatMap(fromItem)
 }
 
 /** The chunks of the last call that begins at the offset or before. */
-export async function chunksBefore({ organisationId, id }: JobRecord, offset: number): Promise<Chunk[]> {
+export async function chunksBefore(job: JobRecord, offset: number): Promise<Chunk[]> {
+  const recorded = chunksInRecord(job)
+  if (recorded !== undefined) return recorded.filter((chunk) => chunk.offset < offset)
+  const { organisationId, id } = job
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)
   const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })

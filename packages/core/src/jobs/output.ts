@@ -12,7 +12,6 @@ import { checkLease, findOwnJob } from './claim.ts'
 import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
 import { type Chunk, chunksBefore, chunksOf, chunkView, readChunks, toItem } from './output-item.ts'
 import { headBytes, joined, separated, tailBytes } from './output-range.ts'
-import { consumeNonce } from '../clusters/request-nonce.ts'
 
 /** Relays append output while a job runs; callers read it from a byte offset. */
 
@@ -37,7 +36,7 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     if (report.seq > job.nextSeq) throw platformError('output_out_of_order')
     const chunks = chunksOf(report, job.outputBytes)
     const totalBytes = endOf(chunks)
-    if (await transact(appendWrites(caller, job, report, chunks))) continue
+    if (await transact(appendWrites(job, report, chunks))) continue
     await deleteMiddle(job, totalBytes)
     return { nextSeq: report.seq + 1, cancel }
   }
@@ -62,7 +61,7 @@ export const endOf = (chunks: readonly Chunk[]): number => {
   return last === undefined ? 0 : last.offset + last.bytes.length
 }
 
-function appendWrites(caller: RelayCaller, job: JobRecord, { seq, leaseId }: OutputReport, chunks: Chunk[]) {
+function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Chunk[]) {
   const { organisationId, id } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
   const set = {
@@ -77,7 +76,6 @@ function appendWrites(caller: RelayCaller, job: JobRecord, { seq, leaseId }: Out
       { status: { is: 'Running' }, leaseId: { is: leaseId }, nextSeq: isNext },
     ),
     ...outputWrites(job, chunks),
-    consumeNonce(caller),
   ]
 }
 

@@ -9,12 +9,12 @@ import {
 import * as z from 'zod'
 import { iso, now, optionalTimestamp } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item } from '../db/table.ts'
+import { create, type Item, type WriteItem } from '../db/table.ts'
 import { compress, decompress } from '../lib/compression.ts'
 import { isOperation } from '../operations/record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
-/** Payload and result are separate items, so that a status change does not rewrite them. */
+/** A large payload or result is a separate item, so that a status change does not rewrite it. */
 export const JobRecord = z.object({
   id: z.string(),
   organisationId: z.string(),
@@ -29,10 +29,8 @@ export const JobRecord = z.object({
   expiresAtMs: z.number(),
   /** Set for jobs of a batch, and if the delivery timeout does not start at the creation. */
   deliverWithinSeconds: z.number().optional(),
-  /** Set until the batch releases the job. */
+  /** Set until the batch releases the job into the inbox of its cluster. */
   isThrottled: z.literal(true).optional(),
-  /** Set when the job is put into its cluster's inbox. */
-  dispatchedAtMs: z.number().optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   cancelRequestedAtMs: z.number().optional(),
@@ -47,6 +45,12 @@ export const JobRecord = z.object({
   outputPaidAtMs: z.number().default(0),
   /** Hash of the relay's report, to recognise a repeated one. */
   completion: z.string().optional(),
+  /** Compressed; absent if it is a separate item. */
+  payload: z.instanceof(Uint8Array).optional(),
+  /** JSON; absent if it is a separate item. */
+  result: z.string().optional(),
+  /** The sort key of the sweep's index. */
+  duesk: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })
 export type JobRecord = z.infer<typeof JobRecord>
@@ -62,12 +66,24 @@ const Payload = z.record(z.string(), z.unknown())
 /** Parses the JSON text of a payload. */
 export const parsePayload = (text: string): Record<string, unknown> => Payload.parse(JSON.parse(text))
 
-/** Compressed, because JSON may need six bytes for one byte of a script. */
-export const payloadWrite = ({ organisationId, id }: Pick<JobRecord, 'organisationId' | 'id'>, text: string) =>
-  create(keys.payload(organisationId, id), { payload: compress(text) })
+/** Leaves the record below 1 KB, because each write of it is billed per KB. */
+const maxPayloadBytesInRecord = 256
 
-/** The JSON text of a stored payload. */
-export const payloadText = (item: Item): string => decompress(item['payload'])
+/** The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte of a script. */
+export function createWrites(record: Pick<JobRecord, 'organisationId' | 'id'> & Item, text: string): WriteItem[] {
+  const { organisationId, id } = record
+  const payload = compress(text)
+  const key = keys.job(organisationId, id)
+  return payload.length <= maxPayloadBytesInRecord
+    ? [create(key, { ...record, payload })]
+    : [create(key, record), create(keys.payload(organisationId, id), { payload })]
+}
+
+/** The JSON text of the payload; undefined if its separate item is missing. */
+export function payloadText({ payload }: Pick<JobRecord, 'payload'>, item: Item | undefined): string | undefined {
+  const stored = payload ?? item?.['payload']
+  return stored === undefined ? undefined : decompress(stored)
+}
 
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'
 

@@ -4,13 +4,15 @@ import { OutputChunk } from '@platform/contract/job-output'
 import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
-import { type Item, replace } from '../db/table.ts'
+import { type Item, replace, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { type Chunk, chunkView, parseChunkView, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
 
-/** The result item includes up to 32 KiB of output, so that reading a small job takes no further reads. */
+/** A result includes up to 32 KiB of output, so that reading a small job takes no further reads. */
 
+/** Smaller results are part of the job's record. */
+const maxRecordBytes = 1024
 const maxInlineBytes = 32_768
 /** Many small chunks need much more space than their text. */
 const maxInlineChunks = 200
@@ -25,18 +27,25 @@ const Chunks = z.array(OutputChunk)
 const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
 const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
-/** `last` is the output that is stored together with the result. */
-export async function resultWrite(
+/**
+ * The field of the job's record, or the write of a separate item. `last` is output that is not stored yet; if the record
+ * then has all output, it needs no item of its own.
+ */
+export async function resultOf(
   job: JobRecord,
   { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>,
   last: readonly Chunk[] = [],
-) {
+): Promise<{ field: { result?: string }; writes: WriteItem[]; hasOutput: boolean }> {
   const chunks = await inlineChunks(job, last)
-  return replace(keys.result(job.organisationId, job.id), {
+  const result = {
     exitCode: exitCodeOf(nodes, exitCode),
     nodes: JSON.stringify(nodes),
-    ...(chunks === undefined ? {} : { chunks }),
-  })
+    ...(chunks !== undefined && { chunks }),
+  }
+  const text = JSON.stringify(result)
+  return Buffer.byteLength(text) <= maxRecordBytes
+    ? { field: { result: text }, writes: [], hasOutput: chunks !== undefined }
+    : { field: {}, writes: [replace(keys.result(job.organisationId, job.id), result)], hasOutput: false }
 }
 
 async function inlineChunks(job: JobRecord, last: readonly Chunk[]): Promise<string | undefined> {
@@ -55,8 +64,8 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
 }
 
 /** The output is cut so that it fits into a function response together with the payload. */
-export async function readResult(job: JobRecord, item: Item, payload: unknown): Promise<JobResult> {
-  const record = ResultRecord.parse(item)
+export async function readResult(job: JobRecord, item: Item | undefined, payload: unknown): Promise<JobResult> {
+  const record = ResultRecord.parse(job.result === undefined ? item : JSON.parse(job.result))
   const chunks =
     record.chunks === undefined
       ? await readChunks(job, 0)

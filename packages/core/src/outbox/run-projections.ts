@@ -1,7 +1,7 @@
 import { statusOf } from '@platform/contract/errors'
 import * as z from 'zod'
-import { enqueueProjections } from '../aws/queues.ts'
 import { elapsedMs, isAhead, now } from '../clock.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -33,23 +33,37 @@ const maxRecords = 20
 const maxEvents = 60
 const maxConflicts = 12
 
-/** Oldest first, until `endMs`. Safe to run concurrently. Returns whether the outbox is empty. */
+/**
+ * Oldest first, until `endMs`. Safe to run concurrently. Returns whether no work is left for this worker: the outbox is
+ * empty, or another worker continues.
+ */
 export async function runProjections(
   organisationId: string,
   projections: readonly Projection[],
   endMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
-  let conflicts = 0
-  for (;;) {
-    const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
-    if (items.length === 0) return true
-    if (elapsedMs() > endMs) return false
-    const records = limitEvents(await parseRecords(items))
-    measureLag(records[0])
-    const isCommitted = records.length === 0 || (await projectSafely(organisationId, records, projections))
-    conflicts = isCommitted ? 0 : conflicts + 1
-    if (conflicts === maxConflicts) throw storeContention()
-    if (!isCommitted) await backOff(conflicts)
+  const lease = new Lease(organisationId)
+  try {
+    for (let conflicts = 0; ;) {
+      const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
+      if (items.length === 0) {
+        // Other workers may have left records to this one, so it looks again without the lease.
+        if (await lease.release()) continue
+        return true
+      }
+      if (elapsedMs() > endMs) return false
+      if (items.length === maxRecords && !(await lease.hold())) return true
+      const records = limitEvents(await parseRecords(items))
+      measureLag(records[0])
+      const outcome = records.length === 0 ? 'committed' : await projectSafely(organisationId, records, projections)
+      // The other worker reads the outbox again after its commit.
+      if (outcome === 'overtaken') return true
+      conflicts = outcome === 'committed' ? 0 : conflicts + 1
+      if (conflicts === maxConflicts) throw storeContention()
+      if (conflicts > 0) await backOff(conflicts)
+    }
+  } finally {
+    await lease.release()
   }
 }
 
@@ -93,13 +107,13 @@ async function projectSafely(
   organisationId: string,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
-) {
+): Promise<Outcome> {
   try {
     return await project(organisationId, records, projections)
   } catch (error) {
     if (isTransient(error)) throw error
     for (const record of records) await projectOne(organisationId, record, projections)
-    return true
+    return 'committed'
   }
 }
 
@@ -140,82 +154,61 @@ async function canProcess({ name, beforeCommit, writes }: Projection, record: Ou
   }
 }
 
-/** Returns false if a concurrent projection was faster. */
+/** `overtaken` if another worker has projected some of the records. */
+type Outcome = 'committed' | 'overtaken' | 'conflict'
+
 async function project(
   organisationId: string,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
   additionalWrites: readonly WriteItem[] = [],
-): Promise<boolean> {
+): Promise<Outcome> {
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
   const writes = await Promise.all(
     projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
   )
   const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  if (await transact([...removals, ...writes.flat(), ...additionalWrites])) return false
+  const failure = await transact([...removals, ...writes.flat(), ...additionalWrites])
+  if (failure) return failure.index < removals.length ? 'overtaken' : 'conflict'
   await failpoint('projection.committed')
   await Promise.all(projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)))
-  return true
+  return 'committed'
 }
 
-/**
- * The lease avoids duplicate work; concurrent projections would be safe. Other workers only set a flag, and the holder
- * runs again before it releases the lease.
- */
-
-/** Leaves time for the last run within a function's limit of 30 seconds. */
-const maxWorkMs = 15_000
-const renewalIntervalMs = 5000
 const leaseMs = 10_000
-
 const ProjectionLease = z.object({ holder: z.string().optional(), untilMs: z.number().optional() })
 
-/**
- * Runs `work` under the lease and again while the flag is set, or not at all if another worker holds the lease. `work`
- * receives its end time and returns whether it is done; otherwise a message continues it.
- */
-export async function withLease(organisationId: string, work: (endMs: number) => Promise<boolean>): Promise<void> {
-  const [holder, endMs] = [newNonce(), elapsedMs() + maxWorkMs]
-  if (!(await acquireLease(organisationId, holder))) return
-  let isReleased = false
-  try {
-    while (!isReleased && elapsedMs() <= endMs) {
-      const isDone = await work(Math.min(endMs, elapsedMs() + renewalIntervalMs))
-      isReleased = isDone ? await releaseIfIdle(organisationId, holder) : !(await renewLease(organisationId, holder))
+/** Avoids that several workers project the same records of a backlog, which would be safe, but would cost writes. */
+class Lease {
+  readonly #key: keys.Key
+  readonly #holder = newNonce()
+  #renewAtMs: number | undefined
+
+  constructor(organisationId: string) {
+    this.#key = keys.projectionLease(organisationId)
+  }
+
+  /** Returns false if another worker holds the lease. */
+  async hold(): Promise<boolean> {
+    if (this.#renewAtMs !== undefined && elapsedMs() < this.#renewAtMs) return true
+    const renewAtMs = elapsedMs() + leaseMs / 2
+    const change = { set: { holder: this.#holder, untilMs: now() + leaseMs } }
+    if (!(await tryUpdate(this.#key, change, { untilMs: { absentOrAtMost: now() } }))) {
+      const { holder, untilMs } = ProjectionLease.parse((await get(this.#key)) ?? {})
+      // A later end was stored before the clock was set back.
+      if (holder !== this.#holder && isAhead(untilMs ?? 0, leaseMs)) return false
+      if (!(await tryUpdate(this.#key, change, { untilMs: unchanged(untilMs) }))) return false
     }
-  } finally {
-    if (!isReleased) await release(organisationId, holder)
+    this.#renewAtMs = renewAtMs
+    return true
   }
-  if (!isReleased) await enqueueProjections(organisationId)
-}
 
-const release = (organisationId: string, holder: string): Promise<unknown> =>
-  tryUpdate(keys.projectionLease(organisationId), { remove: ['holder', 'untilMs'] }, { holder: { is: holder } })
-
-/** If another worker holds the lease, sets the flag and returns false. */
-async function acquireLease(organisationId: string, holder: string): Promise<boolean> {
-  const key = keys.projectionLease(organisationId)
-  for (;;) {
-    const change = { set: { holder, untilMs: now() + leaseMs }, remove: ['isRequested'] }
-    if (await tryUpdate(key, change, { untilMs: { absentOrAtMost: now() } })) return true
-    const { holder: current, untilMs = 0 } = ProjectionLease.parse((await get(key)) ?? {})
-    if (current === holder) return true
-    if (current === undefined) continue
-    if (!isAhead(untilMs, leaseMs) && (await tryUpdate(key, change, { untilMs: { is: untilMs } }))) return true
-    if (await tryUpdate(key, { set: { isRequested: true } }, { holder: { is: current } })) return false
+  /** Returns whether this worker held the lease. */
+  async release(): Promise<boolean> {
+    if (this.#renewAtMs === undefined) return false
+    this.#renewAtMs = undefined
+    await tryUpdate(this.#key, { remove: ['holder', 'untilMs'] }, { holder: { is: this.#holder } })
+    return true
   }
-}
-
-/** Returns false if this worker still holds the lease. */
-async function releaseIfIdle(organisationId: string, holder: string): Promise<boolean> {
-  const condition = { holder: { is: holder }, isRequested: { absent: true } } as const
-  const change = { remove: ['holder', 'untilMs'] }
-  if (await tryUpdate(keys.projectionLease(organisationId), change, condition)) return true
-  return !(await renewLease(organisationId, holder))
-}
-
-async function renewLease(organisationId: string, holder: string): Promise<boolean> {
-  const change = { set: { untilMs: now() + leaseMs }, remove: ['isRequested'] }
-  return (await tryUpdate(keys.projectionLease(organisationId), change, { holder: { is: holder } })) !== undefined
 }

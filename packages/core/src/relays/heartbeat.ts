@@ -15,8 +15,9 @@ import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, getMany, patch, query, replace, tryUpdate } from '../db/table.ts'
+import { get, getMany, patch, replace, tryUpdate } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
+import { waitingIn } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
@@ -71,10 +72,10 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
 
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
   const { claimKey, freeSlots, statementKey } = report
-  if (claimKey === undefined) return { jobs: await waitingJobs(record, freeSlots) }
+  if (claimKey === undefined) return { jobs: await waitingIn(record, freeSlots) }
   const claimed = await claimWaiting(caller, record, { claimKey, freeSlots, statementKey })
   if (claimed !== undefined) return { jobs: [], ...claimed }
-  return { jobs: await waitingJobs(record, freeSlots), claims: [], moreJobs: record.waitingJobs > freeSlots }
+  return { jobs: await waitingIn(record, freeSlots), claims: [], moreJobs: record.waitingJobs > freeSlots }
 }
 
 /**
@@ -205,12 +206,6 @@ const duplicateEvent = ({ id: clusterId, name, relayId = '' }: ClusterRecord) =>
   subject: clusterId,
   data: { clusterId, name, relayId },
 })
-
-async function waitingJobs(record: ClusterRecord, freeSlots: number): Promise<string[]> {
-  if (record.waitingJobs <= 0 || freeSlots === 0) return []
-  const { items } = await query({ pk: keys.inbox(record.id, '').pk, limit: freeSlots })
-  return items.map((item) => String(item['sk']))
-}
 
 /** Returns the jobs that the relay must cancel. */
 async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {

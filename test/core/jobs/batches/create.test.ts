@@ -185,11 +185,11 @@ test('expansion stores 500 jobs like single jobs and deletes the chunks, with on
 test('an expansion killed after any transaction continues there', async () => {
   const caller = await newCaller()
   const clusterIds = await storeClusters(caller, 60)
-  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters(clusterIds, 180) })
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters(clusterIds, 240) })
   let kills = 0
   while (await isKilled(caller, batchId, 'batch.expanding=kill')) {
     kills++
-    expect((await list(caller, { batchId, page: 1, pageSize: 100 })).totalCount).toBe(180)
+    expect((await list(caller, { batchId, page: 1, pageSize: 100 })).totalCount).toBe(240)
     for (const id of jobIds.filter((_, index) => index % 45 === 0)) {
       expect(await Job.read(caller, id)).toMatchObject({ id, status: 'Queued' })
     }
@@ -199,10 +199,10 @@ test('an expansion killed after any transaction continues there', async () => {
   expect(await isKilled(caller, batchId, 'batch.expanded=kill')).toBe(true)
   await advance(caller, batchId)
   expect((await jobRecords(caller, jobIds)).map(({ id }) => id)).toEqual(jobIds)
-  expect(await clusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [3, 3, 3]))
+  expect(await clusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [4, 4, 4]))
   await runProjections(caller)
-  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ total: 180, Queued: 180 })
-  expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 180 })
+  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ total: 240, Queued: 240 })
+  expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 240 })
 })
 
 test('concurrent projections finish a batch once, with its last job', async () => {

@@ -301,7 +301,7 @@ async function finish(state: State): Promise<void> {
 
 const countActive = async ({ caller, jobIds }: State): Promise<number> =>
   (await jobRecords(caller, jobIds)).filter(
-    ({ status, dispatchedAtMs }) => status === 'Running' || (status === 'Queued' && dispatchedAtMs !== undefined),
+    ({ status, isThrottled }) => status === 'Running' || (status === 'Queued' && !isThrottled),
   ).length
 
 async function expectExactCounts({ caller, clusterIds, batchId, jobIds, leases, maxErrors }: State): Promise<void> {

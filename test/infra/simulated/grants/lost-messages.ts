@@ -43,28 +43,10 @@ export const sweepUntil = (
     return check()
   })
 
-const submitUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<string> =>
-  withoutGrant(simulator, ['jobs', 'queue:jobs'], async () => platform.as(await platform.tenant).submit(clusterId))
-
 const submitBatchUnannounced = async ({ simulator, platform }: Environment, clusterId: string): Promise<any> =>
   withoutGrant(simulator, ['jobs', 'queue:batches'], async () =>
     submitBatch(platform.as(await platform.tenant), { jobs: [jobFor(clusterId)] }),
   )
-
-export async function deadLetterJob(environment: Environment): Promise<void> {
-  const { platform, simulator } = environment
-  const tenant = await platform.tenant
-  const theirs = platform.as(tenant)
-  const { id: clusterId } = await theirs.newCluster()
-  const jobId = await submitUnannounced(environment, clusterId)
-  await sendTo(simulator, 'jobs-dead-letter', { organisationId: tenant.organisationId, jobId })
-  await waitFor('the job to fail', async () => (await theirs.job(jobId)).statusReason === 'dead_lettered')
-  await waitFor('the notification', async () =>
-    expectStatus(await tenant.client.get('/api/v1/notifications?pageSize=100'), 200).items.some(
-      ({ resource }: any) => resource === jobId,
-    ),
-  )
-}
 
 export async function deadLetterBatch(environment: Environment): Promise<void> {
   const { platform, simulator } = environment
@@ -75,15 +57,6 @@ export async function deadLetterBatch(environment: Environment): Promise<void> {
   await sendTo(simulator, 'batches-dead-letter', { organisationId: tenant.organisationId, batchId })
   const { counts } = await waitForBatch(theirs, batchId)
   assert.equal(counts.failed, 1)
-}
-
-export async function sweepJobs(environment: Environment): Promise<void> {
-  const { platform } = environment
-  const relay = await platform.as(await platform.tenant).newRelay()
-  const jobId = await submitUnannounced(environment, relay.clusterId)
-  await sweepUntil(environment, 'the relay to receive the job', async () =>
-    expectStatus(await relay.heartbeat(), 200).jobs.includes(jobId),
-  )
 }
 
 export async function sweepBatches(environment: Environment): Promise<void> {

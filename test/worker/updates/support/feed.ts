@@ -1,7 +1,7 @@
 import type { InstalledRelease } from '@platform/core/updates/record'
 import { type ReleaseWish, startReleaseRegistry } from '../../../support/release.ts'
 
-export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/jobs']
+export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/batches']
 
 type Wish = ReleaseWish & { signer?: 'stranger' | false }
 

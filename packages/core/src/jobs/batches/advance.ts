@@ -5,11 +5,13 @@ import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
 import { counterWrites } from '../../clusters/counters.ts'
 import * as keys from '../../db/keys.ts'
-import { create, getMany, patch, backOff, type WriteItem } from '../../db/table.ts'
+import { getMany, patch, backOff, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { expand } from './expand.ts'
 import { storeContention } from '../../error.ts'
 import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
+import { firstCheckOf } from '../claim.ts'
+import { enteredInbox, enterInbox } from '../inbox.ts'
 import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
@@ -82,7 +84,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
   const jobs = next.filter(({ status }) => status === 'Queued')
   // Jobs that ended while throttled are skipped and count as released.
   const skipped = count - jobs.length
-  const counterChanges = jobs.map(({ clusterId }) => ({ clusterId, add: { waitingJobs: 1 } }))
+  const counterChanges = jobs.map(({ clusterId }) => ({ clusterId, add: enteredInbox }))
   const failure = await transact([
     patch(
       keys.batch(organisationId, batch.id),
@@ -102,12 +104,14 @@ function releaseWrites({
   id,
   organisationId,
   clusterId,
+  timeoutSeconds,
   deliverWithinSeconds = defaultDeliverWithinSeconds,
 }: JobRecord): WriteItem[] {
   const expiresAtMs = now() + deliverWithinSeconds * 1000
-  const change = { set: { dispatchedAtMs: now(), expiresAtMs, ...keys.due(id, expiresAtMs) }, remove: ['isThrottled'] }
+  const due = keys.due(id, firstCheckOf({ expiresAtMs, timeoutSeconds }, now()))
+  const change = { set: { expiresAtMs, ...due }, remove: ['isThrottled'] }
   return [
     patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isThrottled: { is: true } }),
-    create(keys.inbox(clusterId, id), {}),
+    enterInbox({ clusterId, id }),
   ]
 }

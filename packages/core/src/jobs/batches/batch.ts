@@ -90,12 +90,10 @@ async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord):
   )
 }
 
-function resubmittedJob(
-  { clusterId, timeoutSeconds, deliverWithinSeconds }: JobRecord,
-  item: Item | undefined,
-): SubmittedJob[] {
-  if (item === undefined) return []
-  const payload = payloadText(item)
+function resubmittedJob(job: JobRecord, item: Item | undefined): SubmittedJob[] {
+  const { clusterId, timeoutSeconds, deliverWithinSeconds } = job
+  const payload = payloadText(job, item)
+  if (payload === undefined) return []
   const { targetNodeIds } = InvokeScriptPayload.parse(JSON.parse(payload))
   return [
     {

@@ -9,11 +9,13 @@ import { hiddenWrites } from '../../clusters/removed.ts'
 import { addEnded, type CounterChange, counterWrites } from '../../clusters/counters.ts'
 import { unchanged } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
-import { create, patch, backOff, remove, type WriteItem } from '../../db/table.ts'
+import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { storeContention, PlatformError } from '../../error.ts'
-import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, payloadWrite } from '../record.ts'
+import { firstCheckOf } from '../claim.ts'
+import { enteredInbox, enterInbox } from '../inbox.ts'
+import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
@@ -73,7 +75,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
       writes: [
         progressWrite(batch, { expanded, released }),
         ...counters.map(({ write }) => write),
-        ...jobs.flatMap(jobWrites),
+        ...jobs.flatMap(({ writes }) => writes),
         // In place of the counters of removed clusters.
         ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
@@ -119,7 +121,7 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet
     const pendingJob = pending.get(index)
     if (pendingJob === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
     const job = newJob(batch, index, pendingJob, removed.has(pendingJob.clusterId))
-    writes += (job.isWaiting ? 3 : 2) + (clusterIds.has(pendingJob.clusterId) ? 0 : 1)
+    writes += job.writes.length + (clusterIds.has(pendingJob.clusterId) ? 0 : 1)
     bytes += Buffer.byteLength(pendingJob.payload)
     if (jobs.length > 0 && (writes > maxWrites || bytes > maxPayloadBytes)) break
     jobs.push(job)
@@ -132,25 +134,21 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClu
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
-  const dispatchFields = isWaiting ? { dispatchedAtMs: now(), ...keys.due(job.id, job.expiresAtMs) } : {}
+  const dispatchFields = isWaiting ? keys.due(job.id, firstCheckOf(job, now())) : {}
   const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
   const add = {
     jobs: 1,
     ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
-    ...(isWaiting && { waitingJobs: 1 }),
+    ...(isWaiting && enteredInbox),
   }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
     : { clusterId: pendingJob.clusterId, add }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
-  return {
-    record: { ...record, ...keys.jobIndexKeys(record) },
-    payload: pendingJob.payload,
-    isWaiting,
-    counterChange,
-    effects,
-  }
+  const created = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)
+  const writes = [...created, ...(isWaiting ? [enterInbox(job)] : [])]
+  return { record, writes, isWaiting, counterChange, effects }
 }
 
 /** The removal guard protects clusters of open batches. If a cluster is missing anyway, only its jobs fail. */
@@ -159,12 +157,6 @@ function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefine
   if (batch.deadLetteredAtMs !== undefined) return { status: 'Failed', statusReason: 'dead_lettered' }
   return stopReasonOf(batch)
 }
-
-const jobWrites = ({ record, payload, isWaiting }: NewJob): WriteItem[] => [
-  create(keys.job(record.organisationId, record.id), record),
-  payloadWrite(record, payload),
-  ...(isWaiting ? [create(keys.inbox(record.clusterId, record.id), {})] : []),
-]
 
 const wakeRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
   Promise.all(

@@ -25,7 +25,6 @@ const AuditCheckpointTarget = z
 
 export const Config = z.object({
   PLAT_TABLE: z.string().min(1).default('platform'),
-  PLAT_QUEUE_JOBS: z.string().default(''),
   PLAT_QUEUE_BATCHES: z.string().default(''),
   PLAT_QUEUE_EVENTS: z.string().default(''),
   PLAT_QUEUE_WEBHOOKS: z.string().default(''),
