@@ -85,7 +85,7 @@ test('reports a module that starts, stops or has ended as unavailable', async ()
   }
 })
 
-test('repeats a request that a release no longer accepts with its successor', async () => {
+test('sends a request that a release no longer accepts to its successor', async () => {
   await using old = await runInstance(respond({ [notAskedHeader]: '1' }, '{}', 503))
   await using successor = await runInstance(respond({}, 'successor'), { moduleId: old.moduleId, hasRoute: false })
   // Refresh the cached routes before the successor takes over.

@@ -120,7 +120,7 @@ test('a code starts one session, in the browser that it was issued to', async ()
   expect(json).toMatchObject({ username: 'rosa', roles: ['Operator'] })
 })
 
-test('completes the sign-ins of several tabs in any order, and a used one only leads to its page', async () => {
+test('completes the sign-ins of several tabs in any order, and a used callback only leads to the page of its tab', async () => {
   peer.present('edith-1', { preferred_username: 'edith', groups: ['operators'] })
   const browser = new Browser(portal, handler)
   const starts: [page: string, location: string][] = []

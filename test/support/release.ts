@@ -17,7 +17,7 @@ import { startTestRegistry } from './registry.ts'
 
 /** Must not import core, which reads its settings when it is imported. */
 
-export interface ReleaseWish {
+export interface ReleaseOverrides {
   functions?: Readonly<Record<string, string | Uint8Array>>
   /** Changes of the document; a text replaces it. */
   document?: Partial<Record<keyof ReleaseDocument, unknown>> | string
@@ -44,7 +44,7 @@ export async function pushRelease(
   repository: string,
   version: string,
   privateKeyPem: string | undefined,
-  wish: ReleaseWish = {},
+  wish: ReleaseOverrides = {},
 ) {
   const { functions = tinyFunctions(version), document: other = {}, tamper = (manifest) => manifest } = wish
   const zips = Object.entries(functions).map(([name, content]) => [name, zipOf(content)] as const)
@@ -93,7 +93,7 @@ export async function startReleaseRegistry() {
     PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem: keys.release.publicKeyPem }]),
     PLAT_MODULE_KEYS: JSON.stringify([{ name: 'modules', pem: keys.module.publicKeyPem }]),
   }
-  const push = (version: string, { signer = 'release', ...wish }: ReleaseWish & { signer?: Signer } = {}) =>
+  const push = (version: string, { signer = 'release', ...wish }: ReleaseOverrides & { signer?: Signer } = {}) =>
     pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, wish)
 
   async function clear(): Promise<void> {

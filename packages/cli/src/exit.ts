@@ -9,7 +9,7 @@ export const exitCodes = {
   noExitCode: 125,
   interrupted: 130,
   /** The reader of standard output has closed it. */
-  unread: 141,
+  outputClosed: 141,
 } as const
 
 /** Thrown to end the program with a message that states the problem and the next step. */

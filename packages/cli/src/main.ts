@@ -14,7 +14,7 @@ function report(error: unknown): number {
 }
 
 // If the reader has closed standard output, exit with the code that SIGPIPE would cause.
-process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.unread : report(error)))
+process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.outputClosed : report(error)))
 process.stderr.on('error', () => {})
 try {
   await program().parseAsync()

@@ -150,7 +150,7 @@ describe('a password change', () => {
     return changePassword(caller, { ...passwords, ...(revokeTokensSince && { revokeTokensSince }) }, newOrigin())
   }
 
-  test('revokes the API tokens created since a time, also those created during the change', async () => {
+  test('revokes the API tokens created since the given time, also those created during the change', async () => {
     const user = await newUser()
     const before = await newToken(user)
     advanceClock(hourMs)

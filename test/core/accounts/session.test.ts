@@ -172,7 +172,7 @@ describe('signing in', () => {
     await signIn(user.credentials, { address: stranger })
   })
 
-  test('failures in a device limit the device; its cookie does not help another user', async () => {
+  test('failures with a device cookie limit only that device, and the cookie does not exempt another user from limits', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const device = (await startInBrowser(user)).device ?? ''
     advanceToNextMinute()

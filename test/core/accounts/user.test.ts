@@ -216,7 +216,7 @@ describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organis
   })
 })
 
-test('a platform administrator recovers an organisation without an administrator once, and its users learn it', async () => {
+test('a platform administrator recovers an organisation without an administrator once, and its users are notified', async () => {
   const { caller } = await createTenantAdministrator(platform.caller)
   const { organisationId } = caller
   const viewer = await createColleague(caller, 'Viewer')

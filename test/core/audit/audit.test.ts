@@ -185,7 +185,7 @@ test('combined filters return exactly the matching entries, on all pages', async
   }
 })
 
-test('several filters stop reading when the shortest range ends', async () => {
+test('a query with several filters stops reading when the shortest range ends', async () => {
   const { organisationId } = await newCaller()
   const count = 9000
   const ids = Array.from({ length: count }, (_, index) => newId('aud', 1_700_000_000_000 + index))

@@ -188,7 +188,7 @@ test('a sweep that stops while it reports many refused outages, and the next one
   expect((await alerts(caller)).length).toBe(before + 1)
 })
 
-test('reports an outage that a cooldown refused at its end, if it persists', async () => {
+test('reports an outage that a cooldown refused when the cooldown ends, if the outage persists', async () => {
   const { caller, enrolled } = await callerWithCluster()
   await sweep()
   const recover = async () => {

@@ -178,7 +178,7 @@ test('a close that competes with a heartbeat, and one after a goodbye, are recor
   expect([await status(), (await stored())['channelClosedAtMs']]).toEqual(['Offline', now()])
 })
 
-test('after the clock was set back, a closed channel counts from now on', async () => {
+test('after the clock was set back, the time of a closed channel counts from the current time', async () => {
   const { tell, beat, statusAfter } = await relayWithCluster()
   await tell(true)
   await beat('open')

@@ -108,7 +108,7 @@ test('a completion carries the last output, once', async () => {
   expect(await read()).toEqual(['first last', 'first last'])
 })
 
-test('a completion skips output that is stored, and may carry all output', async () => {
+test('a completion may carry all output, and output that is already stored is skipped', async () => {
   const repeated = await claimedJob()
   await append(repeated.enrolled.request(), repeated.jobId, { leaseId: repeated.leaseId, ...repeated.output(0, 'all') })
   await repeated.finish(repeated.output(0, 'all'))

@@ -8,7 +8,7 @@ import { type Manifest, mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { errorOf, expectError } from '../../support/fixtures.ts'
 import { sampled } from '../../support/long.ts'
-import type { ReleaseWish, Signer } from '../../support/release.ts'
+import type { ReleaseOverrides, Signer } from '../../support/release.ts'
 
 const registry = await vi.hoisted(async () => (await import('../../support/release.ts')).startReleaseFixtures())
 afterAll(registry.close)
@@ -133,12 +133,12 @@ const letters = (index: number) => String(index).replaceAll(/\d/g, (digit) => 'a
 const manyFunctions = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [letters(index), Buffer.from('x')]))
 const invalidDocument = /document is invalid/
 const layerMismatch = /do not match its document/
-const tamperLayers = (change: (layers: any[]) => any[]): ReleaseWish => ({
+const tamperLayers = (change: (layers: any[]) => any[]): ReleaseOverrides => ({
   tamper: (manifest) => ({ ...manifest, layers: change(manifest.layers) }),
 })
 const tamperEach = (change: object) => tamperLayers((layers) => layers.map((layer) => ({ ...layer, ...change })))
 
-const invalidReleases: [name: string, options: ReleaseWish & { signer?: Signer }, reason: RegExp][] = [
+const invalidReleases: [name: string, options: ReleaseOverrides & { signer?: Signer }, reason: RegExp][] = [
   ['without a signature', { signer: false }, /No signature/],
   ['signed by a module key', { signer: 'module' }, /no trusted key/],
   ['signed by an unknown key', { signer: 'stranger' }, /no trusted key/],

@@ -29,7 +29,7 @@ test('counts an error for the running version', async () => {
   expect(await versionErrorsSince('9.9.9', now() - minuteMs)).toBe(0)
 })
 
-test('sums the errors since a minute', async () => {
+test('sums the errors since the given minute', async () => {
   for (const _ of [1, 2, 3]) {
     await countVersionError()
     shiftClock(minuteMs)

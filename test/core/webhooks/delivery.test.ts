@@ -426,24 +426,27 @@ test('reads an endless response up to its limit and accepts its status', async (
   expect(await statusesOf(caller, id)).toEqual(['Delivered'])
 })
 
-test.each([30, 24 * 60])('delivers what waited when the clock was set back by %i minutes', async (minutes) => {
-  const { caller, receiver, reference, id } = await subscription()
-  receiver.respondWith(503)
-  await publishEvents(caller, newEvent())
-  await drainDeliveries(reference)
-  await publishEvents(caller, newEvent())
-  const lease = { leaseId: 'of a worker that was killed', leaseUntilMs: now() + 30_000 }
-  await update(keys.webhook(caller.organisationId, id), { set: lease })
-  await sweep()
-  advanceClock(-minutes * 60_000)
-  receiver.respondWith(204)
-  expect(await webhooksEnqueuedBy(sweep)).toContain(id)
-  await drainDeliveries(reference)
-  expect(await stateOf(caller, id)).toEqual([
-    ['Delivered', 1],
-    ['Delivered', 2],
-  ])
-})
+test.each([30, 24 * 60])(
+  'delivers the events that were pending when the clock was set back by %i minutes',
+  async (minutes) => {
+    const { caller, receiver, reference, id } = await subscription()
+    receiver.respondWith(503)
+    await publishEvents(caller, newEvent())
+    await drainDeliveries(reference)
+    await publishEvents(caller, newEvent())
+    const lease = { leaseId: 'of a worker that was killed', leaseUntilMs: now() + 30_000 }
+    await update(keys.webhook(caller.organisationId, id), { set: lease })
+    await sweep()
+    advanceClock(-minutes * 60_000)
+    receiver.respondWith(204)
+    expect(await webhooksEnqueuedBy(sweep)).toContain(id)
+    await drainDeliveries(reference)
+    expect(await stateOf(caller, id)).toEqual([
+      ['Delivered', 1],
+      ['Delivered', 2],
+    ])
+  },
+)
 
 test('backs off from a failing receiver with growing pauses', async () => {
   const { caller, receiver, reference, publishAndDrain } = await failingSubscription(503)

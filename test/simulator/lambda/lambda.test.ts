@@ -160,7 +160,7 @@ test('publishes immutable versions once, and never reuses a number', async () =>
   expect(await errorOf(client.send(wrong))).toBe('InvalidParameterValueException')
 })
 
-test('an alias splits invocations between two versions, and moves for the holder of its revision', async () => {
+test('an alias splits invocations between two versions, and can be updated only with its current revision id', async () => {
   const numbers: number[] = []
   const { client, publish, invoke } = await started({ random: () => numbers.shift() ?? 1 })
   const [one, two] = [await publish('blue'), await publish('green')]

@@ -110,7 +110,7 @@ test('prefers GET routes that need a sign-in, because they have no effect', () =
 })
 
 test.each([
-  // share, faults, faultsBeside, usualFaults, exceeds
+  // share, faults, oldVersionFaults, usualFaults, exceeds
   [10, 2, 0, 0, false],
   [10, 3, 0, 0, true],
   [50, 3, 1, 0, true],
@@ -131,8 +131,8 @@ test.each([
   [10, 5, 0, 20, true],
 ] as const)(
   'at %i percent, %i errors against %i of the old version, which had %i before, exceed the budget: %s',
-  (share, faults, faultsBeside, usualFaults, exceeds) => {
-    expect(exceedsErrorBudget({ share, faults, faultsBeside, usualFaults })).toBe(exceeds)
+  (share, faults, oldVersionFaults, usualFaults, exceeds) => {
+    expect(exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults })).toBe(exceeds)
   },
 )
 

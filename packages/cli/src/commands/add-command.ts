@@ -36,4 +36,4 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
 }
 
 /** Parser of a repeatable option. Appends the value to the previous values. */
-export const several = (text: string, before: readonly string[] = []): string[] => [...before, text]
+export const collectValues = (text: string, before: readonly string[] = []): string[] => [...before, text]

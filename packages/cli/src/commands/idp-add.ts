@@ -5,7 +5,7 @@ import { connect } from '../connect.ts'
 import { readText } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
-import { addCommand, several } from './add-command.ts'
+import { addCommand, collectValues } from './add-command.ts'
 
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>
@@ -79,7 +79,7 @@ const withClient = (command: Command): Command =>
 
 const withClaims = (command: Command): Command =>
   command
-    .option('--scope <scope>', 'scope to request; repeatable', several)
+    .option('--scope <scope>', 'scope to request; repeatable', collectValues)
     .option('--username-claim <name>', 'claim with the username')
     .option('--email-claim <name>', 'claim with the e-mail address')
     .option('--groups-claim <name>', 'claim with the groups')

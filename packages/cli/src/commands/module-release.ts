@@ -3,7 +3,7 @@ import { openProject } from '../author/project.ts'
 import { exitCodes, CliError } from '../exit.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
-import { addCommand, several } from './add-command.ts'
+import { addCommand, collectValues } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
 
 export function addReleaseCommands(module: Command): void {
@@ -26,7 +26,7 @@ export function addReleaseCommands(module: Command): void {
   addCommand(module, 'verify <image>', 'verify the signature of an image; exits with 1 if no key matches', [
     'plat module verify registry.example.com/modules/greeting:0.1.0 --key ada.pub',
   ])
-    .requiredOption('--key <file>', 'public key; repeatable', several)
+    .requiredOption('--key <file>', 'public key; repeatable', collectValues)
     .action(forAuthors(verify))
 }
 

@@ -7,7 +7,7 @@ import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf, type ScriptOptions } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
-import { addCommand, several, wholeNumber } from './add-command.ts'
+import { addCommand, collectValues, wholeNumber } from './add-command.ts'
 
 interface TargetOptions extends ClusterFilter {
   cluster?: string[]
@@ -25,12 +25,12 @@ export function addRunCommand(program: Command): void {
       'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
     ],
   )
-    .option('--cluster <name|id>', 'target cluster; repeatable', several)
+    .option('--cluster <name|id>', 'target cluster; repeatable', collectValues)
     .option('--all', 'run on all clusters, filtered by --status and --type')
   withClusterFilter(run)
     .option('-f, --file <file>', 'script file; - is standard input')
     .option('--keep-line-ends', 'submit CRLF line ends and a byte order mark unchanged')
-    .option('--node <name|id>', 'only on this node of the cluster; repeatable', several)
+    .option('--node <name|id>', 'only on this node of the cluster; repeatable', collectValues)
     .option('--timeout <s>', 'execution timeout in seconds, at most 172800', wholeNumber(1, 172_800))
     .option('--deliver-within <s>', 'delivery timeout in seconds', wholeNumber(1, 2_592_000))
     .option('--detach', 'print the job id and do not wait')

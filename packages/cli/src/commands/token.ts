@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { addCommand, several } from './add-command.ts'
+import { addCommand, collectValues } from './add-command.ts'
 
 type Token = Schemas['ApiToken']
 
@@ -22,7 +22,7 @@ export function addTokenCommands(program: Command): void {
   addCommand(token, 'create <name>', 'create an API token; prints it once', [
     'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
   ])
-    .option('--permission <name>', 'permission; repeatable (default: all of yours)', several)
+    .option('--permission <name>', 'permission; repeatable (default: all of yours)', collectValues)
     .option(
       '--expires-at <time>',
       'expiry time, such as 2027-01-31T00:00:00Z, or never (default: set by the organisation)',

@@ -9,7 +9,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { newPassword } from '../session/password.ts'
-import { addCommand, addListCommand, several } from './add-command.ts'
+import { addCommand, addListCommand, collectValues } from './add-command.ts'
 
 type User = Schemas['UserProfile']
 type Role = Schemas['UserCreation']['roles'][number]
@@ -32,13 +32,13 @@ export function addUserCommands(program: Command): void {
     'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
   ])
     .requiredOption('--email <address>', 'e-mail address')
-    .requiredOption('--role <role>', 'role; repeatable', several)
+    .requiredOption('--role <role>', 'role; repeatable', collectValues)
     .option('--organisation <id>', 'create the first user of another organisation')
     .option('--password-stdin', 'read the password from standard input (default: PLAT_NEW_PASSWORD or prompt)')
     .action(create)
   addCommand(user, 'update <user>', 'change e-mail or roles')
     .option('--email <address>', 'e-mail address')
-    .option('--role <role>', 'role, replaces the current ones; repeatable', several)
+    .option('--role <role>', 'role, replaces the current ones; repeatable', collectValues)
     .action(update)
   addCommand(user, 'delete <user>', 'remove a user').option('--yes', 'skip the confirmation').action(remove)
 }

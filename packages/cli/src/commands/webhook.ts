@@ -5,7 +5,7 @@ import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { addCommand, addListCommand, several } from './add-command.ts'
+import { addCommand, addListCommand, collectValues } from './add-command.ts'
 
 const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']
@@ -24,7 +24,7 @@ export function addWebhookCommands(program: Command): void {
   addCommand(webhook, 'create <url>', 'create a webhook; prints its secret once', [
     `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
   ])
-    .requiredOption('--event <type>', 'event type, such as platform.job.failed or *; repeatable', several)
+    .requiredOption('--event <type>', 'event type, such as platform.job.failed or *; repeatable', collectValues)
     .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
       showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
     )

@@ -63,7 +63,7 @@ export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string
 /** Prefixes each line. Only a line feed ends a line; other separators are part of the output. */
 export function labelled(name: string, bytes: Buffer): Buffer {
   const label = Buffer.from(`${oneLine(name)} | `)
-  const shown = forReader(bytes)
+  const shown = escapedForTerminal(bytes)
   const parts: Buffer[] = []
   for (let from = 0, to = 0; from < shown.length; from = to) {
     to = shown.indexOf(newline, from) + 1 || shown.length
@@ -76,5 +76,5 @@ export const withLineEnd = (bytes: Buffer): Buffer =>
   (bytes.at(-1) ?? newline) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
 
 /** Makes control characters of script output visible in a terminal. Files and pipes receive the output unchanged. */
-export const forReader = (bytes: Buffer): Buffer =>
+export const escapedForTerminal = (bytes: Buffer): Buffer =>
   process.stdout.isTTY ? Buffer.from(sanitiseText(bytes.toString())) : bytes

@@ -12,7 +12,7 @@ import { say, write, writeJsonLine } from '../print/write.ts'
 import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, followBatches } from './batch.ts'
 import { Interrupt } from './interrupt.ts'
 import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
-import { forReader, withLineEnd } from './printer.ts'
+import { escapedForTerminal, withLineEnd } from './printer.ts'
 import { type RunOptions, submissionOf } from './run-one.ts'
 
 /**
@@ -138,7 +138,7 @@ class Run {
     const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
       const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n`)
-      return write(Buffer.concat([heading, withLineEnd(forReader(output))]))
+      return write(Buffer.concat([heading, withLineEnd(escapedForTerminal(output))]))
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)

@@ -29,7 +29,7 @@ import { SweepSummary } from '../outbox/record.ts'
 import { isOperation, parseOperation } from '../operations/record.ts'
 import { purgePreferences } from '../accounts/purge-preferences.ts'
 import { outboxRetryMs, enqueueBatch, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
-import { collectOrphans, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
+import { deleteOrphanOf, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
 import { clusterStatus, nextCheckAfterSweep } from '../clusters/status.ts'
 
 const pageSize = 50
@@ -134,7 +134,7 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
   await Promise.all([
     ...unprojected.map(enqueueProjections),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isCollected(item)).map((item) => countingFailures(state, item, processItem)),
+    ...items.filter((item) => !isDeferred(item)).map((item) => countingFailures(state, item, processItem)),
   ])
 }
 
@@ -143,7 +143,7 @@ const isApiToken = ({ sk }: Item): boolean => sk === 'TOKEN'
 const isCluster = (item: Item): boolean => keys.isCluster({ pk: String(item['pk']), sk: '' })
 const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
 /** These items are processed together, after all others. */
-const isCollected = (item: Item): boolean =>
+const isDeferred = (item: Item): boolean =>
   isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item)
 
 /** An error of one item must not block the others. Returns whether the work succeeded. */
@@ -167,7 +167,7 @@ async function processItem(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
-  if (isOrphanedSecret(item)) await collectOrphans(item)
+  if (isOrphanedSecret(item)) await deleteOrphanOf(item)
 }
 
 /** Counts the changes of each organisation first, because its notifications contain the number. */

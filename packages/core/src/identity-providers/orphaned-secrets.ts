@@ -40,6 +40,6 @@ export async function deleteOrphanQuietly(name: string): Promise<void> {
   }
 }
 
-export const collectOrphans = (item: Item): Promise<void> => deleteOrphan(OrphanedSecret.parse(item).name)
+export const deleteOrphanOf = (item: Item): Promise<void> => deleteOrphan(OrphanedSecret.parse(item).name)
 
 export const isOrphanedSecret = ({ sk }: Item): boolean => sk === 'ORPHANED-SECRET'

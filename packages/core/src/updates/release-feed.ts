@@ -92,7 +92,7 @@ async function releaseAt(
   client: RegistryClient,
   repository: string,
   version: string,
-): Promise<Release | InvalidReleaseError> {
+): Promise<Release | RejectedRelease> {
   const release = await readRelease(client, repository, tagOf(version))
   if ('reason' in release || release.document.version === version) return release
   return { reason: `It is release ${release.document.version.slice(0, 128)} under another tag.` }
@@ -136,7 +136,7 @@ export async function fetchFunction({ repository, document }: Release, functionN
   })
 }
 
-async function requireRelease(reference: string, read: () => Promise<Release | InvalidReleaseError>): Promise<Release> {
+async function requireRelease(reference: string, read: () => Promise<Release | RejectedRelease>): Promise<Release> {
   const release = await withRegistryErrors(read)
   if ('reason' in release) throw notAvailable(reference, release.reason)
   return release
@@ -165,7 +165,7 @@ const documentBytes = 256 * 1024
 const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
 
 /** Users see `reason`. */
-export interface InvalidReleaseError {
+export interface RejectedRelease {
   reason: string
 }
 
@@ -177,7 +177,7 @@ export async function readRelease(
   client: RegistryClient,
   repository: string,
   reference: string,
-): Promise<Release | InvalidReleaseError> {
+): Promise<Release | RejectedRelease> {
   try {
     return await read(client, repository, reference)
   } catch (error) {
@@ -190,11 +190,7 @@ export async function readRelease(
 export const isBroken = (error: unknown): error is RegistryError =>
   error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
-async function read(
-  client: RegistryClient,
-  repository: string,
-  reference: string,
-): Promise<Release | InvalidReleaseError> {
+async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | RejectedRelease> {
   const manifest = await client.manifest(repository, reference)
   if (manifest === undefined) return refused('The repository has no such release.')
   const { content, descriptor } = manifest
@@ -208,7 +204,7 @@ async function read(
   return { document, repository: `${client.registry}/${repository}`, digest, verifiedBy: verdict.by }
 }
 
-const refused = (reason: string): InvalidReleaseError => ({ reason: reason.slice(0, 500).toWellFormed() })
+const refused = (reason: string): RejectedRelease => ({ reason: reason.slice(0, 500).toWellFormed() })
 
 const isRelease = (content: Manifest | Index): content is Manifest =>
   'layers' in content && content.artifactType === releaseMediaType && content.config.mediaType === releaseMediaType

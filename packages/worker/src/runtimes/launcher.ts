@@ -73,7 +73,7 @@ export async function removeFolder(path: string): Promise<void> {
 export const moduleUserId = 65_532
 
 /** Allows modules to access paths below the folder, but not to list the folder. */
-export async function allowPassage(folder: string): Promise<void> {
+export async function allowTraversal(folder: string): Promise<void> {
   await chown(folder, -1, moduleUserId)
   await chmod(folder, ((await stat(folder)).mode & 0o777) | 0o010)
 }

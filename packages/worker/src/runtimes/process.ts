@@ -2,7 +2,7 @@ import { chown, mkdir, realpath, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { environmentNames } from '@platform/modules/protocol'
 import {
-  allowPassage,
+  allowTraversal,
   type Command,
   emptyFolder,
   imageVariables,
@@ -51,7 +51,7 @@ export async function findModuleUser(runFolder: string, dataFolders: readonly st
   if (process.getuid?.() !== 0) return undefined
   const folder = join(runFolder, 'trial')
   await emptyFolder(folder)
-  await Promise.all([...dataFolders, runFolder, folder].map(allowPassage))
+  await Promise.all([...dataFolders, runFolder, folder].map(allowTraversal))
   const script = join(folder, 'trial.mjs')
   await writeFile(script, "console.log('ok')", { mode: 0o644 })
   const child = spawnWithWatchdog({ args: [process.execPath, script], env: {}, cwd: folder, userId: moduleUserId })
@@ -72,7 +72,7 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch, userId
   if (userId !== undefined) {
     await Promise.all([temporary, socketFolder].map((path) => chown(path, userId, userId)))
     const imageFolder = dirname(image.root)
-    await Promise.all([dirname(folder), folder, dirname(imageFolder), imageFolder].map(allowPassage))
+    await Promise.all([dirname(folder), folder, dirname(imageFolder), imageFolder].map(allowTraversal))
   }
   const writable = [temporary, socketFolder].map((path) => `${path}/`)
   const restrictions = [

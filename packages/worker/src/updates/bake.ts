@@ -91,10 +91,11 @@ function findExcess(
   baseline: ErrorBaseline,
   counts: Counts,
 ): string | undefined {
-  const [faults, faultsBeside] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
+  const [faults, oldVersionFaults] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
   const bakedMs = elapsedMs() - baseline.startedMs
-  if (!exceedsErrorBudget({ share, faults, faultsBeside, usualFaults: baseline.usualPerMs * bakedMs })) return undefined
-  const ofBefore = `version ${before.version} ${faultsBeside} times in the same time`
+  if (!exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults: baseline.usualPerMs * bakedMs }))
+    return undefined
+  const ofBefore = `version ${before.version} ${oldVersionFaults} times in the same time`
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(bakedMs / 1000)} s at ${share} %, ${ofBefore}.`
 }
 
@@ -103,7 +104,7 @@ export interface ErrorCounts {
   /** Failures of the new version since it got its share. */
   faults: number
   /** Failures of the old version in the same period. */
-  faultsBeside: number
+  oldVersionFaults: number
   /** Usual failures of the old version in a period of the same length, with all traffic. */
   usualFaults: number
 }
@@ -117,9 +118,9 @@ const tolerance = 2
  * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
  * version would at this share, now or before. At 100 %, only the earlier failures of the old version are available.
  */
-export function exceedsErrorBudget({ share, faults, faultsBeside, usualFaults }: ErrorCounts): boolean {
+export function exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults }: ErrorCounts): boolean {
   const fraction = share / 100
-  const expectedErrors = fraction < 1 ? (faultsBeside * fraction) / (1 - fraction) : 0
+  const expectedErrors = fraction < 1 ? (oldVersionFaults * fraction) / (1 - fraction) : 0
   return faults >= minErrors && faults > tolerance * Math.max(expectedErrors, usualFaults * fraction)
 }
 

@@ -290,7 +290,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect([identity?.groups, filters]).toEqual([[opsDn], [true]])
   })
 
-  test.each([3, 4, 11, 50, 51])('takes result code %i of a group search for an incomplete list', async (code) => {
+  test.each([3, 4, 11, 50, 51])('treats result code %i of a group search as an incomplete list', async (code) => {
     for (const mode of ['none', 'recursive'] as const) {
       respondWith(sends(search, 2, (id) => Buffer.concat([message(id, entryOf(opsDn, {})), searchDone(id, code)]))())
       const identity = await authenticate(await nested(mode), credentials, AbortSignal.timeout(5000))

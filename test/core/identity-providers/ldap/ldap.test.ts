@@ -262,7 +262,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     expect(await signInError(username, secret)).toBe('invalid_credentials')
   })
 
-  test('rejects a name of two entries', async () => {
+  test('rejects a name that two entries have', async () => {
     await directory({ userLoginAttribute: 'mail' })
     expect(await signInError('twin@acme.test', 'password of twin1')).toBe('invalid_credentials')
     expect(await signInError('twin@acme.test', 'password of twin2')).toBe('invalid_credentials')
@@ -270,13 +270,13 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     expect(await signInAs('ada@acme.test', 'password of ada')).toMatchObject({ roles: ['Operator', 'Auditor'] })
   })
 
-  test('accepts each name of one entry', async () => {
+  test('accepts each name of an entry that has several', async () => {
     await directory()
     const [first, second] = [await signInAs('two names'), await signInAs('second', 'password of two names')]
     expect(second.id).toBe(first.id)
   })
 
-  test('guesses of strangers do not limit a browser that knows the typed name, which differs from the name here', async () => {
+  test('guesses of strangers do not limit a browser that has signed in with the same directory name, even if the platform uses another name', async () => {
     await directory()
     const start = (name: string, secret: string, device = '') =>
       startBrowserSession(credentialsOf(name, secret), { browsers: [], origin: { ...newOrigin(), device } })

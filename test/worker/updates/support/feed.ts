@@ -1,9 +1,9 @@
 import type { InstalledRelease } from '@platform/core/updates/record'
-import { type ReleaseWish, startReleaseRegistry } from '../../../support/release.ts'
+import { type ReleaseOverrides, startReleaseRegistry } from '../../../support/release.ts'
 
 export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/batches']
 
-type Wish = ReleaseWish & { signer?: 'stranger' | false }
+type Wish = ReleaseOverrides & { signer?: 'stranger' | false }
 
 /** A registry with releases, and the settings for it. It does not import core: the settings must exist before. */
 export async function startFeed(settings: Record<string, string> = {}) {

@@ -5,7 +5,7 @@ import { type InstalledRelease } from '@platform/core/updates/record'
 import { getFunction } from '../../runtimes/lambda/control.ts'
 import {
   type AliasControl,
-  cloudNameOf,
+  lambdaNameOf,
   invokeVersion,
   maxConcurrentCalls,
   releaseIn,
@@ -42,7 +42,7 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       ),
     invoke: (release, name, event) =>
       withTargetErrors(async () =>
-        invokeVersion(control, cloudNameOf(control.prefix, name), await requireVersion(work, name, release), event),
+        invokeVersion(control, lambdaNameOf(control.prefix, name), await requireVersion(work, name, release), event),
       ),
     // CloudWatch reports these failures minutes later, so updates do not use it. docs/operations.md names the metric to
     // watch.
@@ -73,7 +73,7 @@ async function withTargetErrors<Result>(perform: () => Promise<Result>): Promise
 async function findVersion(work: Work, name: string, release: InstalledRelease): Promise<string | undefined> {
   const { control, numbers } = work
   const key = keyOf(name, release)
-  const number = numbers.get(key) ?? (await findNumber(control, cloudNameOf(control.prefix, name), release))
+  const number = numbers.get(key) ?? (await findNumber(control, lambdaNameOf(control.prefix, name), release))
   if (number !== undefined) numbers.set(key, number)
   return number
 }
@@ -83,7 +83,7 @@ async function findVersion(work: Work, name: string, release: InstalledRelease):
  */
 async function belongsTo(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
   if (release.digest !== undefined) return (await findVersion(work, name, release)) === number
-  const current = await getFunction(work.control, cloudNameOf(work.control.prefix, name), number)
+  const current = await getFunction(work.control, lambdaNameOf(work.control.prefix, name), number)
   return releaseIn(current.configuration) === undefined
 }
 

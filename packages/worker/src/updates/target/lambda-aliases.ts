@@ -1,6 +1,6 @@
 import { type AliasConfiguration, GetAliasCommand, UpdateAliasCommand } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/sdk'
-import { type AliasControl, cloudNameOf } from './lambda-functions.ts'
+import { type AliasControl, lambdaNameOf } from './lambda-functions.ts'
 import { TargetError } from './port.ts'
 
 /** An alias refers to one version, and optionally to another one with a share of the traffic. */
@@ -14,7 +14,7 @@ export interface AliasState {
 export interface AliasStates {
   cached: (name: string) => Promise<AliasState>
   /** Reads the alias regardless of the cache. */
-  now: (name: string) => Promise<AliasState>
+  fresh: (name: string) => Promise<AliasState>
   /** Moves an alias. Throws a final `TargetError` if others have changed it. */
   move: (name: string, to: AliasState) => Promise<void>
 }
@@ -23,7 +23,7 @@ export function readAliases(control: AliasControl): AliasStates {
   const { client, alias: Name } = control
   const cache = new Map<string, AliasConfiguration>()
   const read = (name: string) =>
-    client.send(new GetAliasCommand({ FunctionName: cloudNameOf(control.prefix, name), Name }))
+    client.send(new GetAliasCommand({ FunctionName: lambdaNameOf(control.prefix, name), Name }))
   const readCached = async (name: string): Promise<AliasConfiguration> => {
     const alias = cache.get(name) ?? (await read(name))
     cache.set(name, alias)
@@ -31,7 +31,7 @@ export function readAliases(control: AliasControl): AliasStates {
   }
   return {
     cached: async (name) => stateOf(await readCached(name)),
-    now: async (name) => {
+    fresh: async (name) => {
       const alias = await read(name)
       if (!cache.has(name)) cache.set(name, alias)
       return stateOf(alias)
@@ -39,7 +39,7 @@ export function readAliases(control: AliasControl): AliasStates {
     async move(name, to) {
       const { RevisionId, ...alias } = await readCached(name)
       if (isEqual(stateOf(alias), to)) return
-      const FunctionName = cloudNameOf(control.prefix, name)
+      const FunctionName = lambdaNameOf(control.prefix, name)
       const RoutingConfig = { AdditionalVersionWeights: to.other === undefined ? {} : { [to.other]: to.weight } }
       const input = { FunctionName, Name, FunctionVersion: to.main, RoutingConfig, RevisionId }
       try {

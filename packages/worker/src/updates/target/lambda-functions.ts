@@ -14,7 +14,7 @@ export interface AliasControl extends LambdaControl {
 export const maxConcurrentCalls = 4
 
 /** Returns `<prefix>-gateway-modules` for the function `gateway/modules`. */
-export const cloudNameOf = (prefix: string, functionName: string): string =>
+export const lambdaNameOf = (prefix: string, functionName: string): string =>
   `${prefix}-${functionName.replaceAll('/', '-')}`
 
 const pattern = /^platform (\S+) (sha256:[0-9a-f]{64})$/

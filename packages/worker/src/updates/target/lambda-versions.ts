@@ -3,7 +3,7 @@ import { type InstalledRelease } from '@platform/core/updates/record'
 import { getFunction, getVersions } from '../../runtimes/lambda/control.ts'
 import {
   type AliasControl,
-  cloudNameOf,
+  lambdaNameOf,
   maxConcurrentCalls,
   releaseIn,
   invokeVersion,
@@ -37,7 +37,7 @@ interface Serving extends AliasState {
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
   const states: Serving[] = []
   await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
-    const state = await aliases.now(name)
+    const state = await aliases.fresh(name)
     states.push({ ...state, name, release: await releaseOf(control, name, state.main) })
   })
   const known = states.filter(({ release }) => release !== undefined)
@@ -53,7 +53,7 @@ export async function servingRelease(control: AliasControl, aliases: AliasStates
 
 /** Reads the release from the version's description, or invokes a deployed version to report it. */
 async function releaseOf(control: AliasControl, name: string, number: string): Promise<InstalledRelease | undefined> {
-  const cloudName = cloudNameOf(control.prefix, name)
+  const cloudName = lambdaNameOf(control.prefix, name)
   const { configuration } = await getFunction(control, cloudName, number)
   const release = releaseIn(configuration)
   if (release !== undefined) return release
@@ -99,7 +99,7 @@ async function reportedVersion(control: AliasControl, cloudName: string, number:
 
 /** Publishes a function of a release, or finds its published version. Returns the version, which can be invoked. */
 export async function publish(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
-  const cloudName = cloudNameOf(control.prefix, name)
+  const cloudName = lambdaNameOf(control.prefix, name)
   const number = (await findNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
   await pollUntil(control, `${cloudName}:${number}`, async () => {
     const { configuration: current } = await getFunction(control, cloudName, number)
@@ -113,7 +113,7 @@ export async function publish(control: AliasControl, release: StagedRelease, nam
 
 /** Keeps no state: a retry derives the progress of an earlier attempt from the function. */
 async function publishNew(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
-  const FunctionName = cloudNameOf(control.prefix, name)
+  const FunctionName = lambdaNameOf(control.prefix, name)
   const Description = labelOf(release)
   const ZipFile = await release.fetchFunction(name)
   const CodeSha256 = createHash('sha256').update(ZipFile).digest('base64')
@@ -164,7 +164,7 @@ export async function pruneVersions(
   name: string,
   retained: readonly InstalledRelease[],
 ): Promise<void> {
-  const FunctionName = cloudNameOf(control.prefix, name)
+  const FunctionName = lambdaNameOf(control.prefix, name)
   const labels = new Set(retained.map(labelOf))
   try {
     for (const version of await newestVersions(control, FunctionName)) {
