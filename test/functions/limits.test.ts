@@ -1,7 +1,9 @@
 import { messageOf } from '@platform/contract/errors'
 import { newId } from '@platform/core/id'
 import { issueAccessToken } from '@platform/core/signing/access-token'
+import { sharedLimiter } from '@platform/http/rate-limit'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { measureUsage } from '../core/support/usage.ts'
 import { advanceClock } from '../support/clock.ts'
 import { advanceToNextMinute, bearer, bootstrapPlatform, enrolledCluster, newCaller } from '../support/fixtures.ts'
 import { jsonRequest, type TestRequest, type TestResponse, send } from '../support/request.ts'
@@ -116,4 +118,34 @@ test.each<[name: 'setup' | 'identity' | 'auth' | 'relay', sent: TestRequest, sta
   for (let count = 0; count < 3; count++) expect((await sendFrom(first)).status).toBe(status)
   expectLimited(await sendFrom(first), 3)
   expect((await sendFrom('203.0.113.8')).status).toBe(status)
+})
+
+const newProcesses = (count: number) =>
+  Array.from({ length: count }, () => sharedLimiter({ perMinute: 600, burst: 100 }))
+
+async function allowedOf(processes: ReturnType<typeof newProcesses>, principal: string, calls: number) {
+  let allowed = 0
+  for (let call = 0; call < calls; call++) {
+    if ((await processes[call % processes.length]?.(principal)) === 0) allowed++
+  }
+  return allowed
+}
+
+test.each([1, 7, 40])(
+  'the limit of a principal covers %d processes within a factor of two, with a write for ten requests',
+  async (count) => {
+    const [processes, principal] = [newProcesses(count), newId('user')]
+    const { result: allowed, usage } = await measureUsage(() => allowedOf(processes, principal, 4000))
+    expect(allowed).toBeGreaterThanOrEqual(700)
+    expect(allowed).toBeLessThanOrEqual(1400)
+    expect(usage.calls.length).toBeLessThanOrEqual(allowed / 10)
+    expect(await allowedOf(processes, newId('user'), 100)).toBe(100)
+    advanceClock(60_000)
+    expect(await allowedOf(processes, principal, 100)).toBe(100)
+  },
+)
+
+test('few calls of a principal write nothing', async () => {
+  const { usage } = await measureUsage(() => allowedOf(newProcesses(10), newId('user'), 90))
+  expect(usage.calls).toEqual([])
 })

@@ -2,8 +2,9 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { elapsedMs } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { countAllowedCall, perMinute as perMinuteOf } from '@platform/core/db/call-limit'
+import { addCalls, countAllowedCall, perMinute as perMinuteOf } from '@platform/core/db/call-limit'
 import { platformError } from '@platform/core/error'
+import { log } from '@platform/core/log'
 import { ipNetworkOf } from '@platform/core/lib/ip-network'
 import { type RateLimitState, reportRateLimit } from '@platform/core/lib/rate-limit-state'
 import type { LazyJson } from './request.ts'
@@ -45,10 +46,44 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
 }
 
 // Moves the bucket to the end of the map; the least recently used bucket is evicted.
-function storeBucket(buckets: Map<string, number>, principal: string, fullAtMs: number): void {
+function storeBucket<Bucket>(buckets: Map<string, Bucket>, principal: string, bucket: Bucket): void {
   buckets.delete(principal)
   if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
-  buckets.set(principal, fullAtMs)
+  buckets.set(principal, bucket)
+}
+
+/** A process reports its calls in groups, so that at most one of ten requests writes. */
+const smallestGroup = 10
+
+/**
+ * Limits the calls of a principal in all processes. A process adds a group of calls to the count in the table, learns
+ * the total, and rejects calls for the rest of the minute if it has reached the limit. A process may therefore allow one
+ * group too many: sixty processes at most twice the limit. Calls of a principal that send less than a group from each
+ * process are never counted in the table.
+ */
+export function sharedLimiter({ perMinute, burst }: RateLimit) {
+  const group = Math.max(smallestGroup, Math.ceil(perMinute / 60))
+  const windows = new Map<string, { endsAtMs: number; unreported: number; isExceeded: boolean }>()
+
+  /** Returns the seconds until calls are allowed again; 0 if this call is allowed. */
+  return async (principal: string): Promise<number> => {
+    const nowMs = elapsedMs()
+    const current = windows.get(principal)
+    const isCurrent = current !== undefined && current.endsAtMs > nowMs
+    const window = isCurrent ? current : { endsAtMs: nowMs + 60_000, unreported: 0, isExceeded: false }
+    storeBucket(windows, principal, window)
+    if (window.isExceeded) return Math.ceil((window.endsAtMs - nowMs) / 1000)
+    if (++window.unreported < group) return 0
+    const calls = window.unreported
+    window.unreported = 0
+    try {
+      const { count, secondsLeft } = await addCalls(`api:${principal}`, calls)
+      Object.assign(window, { endsAtMs: elapsedMs() + secondsLeft * 1000, isExceeded: count >= perMinute + burst })
+    } catch (cause) {
+      log('debug', 'Failed to count calls of a principal', { cause })
+    }
+    return 0
+  }
 }
 
 interface Call {
@@ -69,6 +104,7 @@ const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller
 
 const apiRate = { perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }
 const userPolicy = policy(apiRate, byUser)
+const countUserCall = sharedLimiter(apiRate)
 const relayPolicy = policy(perMinute(6000), byRelay)
 
 const signInStepLimit = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
@@ -123,6 +159,14 @@ export async function limit(operation: Operation, call: Call): Promise<void> {
   reportRateLimit(state)
   const { retryAfterSeconds } = state
   if (retryAfterSeconds > 0) throw platformError('rate_limited', { retryAfterSeconds })
+  if (call.caller?.kind === 'user') await limitOfAllProcesses(byUser(call), state)
   const shared = sharedLimits.get(nameOf(operation))
   if (shared !== undefined) await countAllowedCall(perMinuteOf(`${shared.name}:${byAddress(call)}`, shared.count))
+}
+
+async function limitOfAllProcesses(principal: string, state: RateLimitState): Promise<void> {
+  const retryAfterSeconds = await countUserCall(principal)
+  if (retryAfterSeconds === 0) return
+  reportRateLimit({ ...state, remaining: 0, resetSeconds: retryAfterSeconds, retryAfterSeconds })
+  throw platformError('rate_limited', { retryAfterSeconds })
 }

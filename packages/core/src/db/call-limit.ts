@@ -2,7 +2,7 @@ import { now } from '../clock.ts'
 import { platformError } from '../error.ts'
 import { type RateLimitState, reportRateLimit } from '../lib/rate-limit-state.ts'
 import * as keys from './keys.ts'
-import { type Item, tryUpdate, upsert, type WriteItem } from './table.ts'
+import { type Item, tryUpdate, update, upsert, type WriteItem } from './table.ts'
 
 /** Limits that apply across all processes. The table has one item per subject and period, which expires. */
 
@@ -60,6 +60,16 @@ export async function countAllowedCall(limit: CallLimit): Promise<void> {
   const item = await tryUpdate(currentKey(counter), increment(counter), isBelow(limit))
   if (item === undefined) throw limitExceeded(counter)
   reportRateLimit(stateOf(counter, [countOf(item)]))
+}
+
+/**
+ * Adds calls to the current minute of a subject. Returns the count of all processes, and the seconds until the next
+ * minute.
+ */
+export async function addCalls(subject: string, calls: number): Promise<{ count: number; secondsLeft: number }> {
+  const counter = counterOf(perMinute(subject, calls))
+  const item = await update(currentKey(counter), { ...increment(counter), add: { count: calls } })
+  return { count: countOf(item), secondsLeft: secondsUntilStart(counter, 1) }
 }
 
 /** Counts a call in a transaction. The write fails beyond the limit; `earlier` are the counts of the earlier periods. */
