@@ -3,7 +3,7 @@ import { hasDeadLetterConsumer, schedules, consumers, tableThrottles } from './m
 import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric } from './metrics.ts'
 import { options } from './options.ts'
 import { queues } from './queues.ts'
-import { hasAlarms } from './stage.ts'
+import { monitoring } from './stage.ts'
 
 /** docs/operations.md#alarms has the instructions for each alarm. */
 
@@ -16,6 +16,24 @@ const sweepFailures = ['schedule/sweep', 'queue/events'].map((name) => platformM
 /** Both functions verify passwords: `users` verifies the old password on a password change. */
 const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
+/** No function waits for an event, so a slow response means slow work. */
+const latencyAlarm: AlarmSpec = {
+  number: 9,
+  description: 'One of twenty responses takes longer than three seconds.',
+  metrics: [gatewayMetric('Latency')],
+  statistic: 'p95',
+  above: 3000,
+  periods: 3,
+}
+
+const throttleAlarm: AlarmSpec = {
+  number: 13,
+  description: 'Lambda throttles functions: the account, or a function with reserved concurrency, is at its limit.',
+  metrics: [allFunctionsMetric('Throttles')],
+  statistic: 'Sum',
+  above: 10,
+}
+
 const metricAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
     number: 2,
@@ -25,14 +43,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     statistic: 'Sum',
     above: 0.01,
   },
-  'api-latency-high': {
-    number: 9,
-    description: 'One of twenty responses takes longer than three seconds.',
-    metrics: [gatewayMetric('Latency')],
-    statistic: 'p95',
-    above: 3000,
-    periods: 3,
-  },
+  'api-latency-high': latencyAlarm,
   'sweep-missing': {
     number: 3,
     description: 'No sweep has succeeded for five minutes.',
@@ -104,13 +115,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     statistic: 'Sum',
     above: 0,
   },
-  'lambda-throttles': {
-    number: 13,
-    description: 'Lambda throttles functions: the account has reached its concurrency limit.',
-    metrics: [allFunctionsMetric('Throttles')],
-    statistic: 'Sum',
-    above: 10,
-  },
+  'lambda-throttles': throttleAlarm,
   'table-throttles': {
     number: 13,
     description: 'DynamoDB throttles the table, an index or a partition.',
@@ -171,11 +176,42 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
   ]
 })
 
-export const topic = hasAlarms ? alarmTopic() : undefined
+const sweepRuns = functionMetric('Invocations', 'schedule/sweep')
+
+/** Metrics that AWS writes without charge, so that an idle platform costs little. */
+const basicAlarms: Record<string, AlarmSpec> = {
+  'api-server-errors': {
+    number: 2,
+    description: 'At least five requests fail.',
+    metrics: [gatewayMetric('5xx')],
+    statistic: 'Sum',
+    above: 4,
+  },
+  'sweep-missing': {
+    number: 3,
+    description: 'No sweep has run for five minutes.',
+    metrics: [sweepRuns],
+    statistic: 'Sum',
+    below: 1,
+    missingData: 'breaching',
+  },
+  'function-errors': {
+    number: 8,
+    description: 'A function of this account throws or times out.',
+    metrics: [allFunctionsMetric('Errors')],
+    statistic: 'Sum',
+    above: 0,
+  },
+  'lambda-throttles': throttleAlarm,
+  'events-age': Object.fromEntries(queueAlarms)['events-age']!,
+}
+
+const fullAlarms = { ...metricAlarms, ...Object.fromEntries([...timeoutAlarms, ...queueAlarms]) }
+
+export const topic = monitoring === 'off' ? undefined : alarmTopic()
 
 if (topic) {
   const { alarmEmail: endpoint } = options
   if (endpoint) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: topic.arn, protocol: 'email', endpoint })
-  for (const [name, spec] of [...Object.entries(metricAlarms), ...timeoutAlarms, ...queueAlarms])
-    alarm(name, spec, topic)
+  for (const [name, spec] of Object.entries(monitoring === 'full' ? fullAlarms : basicAlarms)) alarm(name, spec, topic)
 }

@@ -10,7 +10,7 @@ import {
   tableMetric,
 } from './metrics.ts'
 import { queues } from './queues.ts'
-import { hasAlarms, prefix } from './stage.ts'
+import { globalPrefix, monitoring } from './stage.ts'
 
 interface Chart {
   title: string
@@ -127,9 +127,9 @@ const widgets = charts.map(({ title, statistic, metrics }, index) => ({
   },
 }))
 
-if (hasAlarms) {
+if (monitoring === 'full') {
   new aws.cloudwatch.Dashboard('Dashboard', {
-    dashboardName: prefix,
+    dashboardName: globalPrefix,
     dashboardBody: $jsonStringify({ widgets }),
   })
 }

@@ -1,12 +1,14 @@
 import type { Capability } from '../packages/contract/src/endpoint.ts'
 import { moduleImages, moduleLogGroup, modulePrefix, moduleRole } from './modules.ts'
 import { channelSettings } from './channel.ts'
-import { grantsOf } from './grants.ts'
-import { api } from './gateway.ts'
+import { grantsOf, logGrant } from './grants.ts'
+import { reservedConcurrencyOf } from './concurrency.ts'
+import { frontSettings, publicUrl } from './front.ts'
+import { options } from './options.ts'
 import { queues } from './queues.ts'
-import { identityPrefix, initialAdminToken, registries } from './secrets.ts'
+import { identityPrefix, initialAdminToken, registriesName } from './secrets.ts'
 import { settingsOf } from './settings.ts'
-import { logRetention, prefix } from './stage.ts'
+import { globalPrefix, logRetention, monitoring, prefix } from './stage.ts'
 import { table } from './storage.ts'
 
 const functionPrefix = `${prefix}-fn`
@@ -21,14 +23,14 @@ export const adminTokenCommand = $interpolate`aws secretsmanager get-secret-valu
 /** Contains no secrets: functions fetch them when they need them. */
 const environment = {
   PLAT_TABLE: table.name,
-  PLAT_API_URL: api.url,
+  PLAT_API_URL: publicUrl,
   PLAT_ADMIN_TOKEN_COMMAND: adminTokenCommand,
   ...Object.fromEntries(
     Object.entries(queues).map(([name, { queue }]) => [`PLAT_QUEUE_${name.toUpperCase()}`, queue.url]),
   ),
   PLAT_SECRET_KEYS_PREFIX: prefix,
   PLAT_SECRET_ADMIN_TOKEN: initialAdminToken.name,
-  PLAT_SECRET_REGISTRIES: registries.name,
+  PLAT_SECRET_REGISTRIES: registriesName,
   PLAT_SECRET_IDENTITY_PREFIX: identityPrefix,
   PLAT_MODULE_RUNTIME: 'lambda',
   PLAT_MODULE_PREFIX: modulePrefix,
@@ -39,9 +41,10 @@ const environment = {
   PLAT_UPDATE_TARGET: 'lambda-alias',
   PLAT_FUNCTION_PREFIX: functionPrefix,
   PLAT_FUNCTION_ALIAS: liveAlias,
-  PLAT_METRICS: 'emf',
   ...channelSettings,
+  PLAT_METRICS: monitoring === 'full' ? 'emf' : 'off',
   ...settingsOf(process.env),
+  ...frontSettings,
 }
 
 /**
@@ -77,21 +80,29 @@ export function platformFunction(
     memory: memory[name] ?? '512 MB',
     timeout: `${timeoutSeconds} seconds`,
     environment,
-    permissions: [...grantsOf(capabilities), ...(consumes === undefined ? [] : [consumerGrant(consumes)])],
+    permissions: [
+      ...grantsOf(capabilities),
+      logGrant(functionNameOf(name)),
+      ...(consumes === undefined ? [] : [consumerGrant(consumes)]),
+    ],
+    ...reservation(name),
     logging: { format: 'json', retention: logRetention },
     versioning: true,
     transform: {
       // SST would let the whole account assume the role, which only live development needs.
       role: (role) => {
         // A generated name could lose the stage when the stage name is long.
-        role.name = functionNameOf(name)
+        role.name = $interpolate`${globalPrefix}-${name.replaceAll('/', '-')}`
+        // SST would attach a policy that allows writing every log group of the account.
+        role.managedPolicyArns = []
         role.assumeRolePolicy = aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' })
       },
-      // Lambda's two log lines for each invocation would cost more than the invocation; errors are still logged.
+      // Lambda's two log lines for each invocation would cost more than the invocation; errors are still logged. The
+      // platform applies PLAT_LOG_LEVEL itself, so Lambda must not drop its debug lines.
       function: (args) => {
         args.loggingConfig = $util
           .output(args.loggingConfig)
-          .apply((logging) => ({ logFormat: 'JSON', ...logging, systemLogLevel: 'WARN' }))
+          .apply((logging) => ({ logFormat: 'JSON', ...logging, systemLogLevel: 'WARN', applicationLogLevel: 'TRACE' }))
       },
     },
   })
@@ -102,6 +113,11 @@ export function platformFunction(
   })
   versions[name] = alias.functionVersion
   return { id, function: lambda, alias }
+}
+
+function reservation(name: string) {
+  const reserved = reservedConcurrencyOf(name, Number(options.concurrency ?? 0))
+  return reserved === undefined ? {} : { concurrency: { reserved } }
 }
 
 const consumerGrant = (queue: string) => {

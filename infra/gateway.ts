@@ -15,20 +15,30 @@ const accessLogFields = {
   error: '$context.integrationErrorMessage',
 }
 
-const { domain, domainCertificate } = options
+const { domain, domainCertificate, front } = options
+const throttlePerSecond = Number(options.throttlePerSecond ?? 5000)
+
+/** Behind a front, the gateway has a domain of its own, and its generated address is closed. */
+export const originDomain = front && domain ? `origin.${domain}` : undefined
+const gatewayDomain = originDomain ?? domain
 
 /** The functions enforce access and rate limits; the gateway's throttling only stops floods. */
 export const api = new sst.aws.ApiGatewayV2('Api', {
   cors: false,
   accessLog: { retention: logRetention },
   // With the operator's own certificate, the operator also creates the DNS record.
-  ...(domain && { domain: domainCertificate ? { name: domain, dns: false, cert: domainCertificate } : domain }),
+  ...(gatewayDomain && {
+    domain: domainCertificate ? { name: gatewayDomain, dns: false, cert: domainCertificate } : gatewayDomain,
+  }),
   transform: {
+    api: (args) => {
+      args.disableExecuteApiEndpoint = originDomain !== undefined
+    },
     stage: (stage) => {
       // Per-route metrics are charged individually, and functions write their own.
       stage.defaultRouteSettings = {
-        throttlingBurstLimit: 5000,
-        throttlingRateLimit: 5000,
+        throttlingBurstLimit: throttlePerSecond,
+        throttlingRateLimit: throttlePerSecond,
         detailedMetricsEnabled: false,
       }
       stage.accessLogSettings = $util.output(stage.accessLogSettings).apply((settings) => ({

@@ -9,7 +9,7 @@ import {
   initialAdminToken,
   moduleKey,
   moduleTokenKeys,
-  registries,
+  registriesName,
   statementKeys,
   webhookKey,
 } from './secrets.ts'
@@ -89,7 +89,12 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
   'channel:wake': hasChannel
     ? [{ actions: ['iot:Publish'], resources: [arn('iot', `topic/${prefix}/clusters/*`)] }]
     : [],
-  'secret:registries': readGrant(registries),
+  'secret:registries': [
+    {
+      actions: ['secretsmanager:GetSecretValue'],
+      resources: [arn('secretsmanager', `secret:${registriesName}-*`)],
+    },
+  ],
   'secret:identity': [{ actions: ['secretsmanager:GetSecretValue'], resources: [identitySecrets] }],
   'secret:identity-write': [{ actions: ['secretsmanager:CreateSecret'], resources: [identitySecrets] }],
   'secret:identity-remove': [{ actions: ['secretsmanager:DeleteSecret'], resources: [identitySecrets] }],
@@ -150,6 +155,12 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
     },
   ],
 }
+
+/** A function may only write to its own log group, which the deployment creates. */
+export const logGrant = (functionName: string): Grant => ({
+  actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  resources: [arn('logs', `log-group:/aws/lambda/${functionName}:*`)],
+})
 
 export const grantsOf = (capabilities: readonly Capability[]): Grant[] =>
   capabilities.flatMap((capability) => (capability === 'asset:relay' ? [] : grants[capability]))

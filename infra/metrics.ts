@@ -18,7 +18,7 @@ export const platformMetric = (metricName: MetricName, name: string): Metric => 
   dimensions: { Function: functionNameOf(name) },
 })
 
-export const functionMetric = (metricName: 'Errors' | 'Duration', name: string): Metric => ({
+export const functionMetric = (metricName: 'Errors' | 'Duration' | 'Invocations', name: string): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,
   dimensions: { FunctionName: functionNameOf(name) },
@@ -27,7 +27,7 @@ export const functionMetric = (metricName: 'Errors' | 'Duration', name: string):
 /**
  * For all functions of the account in this region: they share one concurrency limit, including functions of modules.
  */
-export const allFunctionsMetric = (metricName: 'Throttles' | 'ConcurrentExecutions'): Metric => ({
+export const allFunctionsMetric = (metricName: 'Errors' | 'Throttles' | 'ConcurrentExecutions'): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,
   dimensions: {},

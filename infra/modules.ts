@@ -1,4 +1,4 @@
-import { logRetentionDays, prefix } from './stage.ts'
+import { globalPrefix, logRetentionDays, prefix } from './stage.ts'
 
 /** The platform creates a function and an image repository with these prefixes for each module. */
 
@@ -20,7 +20,7 @@ export const moduleLogGroup = new aws.cloudwatch.LogGroup('ModuleLog', {
 
 /** A module may only write its log. */
 export const moduleRole = new aws.iam.Role('ModuleRole', {
-  name: `${prefix}-module`,
+  name: $interpolate`${globalPrefix}-module`,
   assumeRolePolicy: aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' }),
   inlinePolicies: [
     {

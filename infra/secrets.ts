@@ -1,11 +1,11 @@
-import { isProduction, prefix } from './stage.ts'
+import { isProtected, prefix } from './stage.ts'
 
 /** The platform writes the values itself, so that no secret passes through a deployment or its state. */
 const secret = (id: string, name: string, description: string) =>
   new aws.secretsmanager.Secret(
     id,
-    { name: `${prefix}/${name}`, description, recoveryWindowInDays: isProduction ? 30 : 0 },
-    { protect: isProduction, retainOnDelete: isProduction },
+    { name: `${prefix}/${name}`, description, recoveryWindowInDays: isProtected ? 30 : 0 },
+    { protect: isProtected, retainOnDelete: isProtected },
   )
 
 export const accessKeys = secret('AccessKeys', 'access-keys', 'Keys that sign access tokens')
@@ -19,7 +19,8 @@ export const initialAdminToken = secret(
   'initial-admin-token',
   'Authorises the first-run setup, once',
 )
-export const registries = secret('Registries', 'registries', 'Credentials of registries, as JSON; set by operators')
+/** Credentials of registries, as JSON. Operators create this secret if they need it. */
+export const registriesName = `${prefix}/registries`
 
 /** Name prefix of the identity providers' secrets, which the platform creates and deletes. */
 export const identityPrefix = `${prefix}/identity`

@@ -11,6 +11,7 @@ export const settingNames = [
   'PLAT_ALLOW_UNVERIFIED_MODULES',
   'PLAT_AUDIT_CHECKPOINT_TARGET',
   'PLAT_FRONT_SECRET_SHA256',
+  'PLAT_FRONT_REQUIRED',
   'PLAT_RELEASE_SOURCE',
   'PLAT_RELEASE_KEYS',
   'PLAT_UPDATE_BAKE_SECONDS',
@@ -54,6 +55,8 @@ export function settingsOf(environment: Environment): Record<string, string> {
   parseConfig(values)
   if (!/^(?:s3:.*)?$/.test(values['PLAT_AUDIT_CHECKPOINT_TARGET'] ?? ''))
     throw new Error('Invalid settings in the environment:\n  PLAT_AUDIT_CHECKPOINT_TARGET: must be s3://bucket/prefix')
+  if (values['PLAT_FRONT_REQUIRED'] === 'true' && !values['PLAT_FRONT_SECRET_SHA256'])
+    throw new Error('Invalid settings in the environment:\n  PLAT_FRONT_REQUIRED: requires PLAT_FRONT_SECRET_SHA256')
   const keys = {
     PLAT_MODULE_KEYS: keysOf('MODULE', environment),
     PLAT_RELEASE_KEYS: keysOf('RELEASE', environment),

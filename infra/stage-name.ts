@@ -1,7 +1,4 @@
-/** The production stage: protected from removal, and its data is retained. */
-export const protectedStage = 'production'
-
-/** Keeps the longest function name within Lambda's 64 characters. */
+/** Keeps the longest names of functions and roles within 64 characters. */
 export const stageLengthMax = 20
 
 /**
@@ -12,3 +9,16 @@ export const stageNameError = (stage: string): string | undefined =>
   new RegExp(`^[a-z][a-z0-9]{0,${stageLengthMax - 1}}$`).test(stage)
     ? undefined
     : `must be at most ${stageLengthMax} lower-case letters and digits, starting with a letter`
+
+/** A protected stage cannot be removed, and its data is retained. `sst.config.ts` repeats this rule. */
+export const isProtectedStage = (stage: string, environment: Record<string, string | undefined>): boolean =>
+  (environment['PLAT_PROTECTED'] || String(stage === 'production')) === 'true'
+
+/** `eu-central-1` → `euc1`: names of roles, dashboards and budgets are unique in an account, not in a region. */
+export const regionCode = (region: string): string =>
+  region
+    .split('-')
+    .map((word, index) =>
+      index === 0 ? word : word.replace(/^(north|south)?(.).*$/, (_, side = '', rest) => `${side[0] ?? ''}${rest}`),
+    )
+    .join('')

@@ -1,19 +1,22 @@
 import { options } from './options.ts'
-import { protectedStage, stageNameError } from './stage-name.ts'
+import { isProtectedStage, regionCode, stageNameError } from './stage-name.ts'
 
 const { stage } = $app
 const error = stageNameError(stage)
 if (error !== undefined) throw new Error(`The name of the stage "${stage}" ${error}.`)
 
-export const isProduction = stage === protectedStage
+export const isProtected = isProtectedStage(stage, process.env)
 
 /**
  * Prefix of all names. Functions, queues and secrets refer to each other by name, so that none must be created first.
  */
 export const prefix = `${$app.name}-${stage}`
 
-export const logRetention = isProduction ? '1 year' : '1 week'
-export const logRetentionDays = isProduction ? 365 : 7
+/** Prefix of names that are unique in an account, such as those of roles: a stage may exist in several regions. */
+export const globalPrefix = $interpolate`${prefix}-${aws.getRegionOutput().region.apply(regionCode)}`
 
-/** Alarms and the dashboard cost money every month: other stages have them only with an alarm address. */
-export const hasAlarms = isProduction || options.alarmEmail !== undefined
+export const logRetention = isProtected ? '1 year' : '1 week'
+export const logRetentionDays = isProtected ? 365 : 7
+
+/** Alarms, metrics and the dashboard cost money every month. */
+export const monitoring = options.monitoring ?? (isProtected || options.alarmEmail ? 'basic' : 'off')

@@ -1,6 +1,6 @@
 import { tableIndexes, ttlAttribute } from '../packages/core/src/db/schema.ts'
 import { options } from './options.ts'
-import { isProduction } from './stage.ts'
+import { isProtected } from './stage.ts'
 
 const fieldNames = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
 
@@ -17,12 +17,12 @@ export const table = new sst.aws.Dynamo('Table', {
     ]),
   ),
   ttl: ttlAttribute,
-  deletionProtection: isProduction,
+  deletionProtection: isProtected,
   transform: {
     // A deployment that names a restored table replaces this table with it permanently. Any other replacement would lose
     // the data, so it fails.
     table: (args, resourceOptions) => {
-      resourceOptions.protect = isProduction && restoredTable === undefined
+      resourceOptions.protect = isProtected && restoredTable === undefined
       if (restoredTable === undefined) return
       args.name = restoredTable
       resourceOptions.import = restoredTable

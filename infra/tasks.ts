@@ -3,7 +3,8 @@ import { authorizeConnections, reportPresence } from './channel.ts'
 import { platformFunction, versions } from './functions.ts'
 import { canLoop } from './recursion.ts'
 import { queues } from './queues.ts'
-import { prefix } from './stage.ts'
+import { settingsOf } from './settings.ts'
+import { globalPrefix, prefix } from './stage.ts'
 
 type Target = ReturnType<typeof platformFunction>
 
@@ -30,7 +31,7 @@ function allowLoop({ id, function: lambda }: Target) {
 
 /** May only invoke the scheduled functions of this stage. */
 const scheduleRole = new aws.iam.Role('ClockRole', {
-  name: `${prefix}-clock`,
+  name: $interpolate`${globalPrefix}-clock`,
   assumeRolePolicy: $jsonStringify({
     Version: '2012-10-17',
     Statement: [
@@ -80,6 +81,10 @@ function invokeBootstrap({ id, alias, function: lambda }: Target) {
   })
 }
 
+/** Lambda polls every connected queue, which AWS charges for. Without a source of releases there are no updates. */
+const hasUpdates = settingsOf(process.env)['PLAT_RELEASE_SOURCE'] !== undefined
+const isConnected = (queue: string): boolean => hasUpdates || !queue.startsWith('updates')
+
 const bootstrapTargets: Target[] = []
 for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<Task>(tasks)) {
   const consumes = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
@@ -88,7 +93,7 @@ for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<T
   else if (trigger === 'channel-connect') authorizeConnections(target)
   else if (trigger === 'channel-presence') reportPresence(target)
   else if ('queue' in trigger) {
-    consume(target, trigger)
+    if (isConnected(trigger.queue)) consume(target, trigger)
     if (canLoop(name)) allowLoop(target)
   } else schedule(target, trigger.everySeconds, name)
 }

@@ -2,11 +2,12 @@
 import { setGlobalProxyFromEnv } from 'node:http'
 import { CliError } from '@platform/cli/exit'
 import { type Account, findAccount } from './deploy/account.ts'
+import { findCapacity } from './deploy/capacity.ts'
 import { buildFunctions, functionsDir } from './deploy/build.ts'
 import { deploySummary, failureSummary, removeSummary } from './deploy/summary.ts'
 import { writeDeploymentDigest } from './deploy/digest.ts'
 import { type Options, parseOptions } from './deploy/options.ts'
-import { readSettings, requireCertificateIn, type Settings } from './deploy/settings.ts'
+import { readSettings, rejectRemovalOfProtected, requireCertificateIn, type Settings } from './deploy/settings.ts'
 import { readOutputs, runSst } from './deploy/sst.ts'
 
 const print = (line: string): void => console.log(line)
@@ -17,13 +18,26 @@ async function run(options: Options): Promise<void> {
   const { action, stage } = options
   const { values, ignored } = await readSettings(stage)
   for (const name of ignored) console.warn(`${name} is not a setting of the deployment and has no effect.`)
+  if (action === 'remove') rejectRemovalOfProtected(stage)
   const account = await findAccount()
   requireCertificateIn(account.region, values)
   print(`${progressOf[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // A removal uses the state of the deployment, not the code.
-  if (action !== 'remove') await build(stage, values)
+  if (action !== 'remove') {
+    await useCapacity(account.region, stage)
+    await build(stage, values)
+  }
   if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failureSummary(options))
   await printSummary(options, account)
+}
+
+/** Passes to the configuration what the account can carry; settings take precedence. */
+async function useCapacity(region: string, stage: string): Promise<void> {
+  if (process.env['PLAT_CONCURRENCY'] && process.env['PLAT_THROTTLE_PER_SECOND']) return
+  const { concurrency, requestsPerSecond, warnings } = await findCapacity(region, stage)
+  process.env['PLAT_CONCURRENCY'] ||= String(concurrency)
+  process.env['PLAT_THROTTLE_PER_SECOND'] ||= String(requestsPerSecond)
+  for (const warning of warnings) console.warn(warning)
 }
 
 async function build(stage: string, values: Settings['values']): Promise<void> {

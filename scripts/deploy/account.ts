@@ -1,6 +1,6 @@
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import { CliError, messageOf } from '@platform/cli/exit'
-import { SignatureV4 } from '@smithy/signature-v4'
+import { endpointOf, signedPost } from './signed-post.ts'
 
 /** The AWS account, region and principal of the deployment. */
 export interface Account {
@@ -8,8 +8,6 @@ export interface Account {
   region: string
   arn: string
 }
-
-const timeoutMs = 15_000
 
 const howTo = {
   credentials: [
@@ -31,38 +29,22 @@ export async function findAccount(): Promise<Account> {
   const region = await config.region().catch((cause: unknown) => {
     throw new CliError('usage', `No AWS region is set. ${howTo.region}`, cause)
   })
-  const credentials = await config.credentials().catch((cause: unknown) => {
+  await config.credentials().catch((cause: unknown) => {
     throw new CliError('usage', `There are no AWS credentials: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
   })
-  const url = new URL(endpointOf(region))
-  const signer = new SignatureV4({ credentials, region, service: 'sts', sha256: config.sha256 })
-  const body = 'Action=GetCallerIdentity&Version=2011-06-15'
-  const { headers } = await signer.sign({
-    method: 'POST',
-    protocol: url.protocol,
-    hostname: url.hostname,
-    path: url.pathname,
-    headers: { host: url.host, 'content-type': 'application/x-www-form-urlencoded' },
-    body,
-  })
-  return { region, ...(await identify(url, headers, body)) }
+  return { region, ...(await identify(region)) }
 }
-
-const endpointOf = (region: string): string =>
-  process.env['AWS_ENDPOINT_URL_STS'] ||
-  process.env['AWS_ENDPOINT_URL'] ||
-  `https://sts.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
 
 const element = (xml: string, name: string): string => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
 
-async function identify(url: URL, headers: Record<string, string>, body: string): Promise<Pick<Account, 'id' | 'arn'>> {
-  const signal = AbortSignal.timeout(timeoutMs)
-  const response = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' }).catch(
-    (cause: unknown) => {
-      const advice = 'Check the region and the network connection.'
-      throw new CliError('usage', `AWS is unreachable at ${url.origin}: ${messageOf(cause)}. ${advice}`, cause)
-    },
-  )
+async function identify(region: string): Promise<Pick<Account, 'id' | 'arn'>> {
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15'
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const response = await signedPost({ service: 'sts', region, headers, body }).catch((cause: unknown) => {
+    const advice = 'Check the region and the network connection.'
+    const { origin } = new URL(endpointOf('sts', region))
+    throw new CliError('usage', `AWS is unreachable at ${origin}: ${messageOf(cause)}. ${advice}`, cause)
+  })
   const xml = await response.text()
   const account = { id: element(xml, 'Account'), arn: element(xml, 'Arn') }
   if (response.ok && account.id !== '') return account

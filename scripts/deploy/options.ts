@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
-import { protectedStage, stageNameError, stageLengthMax } from '../../infra/stage-name.ts'
+import { stageNameError, stageLengthMax } from '../../infra/stage-name.ts'
 
 export interface Options {
   action: 'deploy' | 'diff' | 'remove'
@@ -11,7 +11,7 @@ export interface Options {
 const usages = {
   deploy: `npm run deploy -- --stage NAME [--diff]
 
-  --stage NAME   name of the deployment: at most ${stageLengthMax} lower-case letters and digits; "${protectedStage}" is protected
+  --stage NAME   name of the deployment: at most ${stageLengthMax} lower-case letters and digits
   --diff         show the changes without making them
   --help         show this help
 
@@ -37,7 +37,6 @@ export function parseOptions(args: readonly string[]): Options | string {
   const error = stageNameError(stage)
   if (error !== undefined) throw new CliError('usage', `--stage: "${stage}" ${error}.`)
   if (command === 'deploy') return { action: diff ? 'diff' : 'deploy', stage }
-  rejectProtected(stage)
   if (confirm !== stage) throw confirmationError(stage, confirm)
   return { action: 'remove', stage }
 }
@@ -64,12 +63,6 @@ function valuesOf(args: readonly string[], command: keyof typeof optionsOf): z.i
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\n\n${usages[command]}`, error)
   }
-}
-
-function rejectProtected(stage: string): void {
-  if (stage !== protectedStage) return
-  const advice = 'See docs/deployment.md#remove for how to remove it anyway.'
-  throw new CliError('usage', `The stage ${stage} is protected and cannot be removed by this command. ${advice}`)
 }
 
 function confirmationError(stage: string, confirm: string | undefined): CliError {

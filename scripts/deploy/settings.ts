@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { CliError, messageOf } from '@platform/cli/exit'
+import { isProtectedStage } from '../../infra/stage-name.ts'
 import { root } from '../source.ts'
 
 export interface Settings {
@@ -15,6 +16,13 @@ export function requireCertificateIn(region: string, { domainCertificate }: Sett
   if (certificateRegion === undefined || certificateRegion === region) return
   const problem = `PLAT_DOMAIN_CERTIFICATE: the certificate is in ${certificateRegion}, but the deployment is in ${region}.`
   throw new CliError('usage', `${problem}\nCreate one there (docs/deployment.md#your-own-domain).`)
+}
+
+/** A removal of a protected stage would fail halfway. Throws `CliError`. */
+export function rejectRemovalOfProtected(stage: string): void {
+  if (!isProtectedStage(stage, process.env)) return
+  const advice = 'See docs/deployment.md#remove for how to remove it anyway.'
+  throw new CliError('usage', `The stage ${stage} is protected and cannot be removed by this command. ${advice}`)
 }
 
 /**

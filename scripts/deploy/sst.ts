@@ -18,6 +18,8 @@ const Outputs = z.object({
   alarms: z.string().optional(),
   /** CNAME target of a domain whose DNS is managed elsewhere. */
   domainTarget: z.string().optional(),
+  /** CNAME target of the front's domain, likewise. */
+  frontTarget: z.string().optional(),
 })
 export type Outputs = z.infer<typeof Outputs>
 

@@ -100,9 +100,23 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       allResources,
     ),
   ],
+  'aws:budgets/budget:Budget': [
+    permission('budgets', 'ViewBudget ModifyBudget TagResource UntagResource ListTagsForResource', (prefix) => [
+      `budgets::*:budget/${prefix}-*`,
+    ]),
+  ],
+  'aws:cloudfront/distribution:Distribution': [
+    permission('cloudfront', 'CreateDistribution', allResources),
+    // Distributions have generated ids.
+    permission(
+      'cloudfront',
+      'GetDistribution UpdateDistribution DeleteDistribution TagResource UntagResource ListTagsForResource',
+      () => ['cloudfront::*:distribution/*'],
+    ),
+  ],
   'aws:cloudwatch/dashboard:Dashboard': [
     permission('cloudwatch', 'PutDashboard GetDashboard DeleteDashboards', (prefix) => [
-      `cloudwatch::*:dashboard/${prefix}`,
+      `cloudwatch::*:dashboard/${prefix}-*`,
     ]),
   ],
   'aws:cloudwatch/logGroup:LogGroup': [
@@ -134,13 +148,6 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       roles,
     ),
     rolePolicies,
-    {
-      actions: actionsOf('iam', 'AttachRolePolicy DetachRolePolicy'),
-      resources: roles,
-      condition: () => ({
-        ArnLike: { 'iam:PolicyARN': 'arn:*:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole' },
-      }),
-    },
   ],
   'aws:iam/rolePolicy:RolePolicy': [rolePolicies],
   'aws:iot/authorizer:Authorizer': [
@@ -200,6 +207,12 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       (prefix) => [`secretsmanager:*:*:secret:${prefix}/*`],
     ),
   ],
+  'aws:secretsmanager/secretVersion:SecretVersion': [
+    permission('secretsmanager', 'PutSecretValue GetSecretValue UpdateSecretVersionStage', (prefix) => [
+      `secretsmanager:*:*:secret:${prefix}/front-secret-*`,
+    ]),
+    permission('secretsmanager', 'GetRandomPassword', allResources),
+  ],
   'aws:sns/topic:Topic': [
     permission(
       'sns',
@@ -221,6 +234,14 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   // SST looks up the hosted zone of a domain.
   'pulumi-nodejs:dynamic:Resource': [permission('route53', 'ListHostedZones', allResources)],
   'pulumi:pulumi:Stack': [],
+  'aws:wafv2/webAcl:WebAcl': [
+    permission(
+      'wafv2',
+      'CreateWebACL GetWebACL UpdateWebACL DeleteWebACL TagResource UntagResource ListTagsForResource',
+      (prefix) => [`wafv2:us-east-1:*:global/webacl/${prefix}-*`, 'wafv2:us-east-1:*:global/managedruleset/*'],
+    ),
+  ],
+  'pulumi:providers:aws': [],
   'random:index/randomBytes:RandomBytes': [],
 }
 
@@ -233,6 +254,9 @@ export const ownPermissions: readonly Permission[] = [
     'CreateBucket ListBucket PutBucketVersioning PutBucketNotification PutBucketPolicy GetObject PutObject DeleteObject',
     () => ['s3:::sst-state-*', 's3:::sst-asset-*'],
   ),
+  // The deployment asks what the account can carry.
+  permission('lambda', 'GetAccountSettings', allResources),
+  permission('servicequotas', 'GetServiceQuota', () => ['servicequotas:*:*:apigateway/*']),
   permission('ssm', 'GetParameter GetParameters PutParameter', () => ['ssm:*:*:parameter/sst/*']),
   permission('ecr', 'CreateRepository DescribeRepositories', () => ['ecr:*:*:repository/sst-asset']),
 ]

@@ -12,7 +12,7 @@ const secret = 'a secret of the front'
 const front = '198.51.100.9'
 const client = '203.0.113.7'
 
-afterEach(() => void (config.PLAT_FRONT_SECRET_SHA256 = ''))
+afterEach(() => void Object.assign(config, { PLAT_FRONT_SECRET_SHA256: '', PLAT_FRONT_REQUIRED: 'false' }))
 
 test.each([
   ['the secret', secret, `${client}, ${front}`, client],
@@ -44,4 +44,15 @@ test.each([
     const { items } = await query({ pk: outbox(organisationId, '').pk })
     expect(items.map(parseRecord).find(({ audit }) => audit?.action === 'site.create')?.address).toBe(address)
   }
+})
+
+test.each([
+  ['from the front', secret, 200],
+  ['with a forged secret', `${secret}x`, 404],
+  ['without a secret', undefined, 404],
+])('if the front is required, a request %s gets its status', async (_, sent, status) => {
+  Object.assign(config, { PLAT_FRONT_SECRET_SHA256: sha256(secret), PLAT_FRONT_REQUIRED: 'true' })
+  const { headers } = await newUser('Viewer')
+  const sentHeaders = { ...headers, ...(sent !== undefined && { 'x-plat-front-secret': sent }) }
+  expect((await send(handler, { target: '/api/v1/sites', headers: sentHeaders })).status).toBe(status)
 })

@@ -69,6 +69,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
       ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /must be at most 20 lower-case letters/],
       ['an unknown option', [...valid, '--force'], {}, /--force/],
       ['no region', valid, { AWS_REGION: '' }, /No AWS region is set\. Set AWS_REGION/],
+      ['a front without a domain', valid, { PLAT_FRONT: 'cloudfront' }, /PLAT_FRONT: requires PLAT_DOMAIN/],
       ['an invalid domain', valid, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
     ]
     test.each(invalidCommands)('%s', expectRejected)
@@ -105,6 +106,8 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
       'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
     )
     expect(output).toMatch(/The deployment of the stage dev has failed.*then run the same command again/)
+    expect(output).toMatch(/Lambda may run 10 functions at a time in us-east-1.*\n.*--quota-code L-B99A9384/)
+    expect(output).toMatch(/API Gateway accepts 2500 requests per second.*\n.*--quota-code L-8A5B8E43/)
     expect(exitCode).toBe(1)
     expect(operations).toMatchObject([{ command: 'up', stage: 'dev', isSuccessful: false }])
     expect(operations[0]!.changes).toMatchObject(creations)

@@ -65,13 +65,22 @@ test('roles may be passed only to the services that use them', () => {
   }
 })
 
-test('the policy grows with a domain and an alarm address', async () => {
+test('the policy grows with a domain, an alarm address, a front and a budget', async () => {
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
   const [plain, withAlarms] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
   expect([plain.has('cloudwatch:PutMetricAlarm'), withAlarms.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
   const added = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
   const services = new Set(added.map((action) => action.split(':')[0]))
-  expect([...services].toSorted(byText)).toEqual(['acm', 'cloudwatch', 'route53', 'sns'])
+  expect([...services].toSorted(byText)).toEqual([
+    'acm',
+    'budgets',
+    'cloudfront',
+    'cloudwatch',
+    'route53',
+    'secretsmanager',
+    'sns',
+    'wafv2',
+  ])
 })
 
 test("every policy fits IAM's size limit", () => {

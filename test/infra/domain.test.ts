@@ -1,3 +1,4 @@
+import { sha256 } from '@platform/core/id'
 import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
@@ -25,24 +26,48 @@ test("without a domain the API uses the gateway's address", () => {
   expect(ofType(production, 'aws:apigatewayv2/domainName:DomainName')).toEqual([])
 })
 
-test('a domain in Route 53 gets a certificate and records, and all functions use its address', async () => {
+test('a front serves the domain, and the gateway answers only to the front at a domain of its own', async () => {
   const graph = await everything()
-  expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
-  expect(graph.outputs['api']).toBe('https://platform.example.com')
-  expect(graph.outputs).not.toHaveProperty('domainTarget')
-  const [certificate] = ofType(graph, 'aws:acm/certificate:Certificate')
-  expect(certificate?.inputs).toMatchObject({ domainName: 'platform.example.com', validationMethod: 'DNS' })
-  expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
-    { domainName: 'platform.example.com', domainNameConfiguration: { certificateArn: certificate?.state['arn'] } },
-  ])
-  expect(inputsOf(graph, 'aws:apigatewayv2/apiMapping:ApiMapping')).toMatchObject([{ stage: '$default' }])
-  const records = inputsOf(graph, 'aws:route53/record:Record').map(
-    ({ type, name }) => `${String(type)} ${String(name)}`,
-  )
-  expect(new Set(records)).toEqual(
-    new Set(['A platform.example.com', 'AAAA platform.example.com', 'CNAME _validation.platform.example.com.']),
-  )
+  const [domain, origin] = ['platform.example.com', 'origin.platform.example.com']
+  expect([...apiUrls(graph)]).toEqual([`https://${domain}`])
+  expect(graph.outputs['api']).toBe(`https://${domain}`)
+  const certificates = inputsOf(graph, 'aws:acm/certificate:Certificate').map(({ domainName }) => domainName)
+  expect(certificates.toSorted()).toEqual([origin, domain])
+  expect(inputsOf(graph, 'aws:apigatewayv2/api:Api')).toMatchObject([{ disableExecuteApiEndpoint: true }])
+  expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([{ domainName: origin }])
+  const [{ aliases, origins, webAclId }] = inputsOf(graph, 'aws:cloudfront/distribution:Distribution')
+  expect([aliases, webAclId]).toEqual([[domain], expect.stringMatching(/:wafv2:.*:global\/webacl\//)])
+  const [{ domainName, customHeaders }] = origins.value
+  const [{ name, value: secret }] = customHeaders
+  expect([domainName, name]).toEqual([origin, 'X-Plat-Front-Secret'])
+  for (const { environment } of functionsOf(graph, functionNames)) {
+    expect(environment).toMatchObject({ PLAT_FRONT_REQUIRED: 'true', PLAT_FRONT_SECRET_SHA256: sha256(secret) })
+    expect(JSON.stringify(environment)).not.toContain(secret)
+  }
+  const [stage] = inputsOf(graph, 'aws:apigatewayv2/stage:Stage')
+  expect(stage.defaultRouteSettings).toMatchObject({ throttlingBurstLimit: 2500, throttlingRateLimit: 2500 })
+  const [budget] = inputsOf(graph, 'aws:budgets/budget:Budget')
+  expect(budget).toMatchObject({ name: 'platform-dev-use1', limitAmount: '50', timeUnit: 'MONTHLY' })
 })
+
+test.runIf(isLong)(
+  'a domain in Route 53 gets a certificate and records, and all functions use its address',
+  async () => {
+    const graph = await graphOf('dev', { PLAT_DOMAIN: 'platform.example.com' })
+    expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
+    expect(graph.outputs).not.toHaveProperty('domainTarget')
+    const [certificate] = ofType(graph, 'aws:acm/certificate:Certificate')
+    expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
+      { domainName: 'platform.example.com', domainNameConfiguration: { certificateArn: certificate?.state['arn'] } },
+    ])
+    const records = inputsOf(graph, 'aws:route53/record:Record').map(
+      ({ type, name }) => `${String(type)} ${String(name)}`,
+    )
+    expect(new Set(records)).toEqual(
+      new Set(['A platform.example.com', 'AAAA platform.example.com', 'CNAME _validation.platform.example.com.']),
+    )
+  },
+)
 
 test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prints the CNAME target', async () => {
   const graph = await restored()

@@ -1,8 +1,9 @@
 import { tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
+import { reservedConcurrencyOf, reservedFunctions } from '../../infra/concurrency.ts'
 import { canLoop } from '../../infra/recursion.ts'
 import { programs } from './metrics.ts'
-import { byText, consumers, deployed, deployedBy, dev, inputsOf as inputsIn, production } from './stages.ts'
+import { byText, consumers, deployed, deployedBy, dev, everything, inputsOf as inputsIn, production } from './stages.ts'
 
 const inputsOf = (type: string) => inputsIn(production, type)
 
@@ -15,11 +16,19 @@ test('only functions that hash passwords have a full processor', async () => {
   for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
-test('no function reserves concurrency', () => {
-  const reserved = inputsOf('aws:lambda/function:Function').filter(
-    (inputs) => inputs.reservedConcurrentExecutions !== undefined,
-  )
-  expect(reserved).toEqual([])
+test('sign-in, relays and health have concurrency of their own if the account has enough', async () => {
+  const reservations = (graph: typeof dev) =>
+    inputsIn(graph, 'aws:lambda/function:Function').flatMap(({ name, reservedConcurrentExecutions: reserved }) =>
+      reserved === undefined ? [] : [`${name} ${reserved}`],
+    )
+  expect(reservations(production)).toEqual([])
+  const expected = ['platform-dev-fn-auth 100', 'platform-dev-fn-health 10', 'platform-dev-fn-relay 300']
+  expect(reservations(await everything()).toSorted(byText)).toEqual(expected)
+  for (const free of [10, 100, 499]) expect(reservedConcurrencyOf('relay', free)).toBeUndefined()
+  for (const free of [500, 1000]) {
+    const reserved = reservedFunctions.reduce((sum, name) => sum + (reservedConcurrencyOf(name, free) ?? 0), 0)
+    expect(free - reserved).toBeGreaterThanOrEqual(100)
+  }
 })
 
 const queuesOf = (capabilities: readonly string[]) =>
@@ -58,14 +67,16 @@ test('scheduled functions are not retried', () => {
 
 test('Lambda logs only failed invocations and traces none', () => {
   for (const inputs of inputsOf('aws:lambda/function:Function')) {
-    expect(inputs.loggingConfig).toMatchObject({ logFormat: 'JSON', systemLogLevel: 'WARN' })
+    // The platform applies PLAT_LOG_LEVEL itself.
+    const levels = { systemLogLevel: 'WARN', applicationLogLevel: 'TRACE' }
+    expect(inputs.loggingConfig).toMatchObject({ logFormat: 'JSON', ...levels })
     expect(inputs.loggingConfig.logGroup).toBe(`/aws/lambda/${inputs.name}`)
     expect(inputs.tracingConfig).toBeUndefined()
   }
 })
 
 test('modules may only write to a log group with the usual retention', () => {
-  const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-module')
+  const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-use1-module')
   const [{ policy }] = role.inlinePolicies
   const group = '/aws/lambda/platform-production-mod'
   expect(JSON.parse(policy).Statement).toEqual([
@@ -102,7 +113,7 @@ test('the API allows no other origins', () => {
 })
 
 test('schedules run only on behalf of this account', () => {
-  const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-clock')
+  const role = inputsOf('aws:iam/role:Role').find(({ name }) => name === 'platform-production-use1-clock')
   expect(JSON.parse(role.assumeRolePolicy).Statement[0].Condition).toEqual({
     StringEquals: { 'aws:SourceAccount': '000000000000' },
   })

@@ -28,7 +28,9 @@ function requiredBy(name: string): Set<string | undefined> {
 }
 
 test.each(deployed)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
-  const granted = new Set(statements.map((statement) => capabilityOf(grantOf(statement))))
+  // Every function may write its log.
+  const grants = statements.map(grantOf).filter((grant) => grant !== 'logs')
+  const granted = new Set(grants.map(capabilityOf))
   expect([...granted].toSorted(byText)).toEqual([...requiredBy(name)].toSorted(byText))
 })
 
@@ -44,7 +46,7 @@ test('each grant is identical in all functions and appears once', () => {
   for (const { name, statements } of deployed) {
     const names = statements.map(grantOf)
     expect(new Set(names).size, name).toBe(names.length)
-    for (const statement of statements.filter((each) => grantOf(each) !== 'messages')) {
+    for (const statement of statements.filter((each) => !['messages', 'logs'].includes(grantOf(each)))) {
       expect(statement).toEqual(grants.get(grantOf(statement)) ?? statement)
       grants.set(grantOf(statement), statement)
     }
@@ -71,7 +73,8 @@ async function resourceTypesOf(action: string): Promise<string[]> {
 }
 
 test.each(deployed)('the role of $name uses existing actions on supported resources', async ({ statements }) => {
-  for (const { Action, Resource } of statements) {
+  // `:*` after a log group covers its streams.
+  for (const { Action, Resource } of statements.filter((each) => grantOf(each) !== 'logs')) {
     const types = await Promise.all(Action.map(resourceTypesOf))
     const hasNoTypes = types.every((each) => each.length === 0)
     if (hasNoTypes) expect(Resource, Action.join()).toEqual(['*'])
@@ -114,9 +117,16 @@ test('roles have no attached policies, except that of schedules', () => {
   const attached = production.resources.filter(
     ({ type }) => type.startsWith('aws:iam/') && type !== 'aws:iam/role:Role',
   )
-  expect(attached.map(({ type, inputs }) => [type, String(inputs['role']).includes('-fn-')])).toEqual(
-    ofType(production, 'aws:scheduler/schedule:Schedule').map(() => ['aws:iam/rolePolicy:RolePolicy', false]),
+  expect(attached.map(({ type, inputs }) => [type, String(inputs['role']).endsWith('-clock')])).toEqual(
+    ofType(production, 'aws:scheduler/schedule:Schedule').map(() => ['aws:iam/rolePolicy:RolePolicy', true]),
   )
+})
+
+test('a function may write only its own log', () => {
+  for (const { functionName, statements } of deployed) {
+    const logs = statements.filter((each) => grantOf(each) === 'logs').flatMap(({ Resource }) => Resource)
+    expect(logs).toEqual([expect.stringMatching(new RegExp(`:log-group:/aws/lambda/${functionName}:\\*$`))])
+  }
 })
 
 test('functions share no role', () => {

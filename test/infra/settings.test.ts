@@ -6,7 +6,7 @@ import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, expect, test } from 'vitest'
 import { optionNames, optionsOf } from '../../infra/options.ts'
 import { keyFileNames, settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
-import { stageLengthMax } from '../../infra/stage-name.ts'
+import { isProtectedStage, regionCode, stageLengthMax } from '../../infra/stage-name.ts'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
@@ -101,10 +101,31 @@ test.each([
     { PLAT_DOMAIN_CERTIFICATE: 'arn:aws:acm:us-east-1:000000000000:certificate/0a' },
     /PLAT_DOMAIN_CERTIFICATE: requires PLAT_DOMAIN/,
   ],
+  [{ PLAT_FRONT: 'cloudfront' }, /PLAT_FRONT: requires PLAT_DOMAIN/],
+  [{ PLAT_FRONT: 'nginx', PLAT_DOMAIN: 'p.example.com' }, /PLAT_FRONT: must be cloudfront/],
+  [{ PLAT_BUDGET_USD: '50' }, /PLAT_BUDGET_USD: requires PLAT_ALARM_EMAIL/],
+  [{ PLAT_PROTECTED: 'yes' }, /PLAT_PROTECTED: must be true or false/],
+  [{ PLAT_MONITORING: 'some' }, /PLAT_MONITORING: must be off, basic or full/],
   [{ PLAT_RESTORED_TABLE: 'a table' }, /PLAT_RESTORED_TABLE: must be the name of a table/],
 ])('rejects an invalid option: %o', (environment, message) => {
   expect(() => optionsOf(environment)).toThrow(message)
 })
+
+test.each([
+  ['us-east-1', 'use1'],
+  ['eu-central-2', 'euc2'],
+  ['ap-southeast-5', 'apse5'],
+  ['us-gov-west-1', 'usgw1'],
+])('role names in %s contain %s', (region, code) => expect(regionCode(region)).toBe(code))
+
+test.each([
+  ['production', {}, true],
+  ['production', { PLAT_PROTECTED: 'false' }, false],
+  ['staging', { PLAT_PROTECTED: 'true' }, true],
+  ['staging', { PLAT_PROTECTED: '' }, false],
+])('whether %s with %o is protected: %s', (stage, environment, expected) =>
+  expect(isProtectedStage(stage, environment)).toBe(expected),
+)
 
 test('settings are optional, and an empty value counts as unset', () => {
   expect(settingsOf({ PLAT_LOG_LEVEL: '', PLAT_MODULE_KEYS: '', PLAT_MODULE_TRUSTED_KEYS: '' })).toEqual({})
@@ -141,7 +162,9 @@ test.runIf(isLong)("names and environments fit AWS's limits with the longest sta
   const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
   expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
   const stage = 's'.repeat(stageLengthMax)
-  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, PLAT_ALARM_EMAIL: 'alarms@example.com' })
+  const options = { PLAT_ALARM_EMAIL: 'alarms@example.com', PLAT_MONITORING: 'full', PLAT_PROTECTED: 'true' }
+  const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, ...options })
+  expect(graph.app).toMatchObject({ protect: true, removal: 'retain' })
   expect(typesWithoutLimit(graph)).toEqual([])
   for (const [type, [attribute, max]] of Object.entries(limits)) {
     const names = ofType(graph, type).map(({ inputs }) => String(inputs[attribute]))
@@ -153,7 +176,9 @@ test.runIf(isLong)("names and environments fit AWS's limits with the longest sta
     expect(new Set(names).size, type).toBe(type.endsWith('Alias') ? 1 : names.length)
   }
   const roles = ofType(graph, 'aws:iam/role:Role').map(({ inputs }) => String(inputs['name']))
-  expect(roles.filter((name) => !name.startsWith(`platform-${stage}-`))).toEqual([])
+  expect(roles.filter((name) => !name.startsWith(`platform-${stage}-use1-`))).toEqual([])
+  // The codes of some regions are two letters longer.
+  expect(roles.filter((name) => name.length > 62)).toEqual([])
   for (const { environment, name } of functionsOf(graph, functionNames)) {
     expect(environment['PLAT_MODULE_SOURCES'], name).toBe(sources)
     expect(Buffer.byteLength(JSON.stringify(environment)), name).toBeLessThan(4096)

@@ -21,6 +21,15 @@ export const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, 
 )
 
 export const everything = () =>
-  graphOf('dev', { PLAT_DOMAIN: 'platform.example.com', PLAT_ALARM_EMAIL: 'alarms@example.com' })
+  graphOf('dev', {
+    PLAT_DOMAIN: 'platform.example.com',
+    PLAT_ALARM_EMAIL: 'alarms@example.com',
+    PLAT_MONITORING: 'full',
+    PLAT_FRONT: 'cloudfront',
+    PLAT_BUDGET_USD: '50',
+    PLAT_CONCURRENCY: '1000',
+    PLAT_THROTTLE_PER_SECOND: '2500',
+    PLAT_RELEASE_SOURCE: 'registry.example.com/releases',
+  })
 
 export const byText = (one: unknown, other: unknown): number => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)

@@ -9,7 +9,7 @@ import type { HttpContext, HttpEnv } from './context.ts'
 import { failure, retryHeaders } from './error-response.ts'
 import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
-import { withClientAddress } from './trusted-front.ts'
+import { isPastFront, withClientAddress } from './trusted-front.ts'
 
 type App = (event: GatewayEvent) => Promise<HttpResponse>
 
@@ -30,6 +30,7 @@ export function createApp(route: (app: Hono<HttpEnv>) => void, checkPath = rejec
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
   app.use(({ env }, next) => {
+    if (env.isPastFront) throw platformError('route_not_found')
     checkPath(env.event)
     return next()
   })
@@ -41,7 +42,7 @@ export function createApp(route: (app: Hono<HttpEnv>) => void, checkPath = rejec
     return withRequestLog(event, async (headers) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
       const [request, toResponse] = [routedRequest as Request, (web: Response) => web as unknown as HttpResponse]
-      return toResponse(await app.fetch(request, { event, headers }))
+      return toResponse(await app.fetch(request, { event, headers, isPastFront: isPastFront(received, event) }))
     })
   }
 }

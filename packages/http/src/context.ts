@@ -8,6 +8,8 @@ export interface HttpEnv {
     event: GatewayEvent
     /** Headers of every response. Headers of the response itself take precedence. */
     headers: Record<string, string>
+    /** Whether the request did not come from the front that the operator requires. */
+    isPastFront: boolean
   }
   Variables: { access?: Access }
 }

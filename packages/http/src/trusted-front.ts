@@ -26,6 +26,10 @@ export function withClientAddress(event: GatewayEvent): GatewayEvent {
   return { ...event, headers, requestContext: { ...event.requestContext, http: { ...http, sourceIp } } }
 }
 
+/** Whether a request must be rejected because it did not come from the front; `event` is that of `withClientAddress`. */
+export const isPastFront = (received: GatewayEvent, event: GatewayEvent): boolean =>
+  config.PLAT_FRONT_REQUIRED === 'true' && config.PLAT_FRONT_SECRET_SHA256 !== '' && event === received
+
 /** Some fronts add the port of the client. */
 const withoutPort = (entry: string): string =>
   entry.replace(/^([\d.]+):\d+$/, '$1').replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')

@@ -4,6 +4,8 @@ import { type Graph, ofType } from '../../simulator/graph/graph.ts'
 
 export interface Deployment {
   alarmMetrics: number
+  /** Whether functions write the platform's own metrics. */
+  hasMetrics: boolean
   dashboards: number
   secrets: number
   /** Length of a line in the gateway's access log; 0 without one. */
@@ -28,6 +30,7 @@ export function deploymentOf(graph: Graph): Deployment {
   const [lambda] = resources('aws:lambda/function:Function')
   return {
     alarmMetrics: resources('aws:cloudwatch/metricAlarm:MetricAlarm').reduce((sum, alarm) => sum + metricsOf(alarm), 0),
+    hasMetrics: lambda.environment.variables.PLAT_METRICS === 'emf',
     dashboards: resources('aws:cloudwatch/dashboard:Dashboard').length,
     secrets: resources('aws:secretsmanager/secret:Secret').length,
     accessLogBytes: accessLogBytes(stage.accessLogSettings?.format ?? ''),

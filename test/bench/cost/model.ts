@@ -76,12 +76,12 @@ export function flowOf({ units }: Inputs, name: string): FlowCost {
 
 export function quantitiesOf(inputs: Inputs, name: string): Quantities {
   const flow = flowOf(inputs, name)
-  const { accessLogBytes, hasSystemLog, logRetentionDays, memoryMb } = inputs.units.deployment
+  const { accessLogBytes, hasMetrics, hasSystemLog, logRetentionDays, memoryMb } = inputs.units.deployment
   const { logEventBytes, systemLogBytes, invocationMs, roundMs, passwordMs, keptLogShare } = assumptions
   const logBytes =
     flow.logBytes +
-    flow.metricBytes +
-    (flow.logLines + flow.metricLines) * logEventBytes +
+    flow.logLines * logEventBytes +
+    (hasMetrics ? flow.metricBytes + flow.metricLines * logEventBytes : 0) +
     (accessLogBytes > 0 ? flow.requests * (accessLogBytes + logEventBytes) : 0) +
     (hasSystemLog ? flow.invocations * (systemLogBytes + 2 * logEventBytes) : 0)
   // A password hash needs a full processor, which functions with 1,769 MB have.
@@ -118,7 +118,7 @@ export const relayMonth = (inputs: Inputs): Quantities =>
 
 /** Custom metrics of flows. AWS charges each name of each function once. */
 const metricsOf = (inputs: Inputs, flows: readonly string[]): number =>
-  new Set(flows.flatMap((name) => flowOf(inputs, name).metrics)).size
+  inputs.units.deployment.hasMetrics ? new Set(flows.flatMap((name) => flowOf(inputs, name).metrics)).size : 0
 
 /** A month of a deployment without relays and users. */
 export function idleMonth(inputs: Inputs): Quantities {

@@ -33,6 +33,8 @@ const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) =>
   }),
   'aws:iot/authorizer:Authorizer': (name) => ({ arn: arn('iot', `authorizer/${name}`) }),
   'aws:iot/topicRule:TopicRule': (name) => ({ arn: arn('iot', `rule/${name}`) }),
+  'aws:wafv2/webAcl:WebAcl': (name) => ({ arn: `arn:aws:wafv2:${region}:${account}:global/webacl/${name}/1` }),
+  'aws:cloudfront/distribution:Distribution': () => ({ domainName: 'd1.cloudfront.net', hostedZoneId: 'Z3' }),
   'aws:scheduler/schedule:Schedule': (name) => ({ arn: arn('scheduler', `schedule/default/${name}`) }),
   'aws:apigatewayv2/domainName:DomainName': (_, { domainName }) => ({
     id: domainName,
@@ -83,6 +85,7 @@ const lookups: Record<string, (inputs: Record<string, unknown>) => Record<string
   'aws:index/getPartition:getPartition': () => ({ partition: 'aws', dnsSuffix: 'amazonaws.com', id: 'aws' }),
   'aws:index/getCallerIdentity:getCallerIdentity': () => ({ accountId: account, arn: `arn:aws:iam::${account}:root` }),
   'aws:iot/getEndpoint:getEndpoint': () => ({ endpointAddress: `simulator-ats.iot.${region}.amazonaws.com` }),
+  'aws:secretsmanager/getRandomPassword:getRandomPassword': () => ({ randomPassword: 'R'.repeat(64) }),
   'aws:iam/getPolicyDocument:getPolicyDocument': ({ statements = [] }) => ({
     statements,
     json: policyOf(statements as Statement[]),

@@ -23,8 +23,8 @@ const FunctionInputs = z.object({
 })
 const RoleInputs = z.object({
   inlinePolicies: z.array(z.object({ policy: z.string() })).default([]),
-  /** Only the policy for logs; other managed policies are not supported. */
-  managedPolicyArns: z.array(z.literal('arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole')).default([]),
+  /** Managed policies are not supported. */
+  managedPolicyArns: z.array(z.never()).default([]),
 })
 
 export function functionsOf(graph: Graph, names: readonly string[]): DeployedFunction[] {

@@ -12,6 +12,10 @@ export async function startAws(onRequest: (request: string) => void): Promise<st
   const { url } = await startServer((request) => {
     const { method, headers, body } = request
     const target = headers['x-amz-target']
+    if (request.url.pathname.endsWith('/account-settings')) return json(accountSettings)
+    if (request.url.pathname.endsWith('/concurrency'))
+      return json({}, 404, { 'x-amzn-errortype': 'ResourceNotFoundException' })
+    if (target === 'ServiceQuotasV20190624.GetServiceQuota') return json({ Quota: { Value: 2500 } })
     if (typeof target === 'string') {
       onRequest(target)
       return parameterReply(target.split('.')[1] ?? '', JSON.parse(body.toString()))
@@ -25,6 +29,15 @@ export async function startAws(onRequest: (request: string) => void): Promise<st
   })
   return url
 }
+
+/** A new account: little concurrency, and a region with a low quota of the gateway. */
+const accountSettings = { AccountLimit: { ConcurrentExecutions: 10, UnreservedConcurrentExecutions: 10 } }
+
+const json = (body: object, status = 200, headers: Record<string, string> = {}): ServerReply => ({
+  status,
+  headers: { ...headers, 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
 
 function identityReply(authorization: string): ServerReply {
   const headers = { 'content-type': 'text/xml' }

@@ -2,6 +2,7 @@ import type { UpdateAccepted, UpdateAction, UpdateRequest } from '@platform/cont
 import { reauthorize } from '../accounts/current-rights.ts'
 import { enqueueOperation } from '../aws/queues.ts'
 import type { Caller } from '../caller.ts'
+import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { orThrow, type WriteItem, upsert } from '../db/table.ts'
 import { PlatformError, platformError, validationFailed } from '../error.ts'
@@ -71,6 +72,9 @@ async function applyTarget(targetVersion: string, state: UpdateState): Promise<U
 function rollbackTarget(targetVersion: string | undefined, state: UpdateState): UpdateTarget {
   const release = previousRelease(state)
   if (release === undefined) throw platformError('no_previous_version')
+  // The deployment connects the queue of updates only with a source.
+  if (config.PLAT_UPDATE_TARGET === 'lambda-alias' && config.PLAT_RELEASE_SOURCE === '')
+    throw new PlatformError('version_not_available', 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
   if (targetVersion !== undefined && targetVersion !== release.version) {
     throw new PlatformError(
       'version_not_available',

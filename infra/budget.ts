@@ -1,0 +1,24 @@
+import { options } from './options.ts'
+import { globalPrefix } from './stage.ts'
+
+const { alarmEmail, budgetUsd } = options
+
+const notice = (notificationType: 'ACTUAL' | 'FORECASTED', threshold: number, address: string) => ({
+  notificationType,
+  threshold,
+  thresholdType: 'PERCENTAGE',
+  comparisonOperator: 'GREATER_THAN',
+  subscriberEmailAddresses: [address],
+})
+
+// Of the whole account: a filter by tag would be empty until someone activates the tag for billing.
+if (alarmEmail && budgetUsd) {
+  new aws.budgets.Budget('Budget', {
+    name: globalPrefix,
+    budgetType: 'COST',
+    limitAmount: budgetUsd,
+    limitUnit: 'USD',
+    timeUnit: 'MONTHLY',
+    notifications: [notice('ACTUAL', 80, alarmEmail), notice('FORECASTED', 100, alarmEmail)],
+  })
+}

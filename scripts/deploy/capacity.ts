@@ -1,0 +1,85 @@
+import { GetAccountSettingsCommand, GetFunctionConcurrencyCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import { messageOf } from '@platform/cli/exit'
+import * as z from 'zod'
+import { reservedFunctions } from '../../infra/concurrency.ts'
+import { signedPost } from './signed-post.ts'
+
+/** What the account can carry, asked before a deployment. */
+export interface Capacity {
+  /** Concurrent executions that are free for this stage. */
+  concurrency: number
+  /** Requests per second that the gateways of the region and these functions can serve. */
+  requestsPerSecond: number
+  /** Each names a limit that is too low, and how to raise it. */
+  warnings: string[]
+}
+
+const concurrencyMin = 100
+const requestsPerSecondMax = 5000
+/** With a response in 50 milliseconds, one sandbox serves this many requests per second. */
+const requestsPerSandbox = 20
+
+const howToRaise = (service: string, quota: string, value: number, region: string): string =>
+  `Raise it: aws service-quotas request-service-quota-increase --region ${region} --service-code ${service} --quota-code ${quota} --desired-value ${value}`
+
+export async function findCapacity(region: string, stage: string): Promise<Capacity> {
+  const warnings: string[] = []
+  const client = new LambdaClient({ region, maxAttempts: 2 })
+  try {
+    const [{ total, free }, gateway] = await Promise.all([concurrencyOf(client, stage), gatewayLimit(region, warnings)])
+    const limit = Math.min(requestsPerSecondMax, requestsPerSandbox * total, gateway ?? requestsPerSecondMax)
+    if (total < concurrencyMin) {
+      const problem = `Lambda may run ${total} functions at a time in ${region}; the platform needs ${concurrencyMin} or more, and starts slowly with fewer.`
+      warnings.push(`${problem}\n${howToRaise('lambda', 'L-B99A9384', 1000, region)}`)
+    }
+    if (gateway !== undefined && gateway < requestsPerSecondMax) {
+      const problem = `API Gateway accepts ${gateway} requests per second in ${region}; the stage is set to that instead of ${requestsPerSecondMax}.`
+      warnings.push(`${problem}\n${howToRaise('apigateway', 'L-8A5B8E43', requestsPerSecondMax, region)}`)
+    }
+    return { concurrency: free, requestsPerSecond: limit, warnings }
+  } catch (error) {
+    const problem = `The account's concurrency is unknown (${messageOf(error)}), so none is reserved for sign-in, relays and health.`
+    warnings.push(`${problem} Allow lambda:GetAccountSettings, or set PLAT_CONCURRENCY.`)
+    return { concurrency: concurrencyMin, requestsPerSecond: requestsPerSecondMax, warnings }
+  } finally {
+    client.destroy()
+  }
+}
+
+/** Reservations of an earlier deployment of this stage count as free. */
+async function concurrencyOf(client: LambdaClient, stage: string): Promise<{ total: number; free: number }> {
+  const [{ AccountLimit }, ...own] = await Promise.all([
+    client.send(new GetAccountSettingsCommand()),
+    ...reservedFunctions.map((name) => reservationOf(client, `platform-${stage}-fn-${name}`)),
+  ])
+  const { ConcurrentExecutions: total = 0, UnreservedConcurrentExecutions: unreserved = 0 } = AccountLimit ?? {}
+  return { total, free: own.reduce((sum, count) => sum + count, unreserved) }
+}
+
+async function reservationOf(client: LambdaClient, FunctionName: string): Promise<number> {
+  try {
+    const { ReservedConcurrentExecutions = 0 } = await client.send(new GetFunctionConcurrencyCommand({ FunctionName }))
+    return ReservedConcurrentExecutions
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ResourceNotFoundException') return 0
+    throw error
+  }
+}
+
+const Quota = z.object({ Quota: z.object({ Value: z.number() }) })
+
+/** Undefined if the deployer may not read it. */
+async function gatewayLimit(region: string, warnings: string[]): Promise<number | undefined> {
+  const headers = {
+    'content-type': 'application/x-amz-json-1.1',
+    'x-amz-target': 'ServiceQuotasV20190624.GetServiceQuota',
+  }
+  const body = JSON.stringify({ ServiceCode: 'apigateway', QuotaCode: 'L-8A5B8E43' })
+  try {
+    const response = await signedPost({ service: 'servicequotas', region, headers, body })
+    return Quota.parse(await response.json()).Quota.Value
+  } catch {
+    warnings.push('The quota of API Gateway is unknown: allow servicequotas:GetServiceQuota to check it.')
+    return undefined
+  }
+}

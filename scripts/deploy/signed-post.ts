@@ -1,0 +1,34 @@
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import { SignatureV4 } from '@smithy/signature-v4'
+
+const timeoutMs = 15_000
+
+export interface SignedPost {
+  service: string
+  region: string
+  headers: Record<string, string>
+  body: string
+}
+
+/** Signs and sends a request to a service of AWS for which the platform has no client. Rejects without a response. */
+export async function signedPost({ service, region, headers, body }: SignedPost): Promise<Response> {
+  // Any client resolves credentials as the SDK does.
+  const { config } = new LambdaClient({ region })
+  const url = new URL(endpointOf(service, region))
+  const signer = new SignatureV4({ credentials: await config.credentials(), region, service, sha256: config.sha256 })
+  const signed = await signer.sign({
+    method: 'POST',
+    protocol: url.protocol,
+    hostname: url.hostname,
+    path: url.pathname,
+    headers: { host: url.host, ...headers },
+    body,
+  })
+  const signal = AbortSignal.timeout(timeoutMs)
+  return fetch(url, { method: 'POST', headers: signed.headers, body, signal, redirect: 'manual' })
+}
+
+export const endpointOf = (service: string, region: string): string =>
+  process.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] ||
+  process.env['AWS_ENDPOINT_URL'] ||
+  `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
