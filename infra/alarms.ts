@@ -203,7 +203,7 @@ const basicAlarms: Record<string, AlarmSpec> = {
     above: 0,
   },
   'lambda-throttles': throttleAlarm,
-  'events-age': Object.fromEntries(queueAlarms)['events-age']!,
+  'events-age': Object.fromEntries(queueAlarms)['events-age'],
 }
 
 const fullAlarms = { ...metricAlarms, ...Object.fromEntries([...timeoutAlarms, ...queueAlarms]) }

@@ -9,6 +9,7 @@ import {
   batchRequest,
   batchSize,
   enrollRelay,
+  fetchJson,
   fillBatch,
   getRequest,
   heartbeatRequest,
@@ -51,13 +52,6 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
     ],
     goals: [target(atMost('start of the platform, × node -e 0', ratio.median, 50))],
   }
-}
-
-async function fetchJson(url: string, { target: path, method = 'GET', headers = {}, body }: TestRequest): Promise<any> {
-  const response = await fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body: String(body) }) })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${path} responded ${response.status}: ${text}`)
-  return JSON.parse(text)
 }
 
 export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Section> {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
-import { everything, inputsOf, production } from './stages.ts'
+import { byText, everything, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const apiUrls = (graph: Graph) =>
@@ -32,7 +32,7 @@ test('a front serves the domain, and the gateway answers only to the front at a 
   expect([...apiUrls(graph)]).toEqual([`https://${domain}`])
   expect(graph.outputs['api']).toBe(`https://${domain}`)
   const certificates = inputsOf(graph, 'aws:acm/certificate:Certificate').map(({ domainName }) => domainName)
-  expect(certificates.toSorted()).toEqual([origin, domain])
+  expect(certificates.toSorted(byText)).toEqual([origin, domain])
   expect(inputsOf(graph, 'aws:apigatewayv2/api:Api')).toMatchObject([{ disableExecuteApiEndpoint: true }])
   expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([{ domainName: origin }])
   const [{ aliases, origins, webAclId }] = inputsOf(graph, 'aws:cloudfront/distribution:Distribution')

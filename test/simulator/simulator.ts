@@ -1,6 +1,6 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import type { Log } from '@platform/local/log'
-import { startCloud } from './aws/cloud.ts'
+import { type Cloud, startCloud } from './aws/cloud.ts'
 import { startExternalFixtures } from './aws/external-fixtures.ts'
 import { invokeFunction } from './aws/invoke.ts'
 import { startTriggers } from './aws/triggers.ts'
@@ -18,12 +18,14 @@ export interface SimulatorOptions {
   onOutput: (functionName: string, text: string) => void
   log: Log
   hasClocks?: boolean
+  /** Changes resources before the platform starts, like an operator who restores a backup. */
+  beforeBootstrap?: (cloud: Cloud) => Promise<void>
   /** Receives each completed step; a throw aborts the start. */
   onStep?: (step: string) => void
 }
 
 export async function startSimulator(options: SimulatorOptions) {
-  const { stage, port, functionsDir, onOutput, log, hasClocks = true, onStep = () => {} } = options
+  const { stage, port, functionsDir, onOutput, log, hasClocks = true, onStep = () => {}, beforeBootstrap } = options
   await using resources = new AsyncDisposableStack()
   const { environment, releases } = resources.use(await startExternalFixtures(options.environment, log))
   const graph = await graphOf(stage, environment)
@@ -43,6 +45,7 @@ export async function startSimulator(options: SimulatorOptions) {
     }
   }
   onStep(`The gateway listens at ${triggers.url}`)
+  await beforeBootstrap?.(cloud)
   await bootstrap()
   onStep('The platform has started')
   // The schedule of the catalog would take minutes.

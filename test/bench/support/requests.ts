@@ -82,3 +82,13 @@ export const completeRequest = (relay: BenchRelay, jobId: string, leaseId: strin
   const nodes = relay.nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
   return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, { leaseId, outcome: 'exited', exitCode: 0, nodes })
 }
+
+export async function fetchJson(
+  url: string,
+  { target: path, method = 'GET', headers = {}, body }: TestRequest,
+): Promise<any> {
+  const response = await fetch(`${url}${path}`, { method, headers, ...(body !== undefined && { body: String(body) }) })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${path} responded ${response.status}: ${text}`)
+  return JSON.parse(text)
+}

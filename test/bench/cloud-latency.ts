@@ -1,0 +1,81 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { join } from 'node:path'
+import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { buildRelay } from '../../scripts/build-relay.ts'
+import { setupRequest } from '../support/platform.ts'
+import { Program } from '../support/program.ts'
+import { jsonRequest } from '../support/request.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startSimulator } from '../simulator/simulator.ts'
+import { withoutRateLimits } from './support/emulators.ts'
+import { fetchJson } from './support/requests.ts'
+import { atMost, type Effort, type Section, target } from './support/section.ts'
+import { range } from './support/statistics.ts'
+
+/** The longest time until a job has ended without a control channel: two heartbeats. */
+const limitMs = 90_000
+const script = { type: 'InvokeScript', payload: { script: 'true' } }
+
+/** The deployed configuration with its default intervals and a real relay, on this machine. */
+async function startDeployment(stack: AsyncDisposableStack) {
+  const { path: folder } = stack.use(await temporaryFolder())
+  const functionsDir = join(folder, 'functions')
+  const relayFile = join(folder, 'relay.mjs')
+  await Promise.all([buildFunctions(functionsDir), buildRelay(relayFile)])
+  const [environment, ignore] = [{ ...withoutRateLimits, PLAT_LOG_LEVEL: 'error' }, () => {}]
+  const simulator = stack.use(
+    await startSimulator({ stage: 'production', port: 0, environment, functionsDir, onOutput: ignore, log: ignore }),
+  )
+  const { url } = simulator
+  const setup = setupRequest(await simulator.initialAdminToken())
+  const { accessToken } = await fetchJson(url, jsonRequest('/api/v1/setup/complete', setup))
+  const call = (path: string, body?: object): Promise<any> => {
+    const headers = { authorization: `Bearer ${accessToken}` }
+    return fetchJson(url, body === undefined ? { target: path, headers } : jsonRequest(path, body, headers))
+  }
+  const { id: clusterId, enrollmentToken } = await call('/api/v1/clusters', { name: 'bench', type: 'Hypervisor' })
+  const args = [relayFile, '--server', url, '--state-dir', join(folder, 'state')]
+  const env = { PATH: process.env['PATH'], PLAT_ENROLLMENT_TOKEN: enrollmentToken }
+  stack.use(new Program(process.execPath, args, { cwd: folder, env }))
+  return { call, clusterId }
+}
+
+type Deployment = Awaited<ReturnType<typeof startDeployment>>
+
+async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<number> {
+  const startedAtMs = performance.now()
+  while (!(await isDone())) {
+    if (performance.now() - startedAtMs > limitMs) throw new Error(`Not done after ${limitMs} ms.`)
+    await delay(pauseMs)
+  }
+  return performance.now() - startedAtMs
+}
+
+async function completionMs({ call, clusterId }: Deployment): Promise<number> {
+  const { id } = await call('/api/v1/jobs', { ...script, clusterId })
+  return until(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
+}
+
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+
+export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<Section> {
+  await using stack = new AsyncDisposableStack()
+  const deployment = await startDeployment(stack)
+  const { call, clusterId } = deployment
+  await until(async () => (await call(`/api/v1/clusters/${clusterId}`)).status === 'Healthy', 500)
+  const times: number[] = []
+  for (const _ of range(isQuick ? 5 : 20)) {
+    // Activity shortens the pauses of a relay; an idle one is the rule.
+    await delay(isQuick ? 1000 : 5000)
+    times.push(await completionMs(deployment))
+  }
+  const sorted = times.toSorted((one, other) => one - other)
+  const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)]
+  yield {
+    title: 'Deployed configuration, default settings, real relay: submission to completion of `true`',
+    columns: ['jobs', 'p50 ms', 'p95 ms', 'max ms'],
+    rows: [[sorted.length, p50, p95, sorted.at(-1) ?? Number.NaN]],
+    goals: [target(atMost('cloud: p50, ms', p50, 1000)), target(atMost('cloud: p95, ms', p95, 2000))],
+  }
+}
