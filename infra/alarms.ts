@@ -8,9 +8,9 @@ import { monitoring } from './stage.ts'
 /** docs/operations.md#alarms has the instructions for each alarm. */
 
 /** Dead letters have an alarm of their own. */
-const consumerErrors = consumers
-  .filter((name) => !name.endsWith('-dead-letter'))
-  .map((name) => functionMetric('Errors', name))
+const consumerErrors = [...consumers.filter((name) => !name.endsWith('-dead-letter')), 'queue/presence'].map((name) =>
+  functionMetric('Errors', name),
+)
 const scheduleErrors = schedules.map(({ name }) => functionMetric('Errors', name))
 const sweepFailures = ['schedule/sweep', 'queue/events'].map((name) => platformMetric('SweepFailures', name))
 /** Both functions verify passwords: `users` verifies the old password on a password change. */

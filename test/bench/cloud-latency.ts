@@ -56,6 +56,40 @@ async function completionMs({ call, clusterId }: Deployment): Promise<number> {
   return until(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
 }
 
+/** Watches a silent job like the portal and `plat`. Returns the number of requests and the time that they took. */
+async function watch(
+  { call }: Deployment,
+  jobId: string,
+  untilMs: number,
+): Promise<{ requests: number; busyMs: number }> {
+  let [requests, busyMs, pauseMs] = [0, 0, 250]
+  while (performance.now() < untilMs) {
+    const startedAtMs = performance.now()
+    await call(`/api/v1/jobs/${jobId}/output`)
+    busyMs += performance.now() - startedAtMs
+    requests++
+    pauseMs = Math.min(5000, pauseMs * 1.5)
+    await delay(pauseMs)
+  }
+  return { requests, busyMs }
+}
+
+async function measureWatchers(deployment: Deployment, seconds: number): Promise<Section> {
+  const body = { type: 'InvokeScript', payload: { script: `sleep ${seconds}` }, clusterId: deployment.clusterId }
+  const { id } = await deployment.call('/api/v1/jobs', body)
+  const startedAtMs = performance.now()
+  const watchers = range(10).map(() => watch(deployment, id, startedAtMs + seconds * 1000))
+  const seen = await Promise.all(watchers)
+  const requests = seen.reduce((sum, each) => sum + each.requests, 0)
+  const concurrent = seen.reduce((sum, each) => sum + each.busyMs, 0) / (performance.now() - startedAtMs)
+  return {
+    title: 'Ten people watch a silent job',
+    columns: ['seconds', 'requests', 'requests in progress, mean'],
+    rows: [[seconds, requests, concurrent]],
+    goals: [target(atMost('cloud: requests in progress for ten watchers, mean', concurrent, 1))],
+  }
+}
+
 const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 
@@ -78,4 +112,5 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
     rows: [[sorted.length, p50, p95, sorted.at(-1) ?? Number.NaN]],
     goals: [target(atMost('cloud: p50, ms', p50, 1000)), target(atMost('cloud: p95, ms', p95, 2000))],
   }
+  yield await measureWatchers(deployment, isQuick ? 20 : 60)
 }
