@@ -1,12 +1,13 @@
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
 
-/** Bundles the relay into one readable file that runs on Node 20 and later. */
+/** Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. */
 export async function buildRelay(outfile: string): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
   const { outputFiles } = await build({
@@ -18,12 +19,47 @@ export async function buildRelay(outfile: string): Promise<void> {
     format: 'esm',
     target: 'node20',
     charset: 'utf8',
-    banner: {
-      js: `#!/usr/bin/env node\n// platform-relay ${relayVersion} | license: ${license} | needs Node 20 or later`,
-    },
+    plugins: [webSocketLibrary],
   })
+  const heading = `#!/usr/bin/env node\n// platform-relay ${relayVersion} | license: ${license} | needs Node 20 or later\n`
   await mkdir(dirname(outfile), { recursive: true })
-  await writeFile(outfile, tidy(outputFiles[0]!.text))
+  await writeFile(outfile, heading + tidy(outputFiles[0]!.text) + (await webSocketCode()))
+}
+
+/** The client of `ws` follows the relay as minified code. */
+const webSocketLibrary: Plugin = {
+  name: 'ws',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^ws$/ }, ({ path }) => ({ path, namespace: 'ws' }))
+    onLoad({ filter: /.*/, namespace: 'ws' }, () => ({ contents: 'export const WebSocket = webSocketLibrary()' }))
+  },
+}
+
+async function webSocketCode(): Promise<string> {
+  const folder = dirname(createRequire(join(fileURLToPath(root), 'packages/relay/package.json')).resolve('ws'))
+  const [{ version }, notice] = await Promise.all(
+    ['package.json', 'LICENSE'].map((name) => readFile(join(folder, name), 'utf8')),
+  ).then(([text, license]) => [JSON.parse(text!) as { version: string }, license!.trim()] as const)
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, 'lib/websocket.js')],
+    write: false,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    charset: 'utf8',
+    // Optional native code.
+    external: ['bufferutil', 'utf-8-validate'],
+  })
+  return [
+    `/* ws ${version}\n\n${notice} */`,
+    `import { createRequire as requireOf } from "node:module";`,
+    `function webSocketLibrary() { const module = { exports: {} }; (function (require, module) {`,
+    outputFiles[0]!.text.trim(),
+    `})(requireOf(import.meta.url), module); return module.exports }`,
+    '',
+  ].join('\n')
 }
 
 /** Shortens the bundle but keeps it readable: tabs, short headings, no comments. */

@@ -243,10 +243,16 @@ test.for<[string, { everyMs: number; streams: Piece['stream'][]; text: string }]
     const { chunks = [] } = OutputReport.parse(body)
     // A chunk counts 100 bytes in addition to its data.
     sizes.push(chunks.reduce((bytes, { data }) => bytes + 100 + data.length, 0))
-    return { status: 200, headers: new Headers(), body: {} }
+    return { status: 200, headers: {}, body: {} }
   }
   const lease = { jobId: 'job_1', leaseId: 'lease_1' }
-  const upload = new Upload({ lease, output: new Output(), client: { deliver }, onCancel: () => {} })
+  const upload = new Upload({
+    lease,
+    output: new Output(),
+    client: { deliver },
+    keepsLast: () => false,
+    onCancel: () => {},
+  })
   upload.start(new AbortController().signal)
   for (let atMs = 0; atMs < 10_000; atMs += everyMs) {
     for (const stream of streams) upload.append('node_00000000000000000000000000', stream, Buffer.from(text))
@@ -322,8 +328,7 @@ describe('rejects a token', () => {
 })
 
 test.for([0, 5, 20])('waits at most 15 s after %i failures, whatever the server asks for', (failures) => {
-  const response = new Response(null, { headers: { 'retry-after': '3600' } })
-  const causes = [new RetryableError('unavailable'), new RetryableError('busy', response)]
+  const causes = [new RetryableError('unavailable'), new RetryableError('busy', { 'retry-after': '3600' })]
   for (const cause of causes) expect(retryDelayMs(failures, cause)).toBeLessThanOrEqual(15_000)
 })
 

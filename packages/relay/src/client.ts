@@ -41,9 +41,9 @@ export class Client {
     try {
       const response = await this.#post(call)
       const isRejected = response.status === 401
-      // A long-poll response may be delayed, so its `Date` is not the current time.
+      // The `Date` of a late response is not the current time.
       const isImmediate = performance.now() - startedMs < promptResponseMs
-      if (isImmediate || isRejected) this.#clock.observe(response.headers.get('date'))
+      if (isImmediate || isRejected) this.#clock.observe(response.headers.date)
       if (isRejected) this.#onRejected(response)
       this.#onResponse()
       return response
@@ -58,13 +58,18 @@ export class Client {
     return retryUntilDecision(call.signal, () => this.attempt(call))
   }
 
+  /** The password of a control channel. */
+  channelPassword(clientId: string): string {
+    return this.#token({ path: `mqtt:${clientId}` })
+  }
+
   #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<RelayResponse> {
     const text = body === undefined ? '' : JSON.stringify(body)
     const apiPath = `/api/v1/relay${path}`
     return post({
       url: `${this.#signer.server}${apiPath}`,
       headers: {
-        authorization: `Relay ${this.#token(apiPath, text)}`,
+        authorization: `Relay ${this.#token({ path: apiPath, bodySha256: createHash('sha256').update(text).digest('base64url') })}`,
         'user-agent': `platform-relay/${relayVersion}`,
         ...(body && { 'content-type': 'application/json' }),
         ...headers,
@@ -75,10 +80,9 @@ export class Client {
     })
   }
 
-  #token(path: string, body: string): string {
+  #token(subject: { path: string; bodySha256?: string }): string {
     const iat = this.#clock.now() / 1000 - backdateSeconds
-    const bodySha256 = createHash('sha256').update(body).digest('base64url')
-    const claims = { aud: audience, iat, exp: iat + tokenLifetimeSeconds, jti: randomUUID(), path, bodySha256 }
+    const claims = { aud: audience, iat, exp: iat + tokenLifetimeSeconds, jti: randomUUID(), ...subject }
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 

@@ -7,6 +7,7 @@ export const exitCodes = {
   revoked: 4,
   stateInUse: 5,
   stateUnusable: 6,
+  unreachable: 7,
 } as const
 
 /** Ends the program with an exit code and a message that states what to do next. */

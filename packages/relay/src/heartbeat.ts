@@ -1,24 +1,30 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { backOffMs, retryDelayMs, jitterMs } from './backoff.ts'
+import { retryDelayMs, jitterMs } from './backoff.ts'
+import type { ControlChannel } from './channel.ts'
 import type { Client } from './client.ts'
-import type { WorkerPool } from './worker-pool.ts'
+import { type Claimed, claimsIn, type WorkerPool } from './worker-pool.ts'
 import { type RelayResponse, codeOf, RetryableError } from './http.ts'
+import type { JobDeps } from './job-deps.ts'
 import { stringsIn } from './json.ts'
 import type { StatementKeys } from './statement-keys.ts'
 import type { NodeWatch } from './node-watch.ts'
 
-const maxWaitSeconds = 25
-const responseMarginMs = 15_000
+const requestLimitMs = 15_000
 // Claims need time to complete; an earlier heartbeat would return the same jobs again.
 const claimDelayMs = 200
-const wakeDelayMs = 50
-const earlyResponseMs = 1000
-const immediateRepeats = 10
+const wakeDelayMs = 20
+const soonMs = 200
+// Without a channel, more work is likely after work.
+const activeMs = 60_000
+const activeIntervalMs = 2000
+// Relays that lose their channels at the same time do not all respond in the same moment.
+const maxLossDelayMs = 2000
 
-export type HeartbeatDeps = {
+export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
   client: Client
+  channel: ControlChannel
   workers: WorkerPool
   watch: NodeWatch
   statementKeys: StatementKeys
@@ -26,113 +32,186 @@ export type HeartbeatDeps = {
   scriptsIsolated: boolean
 }
 
-/** Sends heartbeats, which report the state of the relay and return offered jobs. At most one request is active. */
+/**
+ * Sends heartbeats, which report the state of the relay and return jobs. At most one request is active. Between
+ * heartbeats the loop waits for the interval, a wake-up of the channel, or a free slot.
+ */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
   readonly #instanceId = randomUUID()
-  #intervalSeconds: number
+  readonly #wakeUps = new WakeUpLimit(() => this.#wake())
+  readonly #stop = new AbortController()
   #interrupt = new AbortController()
-  #wakeTimer: NodeJS.Timeout | undefined
-  #stopped = false
+  #intervalSeconds: number
+  #isDue = false
+  #isProbe = true
+  #hasMoreJobs = false
   #failures = 0
-  #emptyResponses = 0
-  // The first heartbeat, and the first one after an error, do not use long polling, so that they show quickly whether
-  // the server responds.
-  #mayLongPoll = false
+  #activeUntilMs = 0
 
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps
     this.#intervalSeconds = deps.intervalSeconds
   }
 
-  /** Sends a heartbeat soon. Calls in quick succession cause only one. */
-  wake(): void {
-    this.#wakeTimer ??= setTimeout(() => this.#interrupt.abort(), wakeDelayMs)
+  /** Sends a heartbeat, because the channel has received a message. Anyone at the broker may have sent it. */
+  onWakeUp(): void {
+    this.#wakeUps.request()
+  }
+
+  /** Reports the change: without a channel, silence would make the cluster Degraded. */
+  onChannelChange(): void {
+    const delayMs = this.#deps.channel.isOpen ? 0 : Math.random() * maxLossDelayMs
+    setTimeout(() => this.#wake(), delayMs).unref()
+  }
+
+  onSlotFreed(): void {
+    this.#noteActivity()
+    if (this.#hasMoreJobs) this.#wake()
   }
 
   stop(): void {
-    this.#stopped = true
+    this.#stop.abort()
     this.#interrupt.abort()
   }
 
   async run(): Promise<void> {
-    while (!this.#stopped) {
-      this.#interrupt = new AbortController()
-      clearTimeout(this.#wakeTimer)
-      this.#wakeTimer = undefined
-      const { signal } = this.#interrupt
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      this.#isDue = false
       try {
-        await sleep(await this.#sendHeartbeat(signal), undefined, { signal })
+        await this.#pause(await this.#sendHeartbeat())
       } catch (error) {
         if (!signal.aborted) throw error
       }
     }
   }
 
+  // Calls in quick succession cause only one heartbeat.
+  #wake(): void {
+    this.#isDue = true
+    this.#interrupt.abort()
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    this.#interrupt = new AbortController()
+    const { signal } = this.#interrupt
+    if (!this.#isDue) await sleep(delayMs, undefined, { signal }).catch(() => {})
+    if (this.#isDue) await sleep(wakeDelayMs, undefined, { signal: this.#stop.signal })
+  }
+
   // Returns the delay before the next heartbeat, in milliseconds.
-  async #sendHeartbeat(signal: AbortSignal): Promise<number> {
-    const mayLongPoll = this.#mayLongPoll
-    const startedMs = performance.now()
+  async #sendHeartbeat(): Promise<number> {
     try {
-      const response = await this.#call(signal)
-      this.#mayLongPoll = true
+      const response = await this.#call()
       this.#failures = 0
-      if (this.#apply(response) || !mayLongPoll) return this.#delayAfterJobsMs()
-      return this.#delayMs(response, performance.now() - startedMs)
+      return this.#apply(response)
     } catch (error) {
       if (!(error instanceof RetryableError)) throw error
-      this.#mayLongPoll = false
       return retryDelayMs(this.#failures++, error)
     }
   }
 
-  async #call(signal: AbortSignal): Promise<RelayResponse> {
-    const { client, workers, watch, statementKeys, scriptsIsolated } = this.#deps
-    const waitSeconds = this.#mayLongPoll ? Math.min(maxWaitSeconds, this.#intervalSeconds) : 0
+  async #call(): Promise<RelayResponse> {
+    const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated } = this.#deps
     const body: Heartbeat = {
       nodes: watch.statuses(),
       running: workers.running,
-      freeSlots: workers.freeSlots,
+      freeSlots: this.#isProbe ? 0 : workers.freeSlots,
       statementKey: statementKeys.newest,
       instanceId: this.#instanceId,
       scriptsIsolated,
+      channel: channel.isOpen ? 'open' : 'closed',
+      claimKey: journal.claimKey,
     }
     const response = await client.attempt({
       path: '/heartbeat',
       body,
-      headers: waitSeconds > 0 ? { prefer: `wait=${waitSeconds}` } : {},
-      timeoutMs: waitSeconds * 1000 + responseMarginMs,
-      signal,
+      timeoutMs: requestLimitMs,
+      signal: this.#stop.signal,
     })
     if (response.status !== 200) throw new RetryableError(`its response was ${codeOf(response)}`)
     return response
   }
 
-  // Returns whether a new job was started.
-  #apply({ body }: RelayResponse): boolean {
-    const { workers, statementKeys } = this.#deps
+  #apply({ body }: RelayResponse): number {
+    const { channel, server, statementKeys, workers } = this.#deps
     statementKeys.learn(body.statementKeys)
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }
-    for (const jobId of stringsIn(body.cancel)) workers.cancel(jobId)
+    // An earlier version of the platform says nothing about further jobs.
+    this.#hasMoreJobs = body.moreJobs !== false
+    server.acceptsLastOutput = typeof body.moreJobs === 'boolean'
+    channel.use(body.channel)
+    const cancelled = stringsIn(body.cancel)
+    for (const jobId of cancelled) workers.cancel(jobId)
+    const claims = claimsIn(body.claims)
+    const hasStarted = this.#start(claims, body.jobs)
+    const hasWork = hasStarted || claims.length > 0 || cancelled.length > 0
+    if (hasWork) this.#noteActivity()
+    this.#wakeUps.conclude(hasWork)
+    return this.#delayMs(hasStarted, claims.length > 0)
+  }
+
+  // Returns whether an offered job was started, which the relay still has to claim.
+  #start(claims: readonly Claimed[], offered: unknown): boolean {
+    const { workers } = this.#deps
+    // A former process of this relay may have made claims with the first key. Their scripts must not start twice.
+    if (this.#isProbe) workers.concludeClaims(claims)
+    else if (claims.length > 0) workers.accept(claims)
     // Job ids become part of file names, so other characters are rejected.
-    const jobIds = stringsIn(body.jobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
+    const jobIds = stringsIn(offered).filter((jobId) => /^\w{1,40}$/.test(jobId))
     return jobIds.filter((jobId) => workers.offer(jobId)).length > 0
   }
 
-  #delayAfterJobsMs(): number {
-    this.#emptyResponses = 0
-    return claimDelayMs
+  #noteActivity(): void {
+    this.#activeUntilMs = performance.now() + activeMs
   }
 
-  #delayMs({ headers, body }: RelayResponse, durationMs: number): number {
+  #delayMs(hasStarted: boolean, hasClaims: boolean): number {
+    const wasProbe = this.#isProbe
+    this.#isProbe = false
+    if (hasStarted) return claimDelayMs
+    if (wasProbe) return soonMs
+    if (hasClaims && this.#hasMoreJobs && this.#deps.workers.freeSlots > 0) return 0
     const intervalMs = this.#intervalSeconds * 1000
-    const wasLongPoll = headers.get('preference-applied')?.startsWith('wait') === true
-    if (!wasLongPoll && stringsIn(body.jobs).length === 0) return jitterMs(intervalMs)
-    if (durationMs > earlyResponseMs) this.#emptyResponses = 0
-    // A response before the end of the wait normally has new jobs. Repeated early responses without jobs would cause a
-    // tight loop.
-    return Math.min(intervalMs, backOffMs(this.#emptyResponses++ - immediateRepeats))
+    const isActive = !this.#deps.channel.isOpen && performance.now() < this.#activeUntilMs
+    return jitterMs(isActive ? Math.min(intervalMs, activeIntervalMs) : intervalMs)
+  }
+}
+
+const freeWakeUps = 10
+const windowMs = 10_000
+const limitedMs = 1000
+
+/** Limits wake-ups that bring no work to about one a second. */
+class WakeUpLimit {
+  readonly #onDue: () => void
+  #fruitlessAtMs: number[] = []
+  #timer: NodeJS.Timeout | undefined
+  #isRequested = false
+
+  constructor(onDue: () => void) {
+    this.#onDue = onDue
+  }
+
+  request(): void {
+    const startMs = performance.now() - windowMs
+    this.#fruitlessAtMs = this.#fruitlessAtMs.filter((atMs) => atMs > startMs)
+    const delayMs = this.#fruitlessAtMs.length < freeWakeUps ? 0 : limitedMs
+    this.#timer ??= setTimeout(() => this.#fire(), delayMs).unref()
+  }
+
+  /** Call it after each heartbeat. */
+  conclude(hasWork: boolean): void {
+    if (this.#isRequested && !hasWork) this.#fruitlessAtMs.push(performance.now())
+    this.#isRequested = false
+  }
+
+  #fire(): void {
+    this.#timer = undefined
+    this.#isRequested = true
+    this.#onDue()
   }
 }

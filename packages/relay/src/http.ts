@@ -1,5 +1,8 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { messageOf } from './log.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
+import { agentFor } from './proxy.ts'
 
 const maxResponseBytes = 8 * 1024 * 1024
 
@@ -11,10 +14,10 @@ export type Post = {
   signal: AbortSignal
 }
 
-export type RelayResponse = { status: number; headers: Headers; body: JsonObject }
+export type RelayResponse = { status: number; headers: IncomingHttpHeaders; body: JsonObject }
 
 /** The error code of a response, or its status if it has none. */
-export function codeOf({ status, body }: RelayResponse): string {
+export function codeOf({ status, body }: Pick<RelayResponse, 'status' | 'body'>): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
 }
 
@@ -25,9 +28,9 @@ export function codeOf({ status, body }: RelayResponse): string {
 export class RetryableError extends Error {
   readonly afterMs: number
 
-  constructor(message: string, response?: Response) {
+  constructor(message: string, headers: IncomingHttpHeaders = {}) {
     super(message)
-    this.afterMs = 1000 * (Number(response?.headers.get('retry-after')) || 0)
+    this.afterMs = 1000 * (Number(headers['retry-after']) || 0)
   }
 }
 
@@ -35,50 +38,72 @@ export class RetryableError extends Error {
  * Sends a POST request once. Throws `RetryableError` if the server did not decide, and `AbortError` if the signal
  * aborts.
  */
-export async function post({ url, headers, body, timeoutMs, signal }: Post): Promise<RelayResponse> {
+export async function post({ signal, timeoutMs, ...request }: Post): Promise<RelayResponse> {
+  return perform({ method: 'POST', ...request }, timeoutMs, signal)
+}
+
+/** Sends a GET request once. Throws `RetryableError` unless the response is JSON. */
+export async function get(url: string, timeoutMs: number): Promise<RelayResponse> {
+  return perform({ method: 'GET', url, headers: {}, body: '' }, timeoutMs, new AbortController().signal)
+}
+
+type Request = Pick<Post, 'url' | 'headers' | 'body'> & { method: string }
+
+async function perform(request: Request, timeoutMs: number, signal: AbortSignal): Promise<RelayResponse> {
   signal.throwIfAborted()
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)), timeoutMs)
   const abort = () => limit.abort(signal.reason)
   signal.addEventListener('abort', abort)
   try {
-    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: limit.signal })
-    return await parseResponse(response)
+    return await parseResponse(await send(request, limit.signal))
   } catch (error) {
     signal.throwIfAborted()
-    throw error instanceof RetryableError ? error : new RetryableError(networkErrorMessage(error))
+    if (error instanceof RetryableError) throw error
+    throw new RetryableError(networkErrorMessage(limit.signal.aborted ? limit.signal.reason : error))
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
   }
 }
 
-async function parseResponse(response: Response): Promise<RelayResponse> {
+function send({ method, url, headers, body }: Request, signal: AbortSignal) {
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    const address = new URL(url)
+    const send = address.protocol === 'https:' ? httpsRequest : httpRequest
+    const options = { method, agent: agentFor(address), signal }
+    const length = { 'content-length': Buffer.byteLength(body) }
+    send(address, { ...options, headers: { ...headers, ...length } }, resolve)
+      .once('error', reject)
+      .end(body)
+  })
+}
+
+async function parseResponse(response: IncomingMessage): Promise<RelayResponse> {
+  const { statusCode: status = 0, headers } = response
   const text = await readText(response)
   const body = parseJsonObject(text)
-  const { status, headers } = response
   const isRetryable = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
-  if (isRetryable) throw new RetryableError(`status ${status}`, response)
-  const location = headers.get('location')
-  if (location !== null) throw new RetryableError(`it redirects to ${location}; use that address as --server`, response)
+  if (isRetryable) throw new RetryableError(`status ${status}`, headers)
+  const { location } = headers
+  if (location !== undefined)
+    throw new RetryableError(`it redirects to ${location}; use that address as --server`, headers)
   // A response without JSON comes from a proxy, not from the platform.
-  if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, response)
+  if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, headers)
   return { status, headers, body: body ?? {} }
 }
 
-async function readText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
+async function readText(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
   let sizeBytes = 0
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length
-    if (sizeBytes > maxResponseBytes) throw new RetryableError('its response is too long', response)
+    if (sizeBytes > maxResponseBytes) throw new RetryableError('its response is too long', response.headers)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
 function networkErrorMessage(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  if (cause instanceof Error) return 'code' in cause ? String(cause.code) : cause.message
-  return messageOf(error)
+  return error instanceof Error && 'code' in error ? String(error.code) : messageOf(error)
 }

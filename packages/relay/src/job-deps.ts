@@ -13,6 +13,8 @@ export type JobDeps = {
   clusterId: string
   statementKeys: StatementKeys
   nodes: RelayNode[]
+  /** Set once the server has shown that the report of a result may contain output. */
+  server: { acceptsLastOutput: boolean }
   /** Aborts when the relay has no time left to report results. */
   signal: AbortSignal
 }

@@ -30,6 +30,7 @@ export class JobRun {
     return this.#isLeased
   }
 
+  /** Runs a job that the server has offered. */
   async run(): Promise<void> {
     const { journal } = this.#deps
     const jobId = this.#jobId
@@ -40,10 +41,23 @@ export class JobRun {
     const claim = await claimJob(this.#deps, jobId, claimKey)
     if (claim) {
       this.#isLeased = true
-      await (isReplay ? this.#rejectReplay(claim) : this.#handle(claim))
+      await (isReplay ? this.reject(claim, 'this relay has already claimed it') : this.#handle(claim))
     } else if (!isReplay) {
       journal.append({ state: 'dropped', jobId })
     }
+  }
+
+  /** Runs a job that a heartbeat has claimed. Its entry must be in the journal. */
+  async runClaimed(claim: UnverifiedClaim): Promise<void> {
+    this.#isLeased = true
+    await this.#handle(claim, true)
+  }
+
+  /** Reports that a job is not run. */
+  async reject({ leaseId }: UnverifiedClaim, reason: string): Promise<void> {
+    this.#isLeased = true
+    warn(`Job ${this.#jobId} was rejected and not run: ${reason}.`)
+    await complete(this.#deps, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
   }
 
   /** Stops the script, or prevents its start. */
@@ -52,15 +66,12 @@ export class JobRun {
     this.#execution?.stop(reason, mode)
   }
 
-  async #rejectReplay({ leaseId }: UnverifiedClaim): Promise<void> {
-    warn(`Job ${this.#jobId} was rejected and not run: this relay has already claimed it.`)
-    await complete(this.#deps, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
-  }
-
-  async #handle(claim: UnverifiedClaim): Promise<void> {
+  async #handle(claim: UnverifiedClaim, isRecorded = false): Promise<void> {
     const lease = { jobId: this.#jobId, leaseId: claim.leaseId }
     try {
-      await this.#execute(lease, this.#accept(claim))
+      const accepted = this.#accept(claim)
+      if (!isRecorded) this.#deps.journal.append({ state: 'started', ...lease, leaders: [] })
+      await this.#execute(lease, accepted)
     } catch (error) {
       if (!(error instanceof StatementError)) throw error
       warn(`Job ${this.#jobId} was rejected and not run: ${error.message}.`)
@@ -79,12 +90,12 @@ export class JobRun {
   }
 
   async #execute(lease: Lease, { payload, nodes }: Accepted): Promise<void> {
-    const { client, journal, signal } = this.#deps
+    const { client, journal, server, signal } = this.#deps
     const { jobId } = lease
-    journal.append({ state: 'started', ...lease, leaders: [] })
     info(`Job ${jobId}: running on ${nodes.length} node(s).`)
     const onCancel = () => this.stop('cancelled', 'graceful')
-    const upload = new Upload({ lease, output: new Output(), client, onCancel })
+    const keepsLast = () => server.acceptsLastOutput
+    const upload = new Upload({ lease, output: new Output(), client, keepsLast, onCancel })
     upload.start(signal)
     this.#execution = new Execution({
       jobId,

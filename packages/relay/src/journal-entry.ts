@@ -15,11 +15,17 @@ export type Entry =
 /** The entry of a job whose result the server has not acknowledged. */
 export type Unfinished = Exclude<Entry, { state: 'done' }>
 
-/** One line of the journal. */
-export type JournalRecord =
+/** One line of the journal. The newest `nextClaimKey` is that of the next heartbeat. */
+export type JournalRecord = { nextClaimKey?: string } & (
   | Entry
   | { state: 'spawned'; jobId: string; leader: Leader }
   | { state: 'dropped'; jobId: string }
+)
+
+/** Records a key without a job. Earlier versions of the relay ignore it. */
+export function keyRecord(nextClaimKey: string): JournalRecord {
+  return { state: 'dropped', jobId: '', nextClaimKey }
+}
 
 /** Applies one record. The entries are the result of all records in order. */
 export function applyRecord(entries: Map<string, Entry>, record: JournalRecord): void {
@@ -29,7 +35,8 @@ export function applyRecord(entries: Map<string, Entry>, record: JournalRecord):
   } else if (record.state === 'dropped') {
     entries.delete(record.jobId)
   } else {
-    entries.set(record.jobId, record)
+    const { nextClaimKey: _, ...stored } = record
+    entries.set(record.jobId, stored)
   }
 }
 

@@ -2,15 +2,22 @@ import { closeSync, fdatasyncSync, ftruncateSync, openSync, writeSync } from 'no
 import { now } from './clock.ts'
 import { FatalError } from './exit-codes.ts'
 import { readIfPresent, writeDurably } from './files.ts'
-import { applyRecord, type Entry, type JournalRecord, parseRecord, type Unfinished } from './journal-entry.ts'
+import {
+  applyRecord,
+  type Entry,
+  type JournalRecord,
+  keyRecord,
+  parseRecord,
+  type Unfinished,
+} from './journal-entry.ts'
 
 // Longer than any statement is valid, so that a job whose entry was removed cannot be replayed.
 const retentionMs = 35 * 24 * 3600 * 1000
 const maxRecords = 1000
 
 /**
- * The recorded jobs of the relay, one JSON record per line. `append` is synchronous: when it returns, the record
- * survives a power loss.
+ * The recorded jobs of the relay, one JSON record per line. `append` is synchronous: when it returns, the records
+ * survive the end of the process, and those that prevent a second run or contain a result survive a power loss.
  */
 export class Journal {
   readonly #path: string
@@ -18,13 +25,14 @@ export class Journal {
   #file = -1
   #sizeBytes = 0
   #recordCount = 0
+  #claimKey: string | undefined
 
   /**
    * Opens the journal, removes a damaged last line and drops old jobs. Throws `FatalError` if another line is damaged.
    */
   constructor(path: string) {
     this.#path = path
-    for (const record of readRecords(path)) applyRecord(this.#entries, record)
+    for (const record of readRecords(path)) this.#apply(record)
     this.#compact()
   }
 
@@ -38,19 +46,24 @@ export class Journal {
     return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
   }
 
-  append(record: JournalRecord): void {
-    const line = Buffer.from(`${JSON.stringify(record)}\n`)
+  /** The key of the next heartbeat that claims jobs; undefined in a new journal. */
+  get claimKey(): string | undefined {
+    return this.#claimKey
+  }
+
+  append(...records: JournalRecord[]): void {
+    const lines = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
     try {
-      writeFully(this.#file, line, this.#sizeBytes)
-      fdatasyncSync(this.#file)
+      writeFully(this.#file, lines, this.#sizeBytes)
+      if (records.some(mustSurvive)) fdatasyncSync(this.#file)
     } catch (error) {
       // The next record would be appended to a partial one and be unreadable.
       ftruncateSync(this.#file, this.#sizeBytes)
       throw error
     }
-    this.#sizeBytes += line.length
-    this.#recordCount += 1
-    applyRecord(this.#entries, record)
+    this.#sizeBytes += lines.length
+    this.#recordCount += records.length
+    for (const record of records) this.#apply(record)
     if (this.#recordCount > maxRecords) this.#compact()
   }
 
@@ -58,17 +71,28 @@ export class Journal {
     closeSync(this.#file)
   }
 
+  #apply(record: JournalRecord): void {
+    this.#claimKey = record.nextClaimKey ?? this.#claimKey
+    applyRecord(this.#entries, record)
+  }
+
   #compact(): void {
     const oldestMs = now() - retentionMs
     const entries = [...this.#entries].filter(([, entry]) => entry.state !== 'done' || entry.atMs > oldestMs)
     this.#entries = new Map(entries)
-    const text = entries.map(([, entry]) => `${JSON.stringify(entry)}\n`).join('')
+    const records = [...entries.map(([, entry]) => entry), ...(this.#claimKey ? [keyRecord(this.#claimKey)] : [])]
+    const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
     writeDurably(this.#path, text)
     if (this.#file !== -1) closeSync(this.#file)
     this.#file = openSync(this.#path, 'r+')
     this.#sizeBytes = Buffer.byteLength(text)
     this.#recordCount = 0
   }
+}
+
+// After a power loss, no process runs, and a repeated report has no effect.
+function mustSurvive({ state, nextClaimKey }: JournalRecord): boolean {
+  return nextClaimKey !== undefined || !['spawned', 'dropped', 'done'].includes(state)
 }
 
 function readRecords(path: string): JournalRecord[] {

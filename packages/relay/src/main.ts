@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { check } from './check.ts'
 import { ServerClock } from './clock.ts'
 import { loadOrEnroll } from './load-or-enroll.ts'
 import { exitCodes, FatalError } from './exit-codes.ts'
@@ -49,6 +50,7 @@ async function main(): Promise<number> {
     const options = parseOptions(process.argv.slice(2), process.env)
     if (options === 'help') process.stdout.write(helpText)
     else if (options === 'version') process.stdout.write(`${versionText}\n`)
+    else if (options.check) return await check(options)
     else await runRelay(options, signal)
     return exitCodes.stopped
   } catch (error) {

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { findUser, type ScriptUser } from './executor/user.ts'
 import { FatalError } from './exit-codes.ts'
 import { messageOf } from './log.ts'
+import { proxyFor } from './proxy.ts'
 
 export type Options = {
   server: string | undefined
@@ -14,6 +15,7 @@ export type Options = {
   nodesFile: string | undefined
   workFolder: string | undefined
   runAs: ScriptUser | undefined
+  check: boolean
 }
 
 export type EnrollmentToken = { id: string; text: string }
@@ -24,14 +26,17 @@ export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Op
   if (flags.help) return 'help'
   if (flags.version) return 'version'
   const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN)
+  const server = parseServer(flags.server ?? environment.PLAT_RELAY_SERVER)
+  checkProxies()
   return {
-    server: parseServer(flags.server ?? environment.PLAT_RELAY_SERVER),
-    stateFolder: parseStateFolder(flags['state-dir'], token),
+    server,
+    stateFolder: parseStateFolder(flags['state-dir'], token, flags.check),
     token,
     displayName: parseName(flags.name),
     slots: parseSlots(flags.slots),
     nodesFile: flags.nodes,
     workFolder: flags['work-dir'] && resolve(flags['work-dir']),
+    check: flags.check,
     runAs: flags['run-as'] ? findUser(flags['run-as']) : undefined,
   }
 }
@@ -48,6 +53,7 @@ function parseFlags(args: string[]) {
         nodes: { type: 'string' },
         'work-dir': { type: 'string' },
         'run-as': { type: 'string' },
+        check: { type: 'boolean', default: false },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
@@ -78,9 +84,18 @@ function parseServer(text: string | undefined): string | undefined {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined): string {
+function checkProxies(): void {
+  try {
+    for (const protocol of ['http', 'https']) proxyFor(new URL(`${protocol}://platform.invalid`))
+  } catch (error) {
+    throw new FatalError('usage', `HTTPS_PROXY or HTTP_PROXY is not an address: ${messageOf(error)}.`)
+  }
+}
+
+function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined, isCheck: boolean): string {
   if (text) return resolve(text)
   if (token) return resolve(join('platform-relay', token.id))
+  if (isCheck) return resolve('platform-relay')
   throw new FatalError(
     'usage',
     'Set PLAT_ENROLLMENT_TOKEN, or --state-dir to the folder of an enrolled relay. See --help.',

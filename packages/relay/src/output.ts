@@ -25,6 +25,11 @@ export class Output {
     return this.#backlog.sizeBytes
   }
 
+  /** The number of requests that are not acknowledged, after `freeze`. */
+  get callCount(): number {
+    return this.#calls.length
+  }
+
   append(nodeId: string, stream: Stream, bytes: Buffer): void {
     if (!this.#frozen) this.#backlog.append(nodeId, stream, bytes)
   }

@@ -22,7 +22,8 @@ export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
     return reportCompletion(deps, entry, notStarted('interrupted'))
   }
   const output = new Output(deps.spool.load(jobId))
-  const upload = new Upload({ lease: entry, output, client: deps.client, onCancel: () => {} })
+  const keepsLast = () => deps.server.acceptsLastOutput
+  const upload = new Upload({ lease: entry, output, client: deps.client, keepsLast, onCancel: () => {} })
   upload.start(deps.signal)
   return reportCompletion(deps, entry, entry.ending, upload)
 }

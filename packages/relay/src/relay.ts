@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ControlChannel } from './channel.ts'
+import { ModeFile } from './check.ts'
 import { HeartbeatLoop } from './heartbeat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
+import type { JobDeps } from './job-deps.ts'
 import { clearWorkFolder, ensureWorkFolder } from './executor/work-folder.ts'
 import { relayUser, type ScriptUser } from './executor/user.ts'
 import { type Identity, keyFor } from './identity.ts'
@@ -37,6 +40,8 @@ export class Relay {
   readonly #journal: Journal
   readonly #watch: NodeWatch
   readonly #workers: WorkerPool
+  readonly #channel: ControlChannel
+  readonly #mode: ModeFile
   readonly #heartbeats: HeartbeatLoop
   readonly #reporting = new AbortController()
   #isRevoked = false
@@ -50,7 +55,7 @@ export class Relay {
     this.#journal = new Journal(join(stateFolder, 'journal.jsonl'))
     const nodes = connectNodes(identity.nodes, this.#workFolder, this.#user)
     const statementKeys = new StatementKeys(stateFolder, identity)
-    const deps = {
+    const deps: JobDeps = {
       client: this.#client,
       clock,
       journal: this.#journal,
@@ -58,16 +63,24 @@ export class Relay {
       clusterId,
       statementKeys,
       nodes,
+      server: { acceptsLastOutput: false },
       signal: this.#reporting.signal,
     }
     const storage = new Storage([stateFolder, this.#workFolder], () => ensureWorkFolder(this.#workFolder, this.#user))
     this.#watch = new NodeWatch(nodes)
-    this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.wake() })
+    this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.onSlotFreed() })
+    this.#channel = new ControlChannel({
+      server,
+      passwordFor: (clientId) => this.#client.channelPassword(clientId),
+      onWake: () => this.#heartbeats.onWakeUp(),
+      onChange: () => this.#onChannelChange(),
+    })
+    this.#mode = new ModeFile(stateFolder)
     this.#heartbeats = new HeartbeatLoop({
-      client: this.#client,
+      ...deps,
+      channel: this.#channel,
       workers: this.#workers,
       watch: this.#watch,
-      statementKeys,
       intervalSeconds,
       scriptsIsolated: isolatesScripts(identity, runAs),
     })
@@ -77,6 +90,7 @@ export class Relay {
   async run(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#heartbeats.stop())
+    this.#mode.write(false)
     await this.#recover()
     // Nothing waits for the check at the end, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
@@ -84,6 +98,7 @@ export class Relay {
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#heartbeats.run()
     await (this.#isRevoked ? this.#abandon() : this.#shutDown(String(signal.reason)))
+    this.#mode.remove()
     this.#journal.close()
     if (this.#isRevoked) {
       throw new FatalError('revoked', 'The server no longer accepts this relay. Issue a new token to enroll it again.')
@@ -96,12 +111,18 @@ export class Relay {
     await clearWorkFolder(this.#workFolder)
   }
 
+  #onChannelChange(): void {
+    this.#mode.write(this.#channel.isOpen)
+    this.#heartbeats.onChannelChange()
+  }
+
   #revoke(): void {
     this.#isRevoked = true
     this.#heartbeats.stop()
   }
 
   async #abandon(): Promise<void> {
+    this.#channel.close()
     this.#reporting.abort()
     await this.#workers.close()
   }
@@ -122,6 +143,7 @@ export class Relay {
     } catch (error) {
       warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
     }
+    this.#channel.close()
   }
 }
 

@@ -5,6 +5,7 @@ import { codeOf } from './http.ts'
 import { messageOf, info, warn } from './log.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
+import type { OutputCall } from './output.ts'
 import type { Lease, Upload } from './upload.ts'
 
 /**
@@ -43,8 +44,7 @@ export async function reportCompletion(
     spool.store(jobId, undelivered)
     journal.append({ state: 'finished', jobId, leaseId, ending })
   })
-  await upload?.sent()
-  await complete(deps, lease, ending)
+  await complete(deps, lease, ending, await upload?.sent())
   warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
     spool.remove(jobId)
@@ -52,13 +52,21 @@ export async function reportCompletion(
 }
 
 /** Reports the result of a job. Retries until the server accepts or rejects it. */
-export async function complete(deps: JobDeps, { jobId, leaseId }: Lease, ending: CompletionRecord): Promise<void> {
-  const body: Completion = { leaseId, ...ending }
-  const response = await deps.client.deliver({
-    path: `/jobs/${jobId}/complete`,
-    body,
-    signal: deps.signal,
-  })
+export async function complete(
+  deps: JobDeps,
+  { jobId, leaseId }: Lease,
+  ending: CompletionRecord,
+  last?: OutputCall,
+): Promise<void> {
+  const send = (output: Completion['output']) => {
+    const body: Completion = { leaseId, ...ending, output }
+    return deps.client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: deps.signal })
+  }
+  let response = await send(last?.chunks && { seq: last.seq, chunks: last.chunks })
+  if (last && codeOf(response) === 'output_out_of_order') {
+    warn(`The server rejected output of job ${jobId} (${codeOf(response)}); it is not sent.`)
+    response = await send(undefined)
+  }
   const result = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
   if (response.status === 200) info(`Job ${jobId}: ${result}.`)
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)

@@ -17,6 +17,8 @@ export type UploadOptions = {
   lease: Lease
   output: Output
   client: Pick<Client, 'deliver'>
+  /** Whether the report of the result can contain the last request. */
+  keepsLast: () => boolean
   /** Called when the server requests that the script is stopped. */
   onCancel: () => void
 }
@@ -26,7 +28,7 @@ export class Upload {
   readonly #options: UploadOptions
   readonly #signal = new Signal()
   #closed = false
-  #sent = Promise.resolve()
+  #sent: Promise<OutputCall | undefined> = Promise.resolve(undefined)
   #sentAtMs = -intervalMs
 
   constructor(options: UploadOptions) {
@@ -52,20 +54,24 @@ export class Upload {
     return this.#options.output.freeze()
   }
 
-  /** Resolves after `close`, when the server has acknowledged or rejected all output. */
-  sent(): Promise<void> {
+  /**
+   * Resolves after `close`, when the server has acknowledged or rejected all output, or all but the returned last
+   * request, which has not been sent.
+   */
+  sent(): Promise<OutputCall | undefined> {
     return this.#sent
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    const { output } = this.#options
+  async #run(signal: AbortSignal): Promise<OutputCall | undefined> {
+    const { output, keepsLast } = this.#options
     for (;;) {
       await this.#untilDue(output)
       const call = output.next()
+      if (call && this.#closed && keepsLast() && output.callCount === 1) return call
       if (call) {
         this.#sentAtMs = performance.now()
         await this.#send(call, signal)
-      } else if (this.#closed) return
+      } else if (this.#closed) return undefined
     }
   }
 

@@ -1,13 +1,29 @@
+import { randomUUID } from 'node:crypto'
 import { JobRun } from './job-run.ts'
-import type { Unfinished } from './journal-entry.ts'
+import { type JournalRecord, keyRecord, type Unfinished } from './journal-entry.ts'
+import { isJsonObject } from './json.ts'
 import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
 import type { JobDeps } from './job-deps.ts'
+import type { UnverifiedClaim } from './statement.ts'
 import type { Storage } from './storage.ts'
 
 type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
 
 export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
+
+/** A job that the server has leased to this relay with a heartbeat. */
+export type Claimed = UnverifiedClaim & { jobId: string }
+
+/** The claims in the response to a heartbeat. Job ids become part of file names, so other characters are rejected. */
+export function claimsIn(value: unknown): Claimed[] {
+  return (Array.isArray(value) ? value : []).flatMap((item: unknown) => {
+    if (!isJsonObject(item)) return []
+    const { jobId, leaseId, statement, payload } = item
+    const isValid = typeof jobId === 'string' && /^\w{1,40}$/.test(jobId) && typeof leaseId === 'string'
+    return isValid ? [{ jobId, leaseId, statement, payload }] : []
+  })
+}
 
 /** The jobs in progress. A job occupies its slot until the server has acknowledged its result. */
 export class WorkerPool {
@@ -40,6 +56,40 @@ export class WorkerPool {
     const run = new JobRun(jobId, this.#options.deps)
     this.#add(jobId, run, run.run())
     return !isReplay && !this.#rejected.has(jobId)
+  }
+
+  /**
+   * Starts claimed jobs. Before the first script starts, the journal has all of them, and the key of the next heartbeat:
+   * the same key would return the same claims.
+   */
+  accept(claims: readonly Claimed[]): void {
+    const { deps } = this.#options
+    const added = claims.filter(({ jobId }) => !this.#jobs.has(jobId))
+    const isNew = new Map(added.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
+    const problem = this.#record(added.filter(({ jobId }) => isNew.get(jobId)).map(startedRecord))
+    for (const claim of added) {
+      const run = new JobRun(claim.jobId, deps)
+      const reason = isNew.get(claim.jobId) ? problem : 'this relay has already claimed it'
+      this.#add(claim.jobId, run, reason === undefined ? run.runClaimed(claim) : run.reject(claim, reason))
+    }
+  }
+
+  /** Reports claims that a former process of this relay made but did not record. Their scripts have not started. */
+  concludeClaims(claims: readonly Claimed[]): void {
+    const entries = claims.filter(({ jobId }) => !this.#jobs.has(jobId)).map(startedRecord)
+    const problem = this.#record(entries)
+    if (problem !== undefined) warn(`Claims of the former process may be reported again, because ${problem}.`)
+    for (const entry of entries) this.resume(entry)
+  }
+
+  // Returns the problem if the records could not be written.
+  #record(records: JournalRecord[]): string | undefined {
+    try {
+      this.#options.deps.journal.append(...records, keyRecord(randomUUID()))
+      return undefined
+    } catch (error) {
+      return `the journal cannot be written: ${messageOf(error)}`
+    }
   }
 
   /** Continues a job that an earlier run of the relay left unfinished. */
@@ -75,4 +125,8 @@ export class WorkerPool {
       })
     this.#jobs.set(jobId, { run, ended })
   }
+}
+
+function startedRecord({ jobId, leaseId }: Claimed): Unfinished & { state: 'started' } {
+  return { state: 'started', jobId, leaseId, leaders: [] }
 }

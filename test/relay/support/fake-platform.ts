@@ -2,7 +2,9 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
+import { FakeBroker } from './fake-broker.ts'
 import {
+  type Channel,
   type Claim,
   Completion,
   EnrollRequest,
@@ -37,7 +39,13 @@ export class FakePlatform {
   readonly rejections: string[] = []
   readonly enrollments: EnrollRequest[] = []
   heartbeatIntervalSeconds = 30
-  hasLongPolls = true
+  hasChannel = true
+  channelUrl = '/channel'
+  keepAliveSeconds = 40
+  /** From which requests and channels came. */
+  readonly addresses = new Set<string>()
+  /** False: like an earlier version of the platform. */
+  claimsWithHeartbeats = true
   /** Calls that are performed, but whose next response is lost. */
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
@@ -48,21 +56,27 @@ export class FakePlatform {
   readonly #changes = new EventEmitter().setMaxListeners(100)
   readonly #tokens = new Map<string, { usedWith?: string }>()
   readonly #server = createServer((request, response) => void this.#serve(request, response))
+  readonly broker = new FakeBroker(this.#server, (clientId, password) => {
+    const checked = this.guard.check(`Relay ${password}`, `mqtt:${clientId}`, undefined)
+    return 'relayId' in checked && clientId.startsWith(`test-${checked.relayId}-`)
+  })
   #enrolled: object | undefined
 
-  static async start(): Promise<FakePlatform> {
+  static async start(host = '127.0.0.1'): Promise<FakePlatform> {
     const platform = new FakePlatform()
-    platform.#server.listen(0, '127.0.0.1')
+    platform.#server.on('connection', ({ remoteAddress }) => void platform.addresses.add(String(remoteAddress)))
+    platform.#server.listen(0, host)
     await once(platform.#server, 'listening')
     return platform
   }
 
   get url(): string {
-    const { port } = this.#server.address() as AddressInfo
-    return `http://127.0.0.1:${port}`
+    const { address, port } = this.#server.address() as AddressInfo
+    return `http://${address}:${port}`
   }
 
   async close(): Promise<void> {
+    this.broker.reset()
     this.#server.closeAllConnections()
     this.#server.close()
     await once(this.#server, 'close')
@@ -87,7 +101,13 @@ export class FakePlatform {
     return job
   }
 
+  /** Wakes the relay, and the test. */
   changed(): void {
+    this.broker.wake()
+    this.#emit()
+  }
+
+  #emit(): void {
     this.#changes.emit('change')
   }
 
@@ -96,13 +116,15 @@ export class FakePlatform {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.url === '/health/live')
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}')
     const call = await this.#read(request, response)
-    // A long poll returns the date of its start.
     const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
     this.calls.push(call.name)
     const reply = this.failing.has(call.name) ? { status: 503 } : await this.#respond(call)
-    this.changed()
-    if (this.lostResponses.delete(call.name)) return void request.socket.destroy()
+    this.#emit()
+    const hasClaims = reply.body !== undefined && 'claims' in reply.body && (reply.body.claims as []).length > 0
+    if (this.lostResponses.delete(hasClaims ? 'claim' : call.name)) return void request.socket.destroy()
     const body = reply.status === 204 ? '' : JSON.stringify(reply.body ?? { error: 'starting' })
     response.writeHead(reply.status, { 'content-type': 'application/json', date, ...reply.headers }).end(body)
   }
@@ -165,29 +187,39 @@ export class FakePlatform {
     }
   }
 
-  async #heartbeat(call: Call): Promise<Reply> {
+  #heartbeat(call: Call): Reply {
     const heartbeat = Heartbeat.parse(parse(call))
     this.heartbeats.push(heartbeat)
-    this.changed()
-    const preferredSeconds = Number(/^wait=(\d+)$/.exec(String(call.request.headers.prefer))?.[1] ?? 0)
-    const waitSeconds = this.hasLongPolls ? preferredSeconds : 0
-    const timeout = AbortSignal.timeout(waitSeconds * 1000)
-    call.response.once('close', () => this.changed())
-    const hasWork = () => this.#jobsFor(heartbeat).length > 0 || this.#cancelledFor(heartbeat).length > 0
-    while (!hasWork() && !timeout.aborted && !call.request.socket.destroyed) {
-      await once(this.#changes, 'change', { signal: timeout }).catch(() => {})
-    }
     return {
       status: 200,
-      headers: waitSeconds > 0 ? { 'preference-applied': `wait=${waitSeconds}` } : {},
       body: {
         heartbeatIntervalSeconds: this.heartbeatIntervalSeconds,
-        jobs: this.#jobsFor(heartbeat),
+        ...(this.claimsWithHeartbeats ? this.#claimsFor(heartbeat) : { jobs: this.#jobsFor(heartbeat) }),
+        ...(this.hasChannel && { channel: this.#channelFor(heartbeat) }),
         cancel: this.#cancelledFor(heartbeat),
         ...(heartbeat.statementKey !== this.signer.kid && { statementKeys: this.statementKeys }),
         serverTime: this.#now(),
       },
     }
+  }
+
+  #channelFor({ instanceId }: Heartbeat): Channel {
+    const clientId = `test-${this.relayId}-${instanceId}`
+    return {
+      url: this.channelUrl,
+      clientId,
+      topic: 'test/relay',
+      username: '',
+      keepAliveSeconds: this.keepAliveSeconds,
+    }
+  }
+
+  #claimsFor(heartbeat: Heartbeat): { claims: object[]; jobs: string[]; moreJobs: boolean } {
+    const { claimKey } = heartbeat
+    const made = this.jobs.filter((job) => claimKey !== undefined && job.claimKey === claimKey && !job.completion)
+    const jobs = made.length > 0 ? made : this.jobs.filter(({ isOffered }) => isOffered).slice(0, heartbeat.freeSlots)
+    const claims = jobs.map((job) => ({ jobId: job.id, ...job.take(claimKey) }))
+    return { claims, jobs: [], moreJobs: this.jobs.some(({ isOffered }) => isOffered) }
   }
 
   #jobsFor({ freeSlots }: Heartbeat): string[] {
@@ -226,7 +258,7 @@ export class FakeJob {
   isFinished = false
   completion: Completion | undefined
   claim: Claim | undefined
-  #claimKey: string | undefined
+  claimKey: string | undefined
 
   constructor({
     id,
@@ -246,9 +278,9 @@ export class FakeJob {
   tamper: (claim: Claim) => Claim = (claim) => claim
 
   take(claimKey: string | undefined): Claim | Rejection {
-    if (this.claim && claimKey !== this.#claimKey) return { status: 409, error: 'job_not_claimable' }
+    if (this.claim && claimKey !== this.claimKey) return { status: 409, error: 'job_not_claimable' }
     if (this.isFinished) return { status: 409, error: 'job_not_claimable' }
-    this.#claimKey = claimKey
+    this.claimKey = claimKey
     this.claimCount += 1
     this.isOffered = false
     this.claim ??= this.tamper(this.#prepare())
@@ -276,6 +308,11 @@ export class FakeJob {
     this.reports.push(report)
     const rejection = this.completion ? undefined : this.#rejectionOf(report.leaseId)
     if (rejection) return rejection
+    if (report.output && report.output.seq > this.outputCalls) return { status: 409, error: 'output_out_of_order' }
+    if (report.output?.seq === this.outputCalls) {
+      this.outputCalls += 1
+      this.chunks.push(...report.output.chunks)
+    }
     this.completion ??= report
     return { jobId: this.id, status: this.completion.outcome === 'exited' ? 'Completed' : 'Failed' }
   }
@@ -335,7 +372,11 @@ class RequestGuard {
     this.#keys.delete(relayId)
   }
 
-  check(authorization: string | undefined, path: string, body: Buffer): { relayId: string } | { rejection: string } {
+  check(
+    authorization: string | undefined,
+    path: string,
+    body: Buffer | undefined,
+  ): { relayId: string } | { rejection: string } {
     const [header, claims, signature] = /^Relay (\S+)$/.exec(authorization ?? '')?.[1]?.split('.') ?? []
     if (!header || !claims || !signature) return { rejection: 'no token' }
     const { alg, typ, kid } = decode(header)
@@ -350,14 +391,15 @@ class RequestGuard {
     return rejection === undefined ? { relayId: String(kid) } : { rejection }
   }
 
-  #rejectionOf(claims: Record<string, unknown>, path: string, body: Buffer): string | undefined {
+  #rejectionOf(claims: Record<string, unknown>, path: string, body: Buffer | undefined): string | undefined {
     const { aud, iat, exp, jti, bodySha256 } = claims
     const now = Date.now() / 1000 + this.skewSeconds
     if (aud !== 'platform-relay') return 'wrong audience'
     if (Number(exp) - Number(iat) > 60) return 'lifetime too long'
     if (!(Number(iat) <= now && now < Number(exp))) return 'not valid now'
     if (claims['path'] !== path) return 'wrong path'
-    if (bodySha256 !== createHash('sha256').update(body).digest('base64url')) return 'wrong body'
+    const expected = body && createHash('sha256').update(body).digest('base64url')
+    if (bodySha256 !== expected) return 'wrong body'
     if (this.#usedTokenIds.has(String(jti))) return 'already used'
     this.#usedTokenIds.add(String(jti))
     return undefined

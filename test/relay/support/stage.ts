@@ -20,13 +20,17 @@ export async function writeBundle(folder: string): Promise<string> {
 }
 
 interface RelaySettings {
+  /** Network namespace of the relay. */
+  namespace?: string
   args?: string[]
   environment?: Record<string, string>
 }
 
 export class RelayProcess extends Program {
-  constructor(bundle: string, { args = [], environment = {} }: RelaySettings = {}) {
-    super((node ??= olderNode()), [bundle, ...args], {
+  constructor(bundle: string, { args = [], environment = {}, namespace }: RelaySettings = {}) {
+    const command = [(node ??= olderNode()), bundle, ...args]
+    const [program = '', ...rest] = namespace ? ['ip', 'netns', 'exec', namespace, ...command] : command
+    super(program, rest, {
       cwd: join(bundle, '..'),
       env: { PATH: process.env['PATH'], ...environment },
     })
@@ -54,6 +58,8 @@ function olderNode(): string {
 }
 
 interface StageSettings extends RelaySettings {
+  /** Address of the platform. */
+  host?: string
   prepare?: (platform: FakePlatform) => void
 }
 
@@ -81,7 +87,7 @@ export class Stage {
   }
 
   static async start(settings: StageSettings = {}): Promise<Stage> {
-    const platform = await FakePlatform.start()
+    const platform = await FakePlatform.start(settings.host)
     settings.prepare?.(platform)
     const folder = await temporaryFolder()
     return new Stage(await writeBundle(folder.path), platform, settings, () => folder[Symbol.asyncDispose]())
@@ -91,10 +97,11 @@ export class Stage {
     return join(this.folder, 'state')
   }
 
-  startRelay({ args = [], environment = {} }: RelaySettings = {}): RelayProcess {
+  startRelay({ args = [], environment = {}, namespace }: RelaySettings = {}): RelayProcess {
     this.relay = new RelayProcess(this.#bundle, {
       args: ['--server', this.platform.url, '--state-dir', this.stateFolder, ...args],
       environment: { PLAT_ENROLLMENT_TOKEN: this.token, ...environment },
+      ...(namespace && { namespace }),
     })
     this.#relays.push(this.relay)
     return this.relay

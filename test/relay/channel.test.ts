@@ -1,0 +1,152 @@
+import { parseChannel } from '@platform/relay/channel-settings'
+import { connect, PacketReader, subscribe } from '@platform/relay/mqtt'
+import { proxyFor } from '@platform/relay/proxy'
+import { afterEach, expect, test } from 'vitest'
+import { publish } from './support/fake-broker.ts'
+import { Stage } from './support/stage.ts'
+
+let stage: Stage | undefined
+afterEach(async () => {
+  await stage?.[Symbol.asyncDispose]()
+  stage = undefined
+})
+
+async function start(...settings: Parameters<typeof Stage.start>) {
+  stage = await Stage.start(...settings)
+  return stage.platform
+}
+
+async function withChannel() {
+  const platform = await start()
+  await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
+  return platform
+}
+
+test('a wake-up starts a job, which takes one heartbeat and the report with its output', async () => {
+  const platform = await withChannel()
+  const before = platform.calls.length
+  const job = await platform.run({ script: 'echo out' })
+  expect(platform.calls.slice(before)).toEqual(['heartbeat', 'complete'])
+  expect(job.output).toBe('out\n')
+})
+
+test('reports a lost channel at once, works without one, and opens it again', async () => {
+  const platform = await withChannel()
+  platform.broker.isReachable = false
+  platform.broker.reset()
+  await platform.until(() => platform.heartbeats.at(-1)?.channel === 'closed')
+  platform.heartbeatIntervalSeconds = 1
+  platform.broker.isReachable = true
+  await platform.until(() => platform.heartbeats.at(-1)?.channel === 'open')
+  expect(new Set(platform.broker.connections).size).toBe(1)
+  await platform.run({ script: 'true' })
+  expect(platform.rejections).toEqual([])
+})
+
+test('without a channel, heartbeats follow every two seconds after a job', async () => {
+  const platform = await start({
+    prepare: ({ broker }) => {
+      broker.isReachable = false
+    },
+  })
+  const first = platform.addJob({ script: 'true' })
+  await platform.until(() => first.completion !== undefined)
+  const second = platform.addJob({ script: 'true' })
+  // The interval is 30 s.
+  await platform.until(() => second.completion !== undefined)
+}, 25_000)
+
+test.for<[string, (topic: string) => (Buffer | string)[]]>([
+  ['text', () => ['text']],
+  ['an unknown packet', () => [Buffer.from([0xf0, 0])]],
+  ['a packet without an end', () => [Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0xff])]],
+  ['a long packet', () => [Buffer.concat([Buffer.from([0x30, 0xff, 0x1f]), Buffer.alloc(4000)])]],
+  ['a topic longer than its packet', () => [Buffer.from([0x30, 3, 0, 9, 0x61])]],
+  ['a message that needs a response', (topic) => [Buffer.concat([Buffer.from([0x32]), publish(topic).subarray(1)])]],
+  ['a message beyond the limit', () => [Buffer.alloc(100_000)]],
+  ['messages of another topic', () => Array<Buffer>(100).fill(publish('other'))],
+])('works on after the broker has sent %s', async ([, messages]) => {
+  const platform = await withChannel()
+  for (const message of messages('test/relay')) platform.broker.send(message)
+  platform.heartbeatIntervalSeconds = 1
+  await platform.run({ script: 'true' })
+})
+
+test('a flood of wake-ups causes about ten heartbeats', async () => {
+  const platform = await withChannel()
+  const before = platform.heartbeats.length
+  for (let count = 0; count < 200; count++) {
+    platform.broker.wake()
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  expect(platform.heartbeats.length - before).toBeLessThanOrEqual(16)
+})
+
+const settings = { url: '/channel', clientId: 'c', topic: 't', username: '', keepAliveSeconds: 40 }
+const http = 'http://127.0.0.1:8080'
+const https = 'https://platform.example.com/base'
+
+test.each([
+  [https, {}, 'wss://platform.example.com/base/channel'],
+  [http, {}, 'ws://127.0.0.1:8080/channel'],
+  [https, { url: 'wss://broker.example.com/mqtt?a=b' }, 'wss://broker.example.com/mqtt?a=b'],
+  [http, { url: 'ws://broker.example.com/mqtt' }, 'ws://broker.example.com/mqtt'],
+  [https, { url: 'ws://broker.example.com/mqtt' }, undefined],
+  [https, { url: 'https://broker.example.com/mqtt' }, undefined],
+  [https, { url: '//broker.example.com/mqtt' }, undefined],
+  [https, { url: 'wss://user:secret@broker.example.com/' }, undefined],
+  [https, { url: 'file:///etc/passwd' }, undefined],
+  [https, { url: 'wss://' }, undefined],
+  [https, { url: 7 }, undefined],
+  [https, { clientId: 'c'.repeat(129) }, undefined],
+  [https, { topic: undefined }, undefined],
+  [https, { keepAliveSeconds: 0 }, undefined],
+  [https, { keepAliveSeconds: '40' }, undefined],
+])('with the server %s, the channel %j has the address %s', (server, change, url) => {
+  const parsed = parseChannel({ ...settings, ...change }, server)
+  expect(typeof parsed === 'string' ? undefined : parsed.url).toBe(url)
+})
+
+test.each(['text', [], null])('rejects the channel %j', (value) => {
+  expect(typeof parseChannel(value, https)).toBe('string')
+})
+
+test('reads packets that arrive in any parts, and writes long ones', () => {
+  const bytes = Buffer.concat([Buffer.from([0x20, 2, 0, 0]), publish('a/b'), Buffer.from([0xd0, 0])])
+  const reader = new PacketReader()
+  const packets = [...bytes].flatMap((byte) => reader.read(Buffer.from([byte])))
+  expect(packets).toEqual([{ type: 'connack', code: 0 }, { type: 'publish', topic: 'a/b' }, { type: 'pingresp' }])
+  const connectPacket = connect({ clientId: 'c', username: '', password: 'p'.repeat(300), keepAliveSeconds: 40 })
+  expect([...connectPacket.subarray(0, 3)]).toEqual([0x10, 0xbd, 0x02])
+  expect(subscribe('a').toString('hex')).toBe('8206000100016100')
+})
+
+const environment = {
+  HTTPS_PROXY: 'http://user:p%40ss@proxy:3128',
+  http_proxy: 'plain:8080',
+  NO_PROXY: 'exact.example.com, .inner.example.com,*.wild.example.com ports.example.com:8443,10.0.0.7',
+}
+
+test.each([
+  ['https://platform.example.com', 'proxy:3128'],
+  ['wss://platform.example.com', 'proxy:3128'],
+  ['http://platform.example.com', 'plain:8080'],
+  ['https://127.0.0.1:8080', undefined],
+  ['http://localhost', undefined],
+  ['https://exact.example.com', undefined],
+  ['https://sub.exact.example.com', undefined],
+  ['https://notexact.example.com', 'proxy:3128'],
+  ['https://a.inner.example.com', undefined],
+  ['https://b.wild.example.com', undefined],
+  ['https://ports.example.com', 'proxy:3128'],
+  ['https://ports.example.com:8443', undefined],
+  ['https://10.0.0.7', undefined],
+  ['https://10.0.0.70', 'proxy:3128'],
+])('%s uses the proxy %s', (url, expected) => {
+  expect(proxyFor(new URL(url), environment)?.host).toBe(expected)
+  expect(proxyFor(new URL(url), { ...environment, NO_PROXY: '*' })).toBeUndefined()
+})
+
+test('rejects a proxy that is not an address', () => {
+  expect(() => proxyFor(new URL('https://platform.example.com'), { HTTPS_PROXY: 'http://' })).toThrow(TypeError)
+})
