@@ -174,6 +174,7 @@ export class Connection {
       else this.#end('the broker rejected the subscription')
     } else if (packet.type === 'pingresp') {
       clearTimeout(this.#responseTimer)
+      this.#responseTimer = undefined
     } else if (packet.topic === this.#settings.topic && this.isOpen) {
       this.#onWake()
     }
@@ -188,8 +189,7 @@ export class Connection {
   }
 
   #ping(): void {
-    clearTimeout(this.#responseTimer)
-    this.#responseTimer = setTimeout(() => this.#end('the broker does not respond'), responseLimitMs)
+    this.#responseTimer ??= setTimeout(() => this.#end('the broker does not respond'), responseLimitMs)
     this.#send(pingreq)
   }
 

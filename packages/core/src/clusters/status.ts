@@ -52,7 +52,7 @@ export const isChannelOpen = (
 ): boolean =>
   channelOpenedAtMs !== undefined && channelClosedAtMs === undefined && channelOpenedAtMs >= brokerStartedAtMs
 
-export function silenceOf(presence: Presence, intervals: Intervals): Silence {
+function silenceOf(presence: Presence, intervals: Intervals): Silence {
   const { lastSeenAtMs, channelOpenedAtMs = 0, channelClosedAtMs = 0 } = presence
   if (isChannelOpen(presence, intervals)) {
     const sinceMs = Math.max(lastSeenAtMs, channelOpenedAtMs)

@@ -63,7 +63,7 @@ type StoredChannel = Pick<ClusterRecord, 'channelId' | 'channelOpenedAtMs' | 'ch
 /**
  * The fields of the cluster after the event; undefined if the event is a repetition or older than the stored fields.
  */
-export function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
+function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
   // The clocks of the broker and of this function differ.
   const atMs = Math.min(event.atMs, now())
   const { channelId: id, channelOpenedAtMs: openedAtMs = 0 } = stored

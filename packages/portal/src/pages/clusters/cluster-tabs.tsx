@@ -52,6 +52,7 @@ const RelayCard = ({ relay }: { relay: Cluster['relay'] }) => (
           ['Status', <StatusBadge key="status" status={relay.status} />],
           ['Name', relay.displayName],
           ['Last heartbeat', <Time key="heartbeat" at={relay.lastHeartbeatAt} />],
+          ['Control channel', relay.channel === 'open' ? 'Open' : 'None; work starts with the next heartbeat'],
           ['Scripts', scriptIsolation(relay.scriptsIsolated)],
           ['Id', <Identifier key="id" id={relay.id} />],
         ]}
