@@ -33,7 +33,7 @@ const libraries = {
   contract: '/(zod|@hono/zod-openapi)/',
   oci: '/(tar-stream|zod)/',
   sdk: '/hono/',
-  relay: '^$',
+  relay: '/ws/',
   cli: '/(commander|esbuild|openapi-fetch)/',
 }
 

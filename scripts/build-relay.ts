@@ -29,17 +29,18 @@ export async function buildRelay(outfile: string): Promise<void> {
 /** The client of `ws` follows the relay as minified code. */
 const webSocketLibrary: Plugin = {
   name: 'ws',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^ws$/ }, ({ path }) => ({ path, namespace: 'ws' }))
-    onLoad({ filter: /.*/, namespace: 'ws' }, () => ({ contents: 'export const WebSocket = webSocketLibrary()' }))
+  setup(builder) {
+    builder.onResolve({ filter: /^ws$/ }, ({ path }) => ({ path, namespace: 'ws' }))
+    builder.onLoad({ filter: /.*/, namespace: 'ws' }, () => ({
+      contents: 'export const WebSocket = webSocketLibrary()',
+    }))
   },
 }
 
 async function webSocketCode(): Promise<string> {
   const folder = dirname(createRequire(join(fileURLToPath(root), 'packages/relay/package.json')).resolve('ws'))
-  const [{ version }, notice] = await Promise.all(
-    ['package.json', 'LICENSE'].map((name) => readFile(join(folder, name), 'utf8')),
-  ).then(([text, license]) => [JSON.parse(text!) as { version: string }, license!.trim()] as const)
+  const { version }: { version: string } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
+  const notice = await readFile(join(folder, 'LICENSE'), 'utf8')
   const { outputFiles } = await build({
     entryPoints: [join(folder, 'lib/websocket.js')],
     write: false,
@@ -53,7 +54,7 @@ async function webSocketCode(): Promise<string> {
     external: ['bufferutil', 'utf-8-validate'],
   })
   return [
-    `/* ws ${version}\n\n${notice} */`,
+    `/* ws ${version}\n\n${notice.trim()} */`,
     `import { createRequire as requireOf } from "node:module";`,
     `function webSocketLibrary() { const module = { exports: {} }; (function (require, module) {`,
     outputFiles[0]!.text.trim(),

@@ -10,12 +10,17 @@ const maxDelayMs = 15_000
  * reconnect at the same time.
  */
 export function backOffMs(attempt: number): number {
-  return Math.random() * Math.min(maxDelayMs, firstMs * 2 ** attempt)
+  return randomMs(Math.min(maxDelayMs, firstMs * 2 ** attempt))
+}
+
+/** A random time up to the limit, so that relays do not act at the same time. */
+export function randomMs(limitMs: number): number {
+  return Math.random() * limitMs
 }
 
 /** A random time of about the period, so that the heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
-  return periodMs * (0.97 + 0.1 * Math.random())
+  return periodMs * (0.97 + randomMs(0.1))
 }
 
 /** Delay before the next attempt, in milliseconds: the server's `Retry-After`, if any, plus the back-off. */

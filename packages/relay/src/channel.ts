@@ -1,7 +1,7 @@
 import type { Channel } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
-import { backOffMs } from './backoff.ts'
+import { backOffMs, randomMs } from './backoff.ts'
 import { parseChannel } from './channel-settings.ts'
 import { messageOf, info, warn } from './log.ts'
 import { connect, disconnect, MqttError, type Packet, PacketReader, pingreq, subscribe } from './mqtt.ts'
@@ -75,7 +75,7 @@ export class ControlChannel {
     for (let attempt = 0; !signal.aborted; attempt++) {
       const openMs = await this.#connect(settings)
       if (openMs >= stableMs) attempt = 0
-      const limitMs = attempt < quickAttempts ? 0 : Math.random() * rareAttemptMs
+      const limitMs = attempt < quickAttempts ? 0 : randomMs(rareAttemptMs)
       await sleep(Math.max(backOffMs(attempt), limitMs), undefined, { signal }).catch(() => {})
     }
   }
@@ -83,10 +83,10 @@ export class ControlChannel {
   // Returns how long the channel was open.
   async #connect(settings: Channel): Promise<number> {
     const { passwordFor, onWake, onChange } = this.#options
-    const connection = new Connection(settings, passwordFor(settings.clientId), onWake)
-    this.#connection = connection
     let openedAtMs = Number.POSITIVE_INFINITY
     try {
+      const connection = new Connection(settings, passwordFor(settings.clientId), onWake)
+      this.#connection = connection
       await connection.opened
       openedAtMs = performance.now()
       if (this.#isFailing) info('The control channel is open again.')

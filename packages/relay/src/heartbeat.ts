@@ -1,7 +1,7 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { retryDelayMs, jitterMs } from './backoff.ts'
+import { jitterMs, randomMs, retryDelayMs } from './backoff.ts'
 import type { ControlChannel } from './channel.ts'
 import type { Client } from './client.ts'
 import { type Claimed, claimsIn, type WorkerPool } from './worker-pool.ts'
@@ -61,7 +61,7 @@ export class HeartbeatLoop {
 
   /** Reports the change: without a channel, silence would make the cluster Degraded. */
   onChannelChange(): void {
-    const delayMs = this.#deps.channel.isOpen ? 0 : Math.random() * maxLossDelayMs
+    const delayMs = this.#deps.channel.isOpen ? 0 : randomMs(maxLossDelayMs)
     setTimeout(() => this.#wake(), delayMs).unref()
   }
 
@@ -189,7 +189,7 @@ const limitedMs = 1000
 class WakeUpLimit {
   readonly #onDue: () => void
   #fruitlessAtMs: number[] = []
-  #timer: NodeJS.Timeout | undefined
+  #isPending = false
   #isRequested = false
 
   constructor(onDue: () => void) {
@@ -200,7 +200,8 @@ class WakeUpLimit {
     const startMs = performance.now() - windowMs
     this.#fruitlessAtMs = this.#fruitlessAtMs.filter((atMs) => atMs > startMs)
     const delayMs = this.#fruitlessAtMs.length < freeWakeUps ? 0 : limitedMs
-    this.#timer ??= setTimeout(() => this.#fire(), delayMs).unref()
+    if (!this.#isPending) setTimeout(() => this.#fire(), delayMs).unref()
+    this.#isPending = true
   }
 
   /** Call it after each heartbeat. */
@@ -210,7 +211,7 @@ class WakeUpLimit {
   }
 
   #fire(): void {
-    this.#timer = undefined
+    this.#isPending = false
     this.#isRequested = true
     this.#onDue()
   }

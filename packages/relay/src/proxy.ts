@@ -59,37 +59,36 @@ function newAgent(isSecure: boolean, proxy: URL | undefined): http.Agent {
   const agent = new (isSecure ? https : http).Agent({ keepAlive: true })
   if (proxy === undefined) return agent
   const createConnection = (options: ConnectionOptions & { host: string; port: number }, callback: Callback) => {
-    openTunnel(proxy, `${options.host.includes(':') ? `[${options.host}]` : options.host}:${options.port}`).then(
-      (socket) => callback(null, isSecure ? connectTls({ ...options, socket }) : socket),
-      callback,
-    )
+    const host = options.host.includes(':') ? `[${options.host}]` : options.host
+    openTunnel(proxy, `${host}:${options.port}`, (error, socket) => {
+      if (socket === undefined) callback(error)
+      else callback(null, isSecure ? connectTls({ ...options, socket }) : socket)
+    })
   }
   return Object.assign(agent, { createConnection })
 }
 
-function openTunnel(proxy: URL, target: string): Promise<Socket> {
+function openTunnel(proxy: URL, target: string, callback: Callback): void {
   const credentials = [proxy.username, proxy.password].map(decodeURIComponent).join(':')
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
   const name = proxyName(proxy)
-  return new Promise((resolve, reject) => {
-    const request = (proxy.protocol === 'https:' ? https : http).request({
-      hostname: proxy.hostname.replace(/^\[|\]$/g, ''),
-      port: proxy.port || ports[proxy.protocol],
-      method: 'CONNECT',
-      path: target,
-      headers: { host: target, ...(proxy.username && { 'proxy-authorization': authorization }) },
-      agent: false,
-      timeout: connectLimitMs,
-    })
-    request.once('connect', ({ statusCode }, socket) => {
-      if (statusCode === 200) return resolve(socket.setTimeout(0))
-      socket.destroy()
-      reject(new Error(`the proxy ${name} does not connect to ${target} (status ${statusCode})`))
-    })
-    request.once('timeout', () => request.destroy(new Error('no response')))
-    request.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new Error(`the proxy ${name} is not available (${error.code ?? error.message})`)),
-    )
-    request.end()
+  const request = (proxy.protocol === 'https:' ? https : http).request({
+    hostname: proxy.hostname.replaceAll(/^\[|\]$/g, ''),
+    port: proxy.port || ports[proxy.protocol],
+    method: 'CONNECT',
+    path: target,
+    headers: { host: target, ...(proxy.username && { 'proxy-authorization': authorization }) },
+    agent: false,
+    timeout: connectLimitMs,
   })
+  request.once('connect', ({ statusCode }, socket) => {
+    if (statusCode === 200) return callback(null, socket.setTimeout(0))
+    socket.destroy()
+    callback(new Error(`the proxy ${name} does not connect to ${target} (status ${statusCode})`))
+  })
+  request.once('timeout', () => request.destroy(new Error('no response')))
+  request.once('error', (error: NodeJS.ErrnoException) =>
+    callback(new Error(`the proxy ${name} is not available (${error.code ?? error.message})`)),
+  )
+  request.end()
 }

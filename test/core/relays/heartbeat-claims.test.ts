@@ -123,6 +123,9 @@ test('a completion may carry all output, and output that is already stored is sk
 test('limits the output of a completion to 64 KiB', () => {
   const chunk = { nodeId: `node_${'0'.repeat(26)}`, stream: 'stdout', data: 'x'.repeat(32_769) }
   const report = { leaseId: 'x', outcome: 'exited', exitCode: 0, nodes: [] }
-  const sizes = [1, 2].map((count) => ({ ...report, output: { seq: 0, chunks: Array(count).fill(chunk) } }))
+  const sizes = [1, 2].map((count) => ({
+    ...report,
+    output: { seq: 0, chunks: Array.from({ length: count }, () => chunk) },
+  }))
   expect(sizes.map((body) => Completion.safeParse(body).success)).toEqual([true, false])
 })
