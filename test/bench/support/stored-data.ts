@@ -116,7 +116,7 @@ export async function writeHistory(
     const createdAtMs = Date.now() - (jobs - index) * 10_000
     return jobItem({ organisationId, clusterId: clusterIds[index % 100] ?? '', status, createdAtMs })
   })
-  await writeItems(environment, [...items, { ...keys.jobTotals(organisationId), ...counts }])
+  await writeItems(environment, [...items, { ...keys.organisationCounts(organisationId), ...counts }])
   await writeItems(environment, auditItems(organisationId, entries))
   return organisationId
 }
@@ -166,5 +166,6 @@ function auditItems(organisationId: string, count: number): StoredItem[] {
     items.push({ ...keys.auditEntry(organisationId, position.seq), ...item })
     head = { seq: position.seq, atMs: position.atMs, hash: item.hash }
   }
-  return [...items, { ...keys.auditHead(organisationId), ...head }]
+  const counts = { auditSeq: head.seq, auditHash: head.hash, auditAtMs: head.atMs }
+  return [...items, { ...keys.organisationCounts(organisationId), ...counts }]
 }

@@ -7,7 +7,7 @@ import { countUnknownName, flushCounted, recordDenied } from '@platform/core/aud
 import { type Caller } from '@platform/core/caller'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { get, remove, replace } from '@platform/core/db/table'
+import { get, remove, replace, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { describeScripts } from '@platform/core/jobs/describe-scripts'
@@ -34,9 +34,9 @@ async function trailOf(count: number): Promise<Caller> {
 /** Removes the newest entries, as an attacker with access to the table could. */
 async function truncate({ organisationId }: Caller, to: number, from: number): Promise<void> {
   const last = await get(keys.auditEntry(organisationId, to))
-  const head = await get(keys.auditHead(organisationId))
   for (let seq = to + 1; seq <= from; seq++) await transact([remove(keys.auditEntry(organisationId, seq))])
-  await transact([replace(keys.auditHead(organisationId), { ...head, seq: to, hash: String(last?.['hash']) })])
+  const head = { auditSeq: to, auditHash: String(last?.['hash']) }
+  await transact([upsert(keys.organisationCounts(organisationId), { set: head })])
 }
 
 test('a checkpoint detects that the newest entries were removed, also after new ones were added', async () => {

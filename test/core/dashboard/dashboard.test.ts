@@ -9,6 +9,7 @@ import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import { bucketAt, bucketMs, historyProjection } from '@platform/core/dashboard/history-projection'
+import { writesWithCounts } from '@platform/core/outbox/run-projections'
 import { readHistory } from '@platform/core/dashboard/history'
 import { navigation } from '@platform/core/dashboard/navigation'
 import { portalSummary } from '@platform/core/dashboard/summary'
@@ -405,14 +406,14 @@ test('counts purged jobs', async () => {
   await Cluster.remove(caller, enrolled.cluster.id)
   await sweep()
   await drainOutbox(organisationId)
-  expect(await get(keys.jobTotals(organisationId))).toMatchObject({ Completed: 0 })
+  expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ Completed: 0 })
   expect((await jobCounts(caller, 1)).slice(-2)).toEqual([{ ...noJobs, submitted: 1, completed: 1 }, noJobs])
 })
 
 test('a failed projection transaction counts no job', async () => {
   const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await dispatchedJob(caller, enrolled)
-  const writes = (await historyProjection.writes?.(organisationId, await pendingRecords(organisationId))) ?? []
+  const writes = await writesWithCounts(organisationId, await pendingRecords(organisationId), [historyProjection])
   expect(writes).toHaveLength(1)
   const failing = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
   expect(await transact([...writes, failing])).toBeDefined()

@@ -122,7 +122,7 @@ describe('filters', async () => {
 
   test('totals count operations both as jobs and separately', async () => {
     const count = (matches: (job: ExpectedJob) => boolean) => jobs.filter(matches).length
-    expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({
+    expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({
       total: jobs.length,
       'operations total': 6,
       Running: count(({ status }) => status === 'Running'),
@@ -153,7 +153,7 @@ test('counts match the pages while the totals lag', async () => {
   }
   await runProjections(caller)
   // Totals that still count purged jobs.
-  await update(keys.jobTotals(caller.organisationId), { add: { total: 4, Queued: 4 } })
+  await update(keys.organisationCounts(caller.organisationId), { add: { total: 4, Queued: 4 } })
   expect((await list(caller, firstPage)).totalCount).toBe(5)
   expect((await list(caller, { status: 'Queued', page: 2, pageSize: 3 })).totalCount).toBe(5)
   await pendingOperation(caller)
@@ -172,7 +172,7 @@ test('reads deep pages of a long list from the nearer end', async () => {
   const items = ids.map((id) => ({ ...keys.job(organisationId, id), id, ...attributes }))
   // Limits the number of concurrent connections.
   for (const part of chunk(items, 250)) await batchPut(part)
-  await update(keys.jobTotals(organisationId), { add: { total: count, Completed: count } })
+  await update(keys.organisationCounts(organisationId), { add: { total: count, Completed: count } })
   const newestFirst = ids.toReversed()
   for (const page of [1, 10, 11, 15, 20, 29, 30, 31]) {
     const { result, usage } = await measureUsage(() => list(caller, { page, pageSize: 100, status: 'Completed' }))

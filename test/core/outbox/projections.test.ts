@@ -1,5 +1,7 @@
 import * as Audit from '@platform/core/audit/audit'
 import { projections } from '@platform/core/background/projections'
+import { sweep } from '@platform/core/background/sweep'
+import { config } from '@platform/core/config'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
 import { get, query, remove, upsert } from '@platform/core/db/table'
@@ -12,6 +14,8 @@ import { type Projection, runProjections } from '@platform/core/outbox/run-proje
 import { describe, expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
 import { shiftClock } from '@platform/core/clock'
+import { advanceClock } from '../../support/clock.ts'
+import { receiveMessages } from '../support/messages.ts'
 import { expectError, newCaller } from '../../support/fixtures.ts'
 import { captureLog } from '../../support/log.ts'
 import { isLong } from '../../support/long.ts'
@@ -87,7 +91,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
       expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
       expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
       expect(await unreadCount(caller)).toBe(20)
-      const totals = await get(keys.jobTotals(caller.organisationId))
+      const totals = await get(keys.organisationCounts(caller.organisationId))
       expect(totals).toMatchObject({ total: 60, Queued: 45, Failed: 15 })
       expect(await pendingRecords(caller.organisationId)).toEqual([])
     }
@@ -214,6 +218,26 @@ test('only invalid messages of a batch fail', async () => {
     expect(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier)).toEqual(['0', '2'])
   })
   expect(await auditEntries(caller)).toHaveLength(1)
+})
+
+test('the sweep finds records without a message by the check of their outbox, which ends with an empty outbox', async () => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const check = async () => (await get(keys.outboxCheck(organisationId)))?.['duesk']
+  await commitEffects(caller, auditEffect('test.change'))
+  const scheduled = await check()
+  await commitEffects(caller, auditEffect('test.change'))
+  expect(await check()).toBe(scheduled)
+  await receiveMessages(config.PLAT_QUEUE_EVENTS)
+  advanceClock(31_000)
+  await sweep()
+  expect(await receiveMessages(config.PLAT_QUEUE_EVENTS)).toContainEqual({ organisationId })
+  await drainOutbox(organisationId)
+  advanceClock(31_000)
+  await sweep()
+  expect(await check()).toBeUndefined()
+  await commitEffects(caller, auditEffect('test.change'))
+  expect(await check()).toBeDefined()
 })
 
 describe('of several workers', () => {

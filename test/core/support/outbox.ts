@@ -1,6 +1,6 @@
 import { projections } from '@platform/core/background/projections'
 import { parseEntry } from '@platform/core/audit/entry'
-import { runProjections } from '@platform/core/outbox/run-projections'
+import { runProjections, writesWithCounts } from '@platform/core/outbox/run-projections'
 import { type Actor, type Caller } from '@platform/core/caller'
 import { commit, outboxWrite } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
@@ -65,5 +65,5 @@ export const runBeforeCommit = async (organisationId: string, records: readonly 
 
 export async function projectionWrites(organisationId: string, records: readonly OutboxRecord[]): Promise<WriteItem[]> {
   const writes = projections.map(async (projection) => projection.writes?.(organisationId, records) ?? [])
-  return (await Promise.all(writes)).flat()
+  return (await Promise.all([...writes, writesWithCounts(organisationId, records, projections)])).flat()
 }

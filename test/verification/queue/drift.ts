@@ -53,7 +53,7 @@ const batches: Difference = ({ batchIds }, own) =>
   })
 
 const totals: Difference = (_, own) => {
-  const [record, jobs] = [own.find(({ sk }) => sk === 'JOB-TOTALS'), jobsOf(own)]
+  const [record, jobs] = [own.find(({ sk }) => sk === 'COUNTS'), jobsOf(own)]
   const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
   return [
     ...difference('all jobs', countJobs(record), jobs.length),
@@ -63,7 +63,9 @@ const totals: Difference = (_, own) => {
 
 const history: Difference = (_, own) => {
   const buckets = own.filter((item) => endsWith('#HISTORY')(item) && String(item['sk']).startsWith('JOBS#'))
-  const sum = (name: string) => buckets.reduce((total, bucket) => total + Number(bucket[name] ?? 0), 0)
+  const current = own.find(({ sk }) => sk === 'COUNTS')
+  const sum = (name: string) =>
+    buckets.reduce((total, bucket) => total + Number(bucket[name] ?? 0), Number(current?.[`history ${name}`] ?? 0))
   return [
     ...difference('submitted', sum('submitted'), jobsOf(own).length),
     ...['Completed', 'Failed', 'Cancelled'].flatMap((status) =>

@@ -1,27 +1,42 @@
 import * as z from 'zod'
+import { unchanged } from '../db/expression.ts'
 import { entryItem, genesisHash } from './entry.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, replace, type WriteItem } from '../db/table.ts'
+import { create, get, type Item, type WriteItem } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
-const Head = z.object({ seq: z.number(), hash: z.string(), atMs: z.number() })
-export type AuditHead = z.infer<typeof Head>
+const Head = z.object({ auditSeq: z.number(), auditHash: z.string(), auditAtMs: z.number() })
+
+/** The newest entry. */
+export interface AuditHead {
+  seq: number
+  hash: string
+  atMs: number
+}
 
 export async function auditHead(organisationId: string): Promise<AuditHead> {
-  const item = await get(keys.auditHead(organisationId))
-  return Head.parse(item ?? { seq: 0, hash: genesisHash(organisationId), atMs: 0 })
+  return headIn(organisationId, (await get(keys.organisationCounts(organisationId))) ?? {})
+}
+
+function headIn(organisationId: string, counts: Item): AuditHead {
+  if (counts['auditSeq'] === undefined) return { seq: 0, hash: genesisHash(organisationId), atMs: 0 }
+  const { auditSeq, auditHash, auditAtMs } = Head.parse(counts)
+  return { seq: auditSeq, hash: auditHash, atMs: auditAtMs }
 }
 
 /** The transaction advances the head conditionally, so that concurrent projections cannot fork the chain. */
 export const auditProjection: Projection = {
   name: 'audit',
-  writes: async (organisationId, records) => {
-    if (records.every(({ audit }) => audit === undefined)) return []
-    const before = await auditHead(organisationId)
+  countedWrites: (organisationId, records, counts) => {
+    if (records.every(({ audit }) => audit === undefined)) return {}
+    const before = headIn(organisationId, counts)
     const { head, writes } = records.reduce(append, { head: before, writes: [] })
-    const unchanged = before.seq === 0 ? { pk: { absent: true as const } } : { seq: { is: before.seq } }
-    return [replace(keys.auditHead(organisationId), { ...head }, unchanged), ...writes]
+    return {
+      set: { auditSeq: head.seq, auditHash: head.hash, auditAtMs: head.atMs },
+      condition: { auditSeq: unchanged(before.seq || undefined) },
+      writes,
+    }
   },
 }
 

@@ -50,8 +50,8 @@ export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
 export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
-export const enqueueProjections = (organisationId: string): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId })
+export const enqueueProjections = (organisationId: string, delaySeconds = 0): Promise<void> =>
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)

@@ -25,6 +25,7 @@ import { forEachLimit } from '../lib/async.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { maxSingleNotifications, reportPostponed } from '../notifications/postponed.ts'
 import { parseSummary, replaceSummary } from '../notifications/sweep-summary.ts'
+import { checkOutbox } from '../outbox/outbox-check.ts'
 import { SweepSummary } from '../outbox/record.ts'
 import { isOperation, parseOperation } from '../operations/record.ts'
 import { purgePreferences } from '../accounts/purge-preferences.ts'
@@ -132,7 +133,7 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
   clusters.push(...items.filter(isCluster))
   cooldowns.push(...items.filter(isCooldown))
   await Promise.all([
-    ...unprojected.map(enqueueProjections),
+    ...unprojected.map((id) => enqueueProjections(id)),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
     ...items.filter((item) => !isDeferred(item)).map((item) => countingFailures(state, item, processItem)),
   ])
@@ -167,6 +168,7 @@ async function processItem(item: Item): Promise<void> {
   if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
+  if (item['sk'] === 'OUTBOX-CHECK') return checkOutbox(item)
   if (isOrphanedSecret(item)) await deleteOrphanOf(item)
 }
 

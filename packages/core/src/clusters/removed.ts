@@ -44,5 +44,5 @@ export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<s
   if (counts.length === 0) return []
   const total = counts.reduce((sum, [, count]) => sum + count, 0)
   const add = Object.fromEntries([['total', total] as const, ...counts].map(([name, count]) => [hiddenOf(name), count]))
-  return [upsert(keys.jobTotals(organisationId), { add })]
+  return [upsert(keys.organisationCounts(organisationId), { add })]
 }

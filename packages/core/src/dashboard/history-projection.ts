@@ -1,9 +1,10 @@
 import { type JobStatus } from '@platform/contract/job'
-import { type Projection } from '../outbox/run-projections.ts'
+import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
 import { countByStatus } from '../clusters/record.ts'
 import { now, nowSeconds } from '../clock.ts'
+import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, query, type WriteItem, tryUpdate, upsert } from '../db/table.ts'
+import { get, type Item, query, tryUpdate, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
@@ -11,7 +12,7 @@ import { type OutboxRecord } from '../outbox/record.ts'
  * outbox records are projected, so purged jobs remain counted. The counts of clusters are a snapshot of the status
  * counts at the last projection of the interval.
  */
-export const historyProjection: Projection = { name: 'history', beforeCommit, writes }
+export const historyProjection: Projection = { name: 'history', beforeCommit, countedWrites }
 
 export const bucketMs = 15 * 60_000
 /** A day longer than the longest range of a request. */
@@ -49,18 +50,47 @@ const expireSnapshot = (organisationId: string, bucket: number): Promise<unknown
     { pk: { present: true } },
   )
 
-const endCounters: Partial<Record<JobStatus, string>> = {
+export const historyCounters = ['submitted', 'completed', 'failed', 'cancelled'] as const
+type HistoryCounter = (typeof historyCounters)[number]
+
+const endCounters: Partial<Record<JobStatus, HistoryCounter>> = {
   Completed: 'completed',
   Failed: 'failed',
   Cancelled: 'cancelled',
 }
 
-async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
-  const buckets = new Map<number, Record<string, number>>()
+/** The counts of the newest bucket are in the item of counts, until records of a later one are projected. */
+function countedWrites(organisationId: string, records: readonly OutboxRecord[], counts: Item): CountedWrites {
+  const buckets = countsByBucket(records)
+  if (buckets.size === 0) return {}
+  const stored = currentBucket(counts)
+  const newest = Math.max(...buckets.keys(), stored?.bucket ?? 0)
+  const current = buckets.get(newest) ?? {}
+  buckets.delete(newest)
+  const isNew = stored?.bucket !== newest
+  if (isNew && stored !== undefined) buckets.set(stored.bucket, sumOf(stored.counts, buckets.get(stored.bucket) ?? {}))
+  return {
+    ...(isNew
+      ? { set: { historyBucket: newest, ...currentFields(sumOf({}, current)) } }
+      : { add: currentFields(current) }),
+    condition: { historyBucket: unchanged(stored?.bucket) },
+    writes: [...buckets].map(([bucket, add]) =>
+      upsert(keys.jobHistory(organisationId, bucket), {
+        add,
+        set: { ttl: Math.ceil(bucket / 1000) + retentionSeconds },
+      }),
+    ),
+  }
+}
+
+type Counts = Partial<Record<HistoryCounter, number>>
+
+function countsByBucket(records: readonly OutboxRecord[]): Map<number, Counts> {
+  const buckets = new Map<number, Counts>()
   for (const { atMs, transitions } of records) {
     const bucket = bucketAt(atMs)
     const counts = buckets.get(bucket) ?? {}
-    const count = (name: string) => (counts[name] = (counts[name] ?? 0) + 1)
+    const count = (name: HistoryCounter) => (counts[name] = (counts[name] ?? 0) + 1)
     for (const { from, to } of transitions) {
       if (to === undefined) continue
       if (from === undefined) count('submitted')
@@ -69,7 +99,19 @@ async function writes(organisationId: string, records: readonly OutboxRecord[]):
     }
     if (Object.keys(counts).length > 0) buckets.set(bucket, counts)
   }
-  return [...buckets].map(([bucket, add]) =>
-    upsert(keys.jobHistory(organisationId, bucket), { add, set: { ttl: Math.ceil(bucket / 1000) + retentionSeconds } }),
-  )
+  return buckets
+}
+
+const sumOf = (one: Counts, other: Counts): Counts =>
+  Object.fromEntries(historyCounters.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]))
+
+const currentFields = (counts: Counts): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).map(([name, count]) => [`history ${name}`, count]))
+
+/** The bucket that the item of counts contains. */
+export function currentBucket(counts: Item | undefined): { bucket: number; counts: Counts } | undefined {
+  const bucket = counts?.['historyBucket']
+  if (bucket === undefined) return undefined
+  const current = historyCounters.map((name) => [name, Number(counts?.[`history ${name}`] ?? 0)])
+  return { bucket: Number(bucket), counts: Object.fromEntries(current) }
 }

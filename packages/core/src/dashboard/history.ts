@@ -4,8 +4,8 @@ import { type Caller } from '../caller.ts'
 import { countByStatus } from '../clusters/record.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, query, queryAll } from '../db/table.ts'
-import { bucketMs } from './history-projection.ts'
+import { getConsistent, type Item, query, queryAll } from '../db/table.ts'
+import { bucketMs, currentBucket, historyCounters } from './history-projection.ts'
 
 /** Multiples of the bucket length. */
 const intervalMinutes = [15, 30, 60, 120, 240] as const
@@ -18,9 +18,11 @@ interface Intervals {
 /** Data that the caller may not read is omitted. Longer ranges use longer intervals. */
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
   const intervals = intervalsOf(hours)
+  const currentCounts = [keys.clusterStatusCounts(organisationId), keys.organisationCounts(organisationId)]
+  const current = getConsistent(currentCounts, { stale: true })
   const [clusters, jobs] = await Promise.all([
-    permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals) : undefined,
-    permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals) : undefined,
+    permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals, current) : undefined,
+    permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals, current) : undefined,
   ])
   const points = intervals.starts.map((startMs, index): HistoryPoint => {
     const [byStatus, counts] = [clusters?.[index], jobs?.[index]]
@@ -47,13 +49,14 @@ const lastBucket = ({ starts, stepMs }: Intervals): number => (starts.at(-1) ?? 
 async function clustersPerInterval(
   organisationId: string,
   intervals: Intervals,
+  currentItems: Promise<(Item | undefined)[]>,
 ): Promise<(ClusterCounts | undefined)[]> {
   const firstMs = intervals.starts[0] ?? 0
   const key = (bucketStartMs: number) => keys.clusterHistory(organisationId, bucketStartMs)
-  const [before, snapshots, statusCounts] = await Promise.all([
+  const [before, snapshots, [statusCounts]] = await Promise.all([
     snapshotBefore(organisationId, firstMs),
     readBuckets(key(firstMs), key(lastBucket(intervals))),
-    get(keys.clusterStatusCounts(organisationId), { stale: true }),
+    currentItems,
   ])
   let next = 0
   let current = before
@@ -85,16 +88,21 @@ const clusterCounts = (snapshot: Item): ClusterCounts => ({
 
 type JobCounts = NonNullable<HistoryPoint['jobs']>
 
-async function jobsPerInterval(organisationId: string, intervals: Intervals): Promise<JobCounts[]> {
+async function jobsPerInterval(
+  organisationId: string,
+  intervals: Intervals,
+  currentItems: Promise<(Item | undefined)[]>,
+): Promise<JobCounts[]> {
   const firstMs = intervals.starts[0] ?? 0
   const key = (bucketStartMs: number) => keys.jobHistory(organisationId, bucketStartMs)
   const counts = intervals.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
-  for (const item of await readBuckets(key(firstMs), key(lastBucket(intervals)))) {
-    const interval = counts[Math.floor((keys.bucketStartOf(item['sk']) - firstMs) / intervals.stepMs)]
-    if (interval === undefined) continue
-    for (const name of ['submitted', 'completed', 'failed', 'cancelled'] as const) {
-      interval[name] += Number(item[name] ?? 0)
-    }
+  const add = (bucket: number, counted: Item) => {
+    const interval = counts[Math.floor((bucket - firstMs) / intervals.stepMs)]
+    for (const name of historyCounters) if (interval !== undefined) interval[name] += Number(counted[name] ?? 0)
   }
+  const [buckets, [, item]] = await Promise.all([readBuckets(key(firstMs), key(lastBucket(intervals))), currentItems])
+  for (const bucket of buckets) add(keys.bucketStartOf(bucket['sk']), bucket)
+  const current = currentBucket(item)
+  if (current !== undefined) add(current.bucket, current.counts)
   return counts
 }

@@ -45,7 +45,7 @@ interface Counters {
 async function readCounters({ organisationId, permissions }: Caller): Promise<Counters> {
   const counters: [Permission, keys.Key][] = [
     ['clusters:read', keys.clusterStatusCounts(organisationId)],
-    ['jobs:read', keys.jobTotals(organisationId)],
+    ['jobs:read', keys.organisationCounts(organisationId)],
     ['modules:read', keys.catalogScan()],
     ['platform:admin', keys.updateCheck()],
     ['platform:admin', keys.updateState()],

@@ -59,6 +59,9 @@ export const projectionLease = (organisationId: string): Key => ({
   sk: 'PROJECTION-LEASE',
 })
 
+/** Makes the sweep look for records whose message was lost. */
+export const outboxCheck = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'OUTBOX-CHECK' })
+
 export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
 
 /** A record that no projection could process, for inspection by operators. */
@@ -67,8 +70,6 @@ export const quarantinedRecord = (outboxPk: string, recordId: string): Key => ({
   sk: recordId,
 })
 
-/** The newest entry's number, hash and time. */
-export const auditHead = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'AUDIT-HEAD' })
 /** Oldest first; numbers start at 1. */
 export const auditEntry = (organisationId: string, seq: number): Key => ({
   pk: `ORG#${organisationId}#AUDIT`,
@@ -315,14 +316,15 @@ export const activeJobs = (organisationId: string, shard: number): Key => ({
   sk: `ACTIVE-JOBS#${shard}`,
 })
 
-export const jobTotals = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'JOB-TOTALS' })
+/** Numbers of jobs, the job history of the current time bucket, and the newest audit entry: one write of a projection. */
+export const organisationCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'COUNTS' })
 
 /** Clusters per status at the end of a time bucket in which a status changed. */
 export const clusterHistory = (organisationId: string, slotMs: number): Key => ({
   pk: history(organisationId),
   sk: `CLUSTERS#${dueSort(slotMs)}`,
 })
-/** Numbers of jobs created and finished in a time bucket; expires. */
+/** Numbers of jobs created and finished in an earlier time bucket; expires. */
 export const jobHistory = (organisationId: string, slotMs: number): Key => ({
   pk: history(organisationId),
   sk: `JOBS#${dueSort(slotMs)}`,

@@ -17,7 +17,7 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
-    const totals = await getMany(ids.map(keys.jobTotals))
+    const totals = await getMany(ids.map(keys.organisationCounts))
     const candidates = ids.filter((_, index) => countJobs(totals[index], 'Running') > 0)
     for (const organisationId of candidates) if (await isJobRunningIn(organisationId)) return true
     if (organisationPage.next === undefined) return false

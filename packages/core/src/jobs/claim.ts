@@ -108,6 +108,7 @@ export async function claim(
       leaveInbox(job),
     ],
     ...effectsOfStart([job], relayId),
+    canWait: true,
   })
   await failpoint('claim.written')
   return claimResponse(running, leaseId, payload, statementKey)
@@ -193,6 +194,7 @@ export async function claimWaiting(
       starts.map(({ running }) => running),
       caller.relayId,
     ),
+    canWait: true,
   })
   if (failure !== undefined) return undefined
   await failpoint('claim.heartbeat')

@@ -61,6 +61,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
       response,
       audit: { action: 'job.submit', resource: job.id, detail: `${clusterId}, ${describeScripts([payload.script])}` },
       ...effectsOfQueued(job),
+      canWait: true,
     })
   let failure = await store(admissionWrites(organisationId, job.id, 1))
   for (let attempt = 1; failure !== undefined; attempt++) {

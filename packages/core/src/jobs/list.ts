@@ -60,7 +60,10 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
   const hidden = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
   const totals = async () => {
-    const [item, removed] = await getConsistent([keys.jobTotals(organisationId), keys.removedClusters(organisationId)])
+    const [item, removed] = await getConsistent([
+      keys.organisationCounts(organisationId),
+      keys.removedClusters(organisationId),
+    ])
     Object.assign(hidden, { clusterIds: parseRemoved(removed), count: countHidden(item, status) })
     return item
   }

@@ -1,12 +1,11 @@
 import { type JobStatus } from '@platform/contract/job'
-import { type Projection } from '../outbox/run-projections.ts'
+import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
 import { hiddenOf } from '../clusters/removed.ts'
-import * as keys from '../db/keys.ts'
-import { type Item, type WriteItem, upsert } from '../db/table.ts'
+import { type Item } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /** Counts jobs in a projection, because a count written by every job transaction would cause contention. */
-export const jobTotalsProjection: Projection = { name: 'job totals', writes }
+export const jobTotalsProjection: Projection = { name: 'job totals', countedWrites }
 
 const numberOf = (item: Item | undefined, name: string): number => Math.max(0, Number(item?.[name] ?? 0))
 
@@ -25,7 +24,8 @@ export const countSubmitted = (item: Item | undefined, status: JobStatus | 'tota
 
 /** The totals include operations, which are also counted separately. */
 const operationsOf = (status: string): string => `operations ${status}`
-async function writes(organisationId: string, records: readonly OutboxRecord[]): Promise<readonly WriteItem[]> {
+
+function countedWrites(_: string, records: readonly OutboxRecord[]): CountedWrites {
   const sums: Record<string, number> = {}
   const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
   for (const { clusterId, from, to } of records.flatMap(({ transitions }) => transitions)) {
@@ -37,6 +37,5 @@ async function writes(organisationId: string, records: readonly OutboxRecord[]):
       add(counter('total'), (to === undefined ? 0 : 1) - (from === undefined ? 0 : 1))
     }
   }
-  const changes = Object.fromEntries(Object.entries(sums).filter(([, delta]) => delta !== 0))
-  return Object.keys(changes).length === 0 ? [] : [upsert(keys.jobTotals(organisationId), { add: changes })]
+  return { add: Object.fromEntries(Object.entries(sums).filter(([, delta]) => delta !== 0)) }
 }

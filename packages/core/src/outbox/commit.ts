@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
+import { outboxCheck } from './outbox-check.ts'
 import type { Actor, Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchanged } from '../db/expression.ts'
@@ -21,19 +22,24 @@ export interface Change extends Effects {
    * message that starts them.
    */
   isEnqueued?: true
+  /** For frequent changes that soon have a successor: one run then projects both. */
+  canWait?: true
 }
+
+const waitSeconds = 2
 
 /**
  * One transaction contains the writes, the outbox record and the idempotent response. It fails if the caller's session
  * has lost the required rights. Returns the first failed condition, or throws its error code.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
-  const { writes, response, isEnqueued, ...effects } = change
+  const { writes, response, isEnqueued, canWait, ...effects } = change
   const hasEffects = effects.audit !== undefined || effects.events !== undefined || effects.transitions !== undefined
   const request = actor.kind === 'user' && 'response' in change ? actor.idempotency : undefined
+  const check = outboxCheck(actor.organisationId)
   const failure = await transactWithRights(actor, [
     ...writes,
-    ...(hasEffects ? [outboxWrite(actor, effects)] : []),
+    ...(hasEffects ? [outboxWrite(actor, effects, { due: {} }), ...check.writes] : []),
     ...(request && actor.kind === 'user'
       ? [storeResponseWrite(actor, request, { status: request.status, body: response })]
       : []),
@@ -41,8 +47,9 @@ export async function commit(actor: Actor, change: Change): Promise<ConditionFai
   if (failure !== undefined) return failure
   if (request) request.isStored = true
   if (!hasEffects) return undefined
+  check.confirm()
   await failpoint('commit.written')
-  if (isEnqueued !== true) await enqueueProjections(actor.organisationId)
+  if (isEnqueued !== true) await enqueueProjections(actor.organisationId, canWait ? waitSeconds : 0)
   return undefined
 }
 
@@ -79,9 +86,11 @@ const identityOf = (actor: Actor) => {
   return { kind: actor.kind, id: actor.userId, ...(actor.tokenId !== undefined && { tokenId: actor.tokenId }) }
 }
 
+/** A record with a due time is checked by the sweep itself; `commit` uses the check of the whole outbox. */
 export function outboxWrite(
   actor: Actor,
   { audit, events = [], transitions = [], sweep, id = newId('evt') }: Effects,
+  { due = keys.due(id, now() + outboxRetryMs) }: { due?: Item } = {},
 ): WriteItem {
   const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
@@ -98,6 +107,6 @@ export function outboxWrite(
   return create(keys.outbox(organisationId, id), {
     id,
     record: JSON.stringify(body),
-    ...keys.due(id, now() + outboxRetryMs),
+    ...due,
   })
 }

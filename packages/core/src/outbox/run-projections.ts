@@ -1,9 +1,9 @@
 import { statusOf } from '@platform/contract/errors'
 import * as z from 'zod'
 import { elapsedMs, isAhead, now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate } from '../db/table.ts'
+import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { storeContention, PlatformError } from '../error.ts'
 import { newNonce } from '../id.ts'
@@ -24,8 +24,17 @@ export interface Projection {
   beforeCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
   /** The writes are committed exactly once. Their conditions must fail after a concurrent projection. */
   writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
+  /** Like `writes`, with a change of the item of counts, which the projections share. */
+  countedWrites?: (organisationId: string, records: readonly OutboxRecord[], counts: Item) => CountedWrites
   /** This step may be repeated or lost. */
   afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
+}
+
+export interface CountedWrites {
+  add?: Readonly<Record<string, number>>
+  set?: Readonly<Record<string, unknown>>
+  condition?: Condition
+  writes?: readonly WriteItem[]
 }
 
 /** A transaction has at most 100 writes, and a record needs up to four. */
@@ -141,11 +150,15 @@ async function projectOne(
   }
 }
 
-async function canProcess({ name, beforeCommit, writes }: Projection, record: OutboxRecord): Promise<boolean> {
+async function canProcess(
+  { name, beforeCommit, writes, countedWrites }: Projection,
+  record: OutboxRecord,
+): Promise<boolean> {
   const { organisationId, id: recordId } = record
   try {
     await beforeCommit?.(organisationId, [record])
     await writes?.(organisationId, [record])
+    countedWrites?.(organisationId, [record], await countsOf(organisationId))
     return true
   } catch (cause) {
     if (isTransient(cause)) throw cause
@@ -165,15 +178,36 @@ async function project(
 ): Promise<Outcome> {
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
-  const writes = await Promise.all(
-    projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
-  )
+  const writes = await Promise.all([
+    writesWithCounts(organisationId, records, projections),
+    ...projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
+  ])
   const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
   const failure = await transact([...removals, ...writes.flat(), ...additionalWrites])
   if (failure) return failure.index < removals.length ? 'overtaken' : 'conflict'
   await failpoint('projection.committed')
   await Promise.all(projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)))
   return 'committed'
+}
+
+const countsOf = async (organisationId: string): Promise<Item> =>
+  (await get(keys.organisationCounts(organisationId))) ?? {}
+
+/** The writes of all projections that change the item of counts. */
+export async function writesWithCounts(
+  organisationId: string,
+  records: readonly OutboxRecord[],
+  projections: readonly Projection[],
+): Promise<WriteItem[]> {
+  const counting = projections.filter((projection) => projection.countedWrites !== undefined)
+  const counts = counting.length === 0 ? {} : await countsOf(organisationId)
+  const parts = counting.flatMap((projection) => projection.countedWrites?.(organisationId, records, counts) ?? [])
+  const merged = <Name extends 'add' | 'set' | 'condition'>(name: Name): NonNullable<CountedWrites[Name]> =>
+    Object.assign({}, ...parts.map((part) => part[name]))
+  const [add, set] = [merged('add'), merged('set')]
+  const isChanged = Object.keys(add).length + Object.keys(set).length > 0
+  const change = upsert(keys.organisationCounts(organisationId), { add, set }, merged('condition'))
+  return [...(isChanged ? [change] : []), ...parts.flatMap((part) => part.writes ?? [])]
 }
 
 const leaseMs = 10_000

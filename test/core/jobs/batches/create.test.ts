@@ -179,7 +179,7 @@ test('expansion stores 500 jobs like single jobs and deletes the chunks, with on
   const { items } = await query({ pk: keys.batch(caller.organisationId, batchId).pk })
   expect(items.map(({ sk }) => sk)).toEqual(['BATCH'])
   await runProjections(caller)
-  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ total: 500, Queued: 500 })
+  expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 500, Queued: 500 })
 })
 
 test('an expansion killed after any transaction continues there', async () => {
@@ -201,7 +201,7 @@ test('an expansion killed after any transaction continues there', async () => {
   expect((await jobRecords(caller, jobIds)).map(({ id }) => id)).toEqual(jobIds)
   expect(await clusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [4, 4, 4]))
   await runProjections(caller)
-  expect(await get(keys.jobTotals(caller.organisationId))).toMatchObject({ total: 240, Queued: 240 })
+  expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 240, Queued: 240 })
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 240 })
 })
 

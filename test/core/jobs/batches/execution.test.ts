@@ -315,7 +315,7 @@ async function expectExactCounts({ caller, clusterIds, batchId, jobIds, leases, 
   for (const [active, waiting] of counters) expect([active, waiting]).toEqual([0, 0])
   expect(counters.reduce((sum, [, , total = 0]) => sum + total, 0)).toBe(jobIds.length)
   expect(parseRemovalGuard(await get(keys.removalGuard(organisationId))).open.size).toBe(0)
-  expect(await get(keys.jobTotals(organisationId))).toMatchObject({ total: jobIds.length })
+  expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ total: jobIds.length })
   for (const { size } of leases.values()) expect(size).toBe(1)
   const stopped = jobs.filter(({ statusReason }) => statusReason === 'batch_error_limit')
   if ((counts['failed'] ?? 0) <= (maxErrors ?? Infinity)) expect(stopped).toEqual([])

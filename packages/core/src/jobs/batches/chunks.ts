@@ -21,7 +21,7 @@ export interface PendingJob {
 /** Limited, because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
 /** A transaction has at most 100 writes; the batch's other items need the rest. */
-const maxChunks = 88
+const maxChunks = 87
 
 export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
   ...new Set(jobs.map(({ clusterId }) => clusterId)),

@@ -26,8 +26,8 @@ import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /** Consecutive attempts without progress before the expansion fails. */
 const maxAttempts = 10
-/** A transaction has at most 100 writes and 4 MB. The batch and the outbox record need one write each. */
-const maxWrites = 98
+/** A transaction has at most 100 writes and 4 MB. The batch, the outbox record and its check need one write each. */
+const maxWrites = 97
 const maxPayloadBytes = 2_500_000
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
