@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { freePorts } from '../support/free-ports.ts'
 import { missingPrograms } from '../support/installed-programs.ts'
+import { openMqtt } from '../support/mqtt-client.ts'
 import { options, PlatformProcess } from '../support/platform.ts'
 import { Program } from '../support/program.ts'
 import { certificates } from '../support/slapd.ts'
@@ -19,7 +20,7 @@ async function exampleOf(language: string, changes: Record<string, string>): Pro
   const [, example = ''] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(guide) ?? []
   return Object.entries(changes).reduce((result, [before, after]) => {
     expect(result).toContain(before)
-    return result.replace(before, after)
+    return result.replaceAll(before, after)
   }, example)
 }
 
@@ -54,7 +55,7 @@ const proxies = {
 for (const [name, argumentsOf] of Object.entries(proxies)) {
   const missing = missingPrograms(name, 'openssl')
   test.skipIf(missing)(
-    `signs in, sees the client and limits bodies behind the documented ${name}${missing}`,
+    `signs in, sees the client, limits bodies and passes channels behind the documented ${name}${missing}`,
     async () => {
       await using platform = await PlatformProcess.start({ PLAT_TRUSTED_PROXIES: '127.0.0.1' })
       await platform.setUp()
@@ -104,6 +105,10 @@ for (const [name, argumentsOf] of Object.entries(proxies)) {
         [400, 'invalid_json'],
         [413, 'payload_too_large'],
       ])
+
+      // The platform has read the proof of a relay, and refused it.
+      using channel = await openMqtt(`wss://localhost:${port}/channel`, 'mqtt', { ca })
+      expect(await channel.connect('relay', 'no proof')).toBe(5)
     },
   )
 }

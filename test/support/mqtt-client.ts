@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { generate, type Packet, parser } from 'mqtt-packet'
-import { WebSocket } from 'ws'
+import { type ClientOptions, WebSocket } from 'ws'
 
 export type MqttClient = Awaited<ReturnType<typeof openMqtt>>
 
 /** A client that shows every packet of a broker and can send invalid ones. */
-export async function openMqtt(url: string, protocols: string | string[] = 'mqtt') {
-  const socket = new WebSocket(url, protocols)
+export async function openMqtt(url: string, protocols: string | string[] = 'mqtt', options: ClientOptions = {}) {
+  const socket = new WebSocket(url, protocols, options)
   const received: Packet[] = []
   const waiting: ((packet: Packet | undefined) => void)[] = []
   const packets = parser({ protocolVersion: 4 })
