@@ -5,16 +5,12 @@ import { complete } from '@platform/core/jobs/complete'
 import * as Output from '@platform/core/jobs/output'
 import * as Presence from '@platform/core/relays/heartbeat'
 import { result } from '@platform/http/result'
-import { longPollHeaders } from '@platform/http/long-poll'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(enroll, async ({ body, origin }) => result(201, await Enrollment.enroll(body, origin))),
-  route(heartbeat, async ({ caller, body, headers }) => {
-    const outcome = await Presence.heartbeat(caller, body)
-    return result(200, outcome.response, longPollHeaders(outcome.isIdle, caller.clusterId, headers['prefer']))
-  }),
+  route(heartbeat, async ({ caller, body }) => result(200, await Presence.heartbeat(caller, body))),
   route(claimJob, async ({ caller, params, headers, body }) =>
     result(200, await claim(caller, params.id, headers['idempotency-key'], body)),
   ),

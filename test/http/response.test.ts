@@ -1,20 +1,12 @@
 import { createRoute, json } from '@platform/contract/endpoint'
 import { headersOf } from '@platform/http/request'
-import { longPollHeaders } from '@platform/http/long-poll'
 import { httpResponse, toResult } from '@platform/http/response'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { request } from './api.ts'
-
-vi.hoisted(() =>
-  Object.assign(process.env, {
-    PLAT_RELAY_NOTIFY_URL: 'http://127.0.0.1:1/wake',
-    PLAT_HEARTBEAT_INTERVAL_SECONDS: '20',
-  }),
-)
 
 test('returns each cookie beside the headers', () => {
   const cookies = ['a=1; Expires=Sat, 21 Nov 2026 09:30:00 GMT', 'b=2']
@@ -61,26 +53,3 @@ test('reports a missing body as an internal error', async () => {
   const handler = serve(route(createRoute({ ...common, responses }), () => result(200, undefined)))
   expect(await request('/empty', handler)).toMatchObject({ status: 500, json: { error: 'internal_error' } })
 })
-
-test.each([
-  ['wait=10', '10'],
-  ['respond-async, wait=5', '5'],
-  ['wait=5;foo=bar, handling=lenient', '5'],
-  ['Wait = 7', '7'],
-  ['wait=600', '20'],
-])('holds an idle response with `Prefer: %s` for %s seconds', (prefer, seconds) => {
-  expect(longPollHeaders(true, 'clus_1', prefer)).toEqual({
-    'grip-hold': 'response',
-    'grip-channel': 'clus_1',
-    'grip-timeout': seconds,
-    'preference-applied': `wait=${seconds}`,
-  })
-  expect(longPollHeaders(false, 'clus_1', prefer)).toEqual({})
-})
-
-test.each([undefined, '', 'wait', 'wait=0', 'wait=-5', 'wait=1e9', 'wait=x', 'await=5', 'wait=99999'])(
-  'does not hold a response with `Prefer: %s`',
-  (prefer) => {
-    expect(longPollHeaders(true, 'clus_1', prefer)).toEqual({})
-  },
-)

@@ -55,3 +55,23 @@ export async function openMqtt(url: string, protocols: string | string[] = 'mqtt
     [Symbol.dispose]: () => socket.terminate(),
   }
 }
+
+const arn = (name: string) => `arn:aws:iot:us-east-1:000000000000:${name}`
+
+/** The response of an authorizer that allows a client its id and one topic. */
+export const allow = (clientId: string, topic: string) => ({
+  isAuthenticated: true,
+  principalId: 'relay1',
+  disconnectAfterInSeconds: 300,
+  refreshAfterInSeconds: 300,
+  policyDocuments: [
+    JSON.stringify({
+      Version: '2012-10-17',
+      Statement: [
+        { Effect: 'Allow', Action: 'iot:Connect', Resource: arn(`client/${clientId}`) },
+        { Effect: 'Allow', Action: 'iot:Subscribe', Resource: arn(`topicfilter/${topic}`) },
+        { Effect: 'Allow', Action: 'iot:Receive', Resource: arn(`topic/${topic}`) },
+      ],
+    }),
+  ],
+})

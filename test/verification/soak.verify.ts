@@ -36,7 +36,6 @@ interface Sample {
   /** Anonymous resident memory: without pages of files. */
   residentMB: number
   descriptors: number
-  longPolls: number
   loopDelayMs: number
 }
 
@@ -49,7 +48,6 @@ async function sample({ url, dataDir }: PlatformProcess, startMs: number): Promi
     minutes: (performance.now() - startMs) / 60_000,
     residentMB: Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024,
     descriptors: (await readdir(`/proc/${processId}/fd`)).length,
-    longPolls: value('platform_http_long_polls'),
     loopDelayMs: 1000 * value('nodejs_eventloop_lag_p99_seconds'),
   }
 }
@@ -132,13 +130,11 @@ async function claimIdle({ platform, api, relay, targets }: Load, before: Sample
   const removals = [targets.connectedId, targets.disconnectedId].map((id) => admin.delete(`/api/v1/clusters/${id}`))
   const removed = (await Promise.all(removals)).filter(({ status }) => status === 204)
   claimAll('clusters that can be removed', removed.length, 2)
-  const isIdle = ({ descriptors, longPolls }: Sample) =>
-    longPolls === 0 && descriptors - before.descriptors <= descriptorTolerance
+  const isIdle = ({ descriptors }: Sample) => descriptors - before.descriptors <= descriptorTolerance
   let last = before
   await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(
     () => undefined,
   )
-  claimNone('open long polls', last.longPolls)
   claimAtMost('additional files and sockets', Math.max(0, last.descriptors - before.descriptors), descriptorTolerance)
   let pending = await pendingRecords(platform)
   const isProcessed = async () => {

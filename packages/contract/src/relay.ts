@@ -286,8 +286,6 @@ export const heartbeat = createRoute({
   access: 'relay',
   tags: ['Relay protocol'],
   summary: 'Report presence and receive work',
-  description:
-    'With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then instructs the relay to send the next heartbeat immediately.',
   request: { body: jsonBody(Heartbeat) },
   responses: { 200: { description: 'Work to do', content: json(HeartbeatResponse) } },
   capabilities: [...readWrite, 'secret:statement-keys'],

@@ -24,7 +24,6 @@ interface Endpoint {
 
 export interface EnvironmentContext extends ModuleOrigin {
   apiUrl: string
-  notifyUrl: string
   /** Address that functions call to wake relays. */
   channelUrl: string
   /** Folder of the built files that functions serve. */
@@ -49,7 +48,6 @@ export function functionEnvironment(
   return {
     PLAT_API_URL: context.apiUrl,
     ...settings.functionEnvironment,
-    PLAT_RELAY_NOTIFY_URL: context.notifyUrl,
     PLAT_CHANNEL_URL: channelPath,
     PLAT_CHANNEL_ENDPOINT: context.channelUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',

@@ -7,10 +7,8 @@ import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environ
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
 import { startChannel } from './channel.ts'
-import { createLongPolls } from './gateway/long-polls.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
-import { listenForNotifications } from './gateway/notify.ts'
 import { type Log, logToStandardError } from './log.ts'
 import { startEmbeddedModules } from './embedded-modules.ts'
 import { startMetrics } from './metrics/start.ts'
@@ -28,8 +26,8 @@ import { type Functions, startWork } from './events/start.ts'
 
 export interface Platform {
   url: string
-  /** Address that functions call to end long polls. */
-  notifyUrl: string
+  /** Address that functions call to wake relays. */
+  channelUrl: string
   /** Address that functions call to update the platform. */
   updateSupervisor: UpdateSupervisor
   emulators: EmulatorAddresses
@@ -81,9 +79,6 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const queues = await provision(emulators, settings.functionEnvironment['PLAT_TABLE'] ?? '')
   onProgress('store, queues and secrets')
 
-  const longPolls = createLongPolls()
-  const notifications = await listenForNotifications(longPolls.notify)
-  resources.defer(notifications.close)
   const channel = await startChannel(emulators.accessKeyId, log)
   resources.defer(channel.close)
   const host = await startingHost
@@ -91,7 +86,6 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const releases = await releaseEnvironment(settings, origin.registryHost)
   const context = {
     apiUrl: gateway.url,
-    notifyUrl: notifications.url,
     channelUrl: channel.url,
     assetsDir,
     emulators,
@@ -100,7 +94,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     releases,
     ...origin,
   }
-  const metrics = startMetrics(settings, emulators, longPolls)
+  const metrics = startMetrics(settings, emulators, channel)
   const environmentFor = (updateSupervisor: UpdateSupervisor) =>
     functionEnvironment(settings, context, updateSupervisor)
   const running = await startFunctions(settings, environmentFor, log)
@@ -116,7 +110,6 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   gateway.open({
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
-    longPolls,
     channel: channel.accept,
     trustedProxies: settings.trustedProxies,
     log,
@@ -124,7 +117,6 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   })
   const stopWork = startWork(settings, { emulators, queues, isCatalogScanned }, functions, log)
   resources.defer(async () => {
-    longPolls.releaseAll()
     channel.disconnect()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
@@ -178,9 +170,9 @@ const publishAddresses = (
 
 function toPlatform(
   resources: AsyncDisposableStack,
-  { apiUrl: url, notifyUrl, emulators }: EnvironmentContext,
+  { apiUrl: url, channelUrl, emulators }: EnvironmentContext,
   updateSupervisor: UpdateSupervisor,
 ): Platform {
   let stopped: Promise<void> | undefined
-  return { url, notifyUrl, updateSupervisor, emulators, stop: () => (stopped ??= resources.disposeAsync()) }
+  return { url, channelUrl, updateSupervisor, emulators, stop: () => (stopped ??= resources.disposeAsync()) }
 }

@@ -95,7 +95,7 @@ test('removes an ended job from the due index', async () => {
 test('heartbeats and output request cancellation, and the sweep cancels a job without confirmation', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   await Job.cancel(caller, jobId)
-  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
+  const response = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
   expect(response.cancel).toEqual([jobId])
   expect(await append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))).toMatchObject({ cancel: true })
   advanceClock(61_000)
@@ -128,7 +128,7 @@ test('a heartbeat renews the leases of hundreds of jobs', async () => {
   advanceClock(300_000)
   const unknownId = newId('job')
   const report = { ...enrolled.heartbeat, running: [...jobIds, unknownId] }
-  expect((await heartbeat(enrolled.request(), report)).response.cancel).toEqual([unknownId])
+  expect((await heartbeat(enrolled.request(), report)).cancel).toEqual([unknownId])
   const renewed = (await getMany(jobKeys)).filter(
     (job) => Number(job?.['leaseRenewedAtMs']) > Number(item?.['leaseRenewedAtMs']),
   )

@@ -211,7 +211,7 @@ test('operations are not found by relays', async () => {
   const { caller, operation } = await newOperation()
   const enrolled = await enrolledCluster(caller)
   await expectError(claim(enrolled.request(), operation.id, undefined), 'job_not_found')
-  const { response } = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [operation.id] })
+  const response = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [operation.id] })
   expect(response.cancel).toEqual([operation.id])
 })
 

@@ -45,7 +45,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-const intervalOf = async (sent: ReturnType<typeof heartbeat>) => (await sent).response.heartbeatIntervalSeconds
+const intervalOf = async (sent: ReturnType<typeof heartbeat>) => (await sent).heartbeatIntervalSeconds
 
 test('the interval is 300 s only while the broker and the relay report an open channel', async () => {
   const { caller, clusterId, tell, beat } = await relayWithCluster()

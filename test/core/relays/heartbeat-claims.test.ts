@@ -18,7 +18,7 @@ async function waitingJobs(count: number, payload: object = {}) {
   for (let index = 0; index < count; index++) jobIds.push(await dispatchedJob(caller, enrolled, payload))
   const beat = async (claimKey: string, change: object = {}) => {
     const report = { ...enrolled.heartbeat, claimKey, ...change }
-    const { claims = [], jobs, moreJobs } = (await heartbeat(enrolled.request(), report)).response
+    const { claims = [], jobs, moreJobs } = await heartbeat(enrolled.request(), report)
     return { claims, jobs, moreJobs, ids: claims.map(({ jobId }) => jobId) }
   }
   return { caller, enrolled, jobIds, beat }

@@ -1,5 +1,4 @@
 import { startBroker } from '@platform/local/emulators/iot/broker'
-import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { expect, test } from 'vitest'
@@ -26,7 +25,7 @@ test('the path of the channel is upgraded, and no other', async () => {
     log: () => undefined,
     limits: { unauthenticatedPerNetwork: 1 },
   })
-  const context = { route: createRouter(sampleRoutes, 'none'), longPolls: createLongPolls(), log: () => undefined }
+  const context = { route: createRouter(sampleRoutes, 'none'), log: () => undefined }
   const invoke = async () => ({ statusCode: 200, headers: { connection: 'close' } })
   gateway.open({ ...context, metrics: privateMetrics, invoke, channel: broker.accept })
   using client = await openMqtt(`${gateway.url.replace('http', 'ws')}/channel?a=b`)

@@ -5,8 +5,6 @@ import { PlatformError } from '@platform/core/error'
 import { FunctionTimeout } from '@platform/local/functions/errors'
 import { createByteBudget } from '@platform/local/gateway/byte-budget'
 import type { HttpEvent } from '@platform/local/gateway/event'
-import { createLongPolls } from '@platform/local/gateway/long-polls'
-import { listenForNotifications } from '@platform/local/gateway/notify'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { expect, test } from 'vitest'
@@ -45,7 +43,7 @@ test('an unopened gateway is alive, and responds to other requests with 503 star
     expect(response.headers.get('retry-after')).toBe('1')
     expect(await response.json()).toMatchObject({ error: 'starting', traceId: response.headers.get('x-trace-id') })
   }
-  const context = { route: createRouter(sampleRoutes, 'none'), longPolls: createLongPolls(), log: () => undefined }
+  const context = { route: createRouter(sampleRoutes, 'none'), log: () => undefined }
   gateway.open({ ...context, metrics: privateMetrics, invoke: async () => ({ statusCode: 200 }) })
   expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
   await gateway.drain(0)
@@ -239,116 +237,4 @@ test.for([
   const response = await fetch(`${gateway.url}/things`)
   expect([response.status, response.headers.get('retry-after')]).toEqual([status, retryAfter])
   expect(await response.json()).toMatchObject({ error: code, traceId: expect.any(String) })
-})
-
-const never = new AbortController().signal
-
-const longPoll = (channel: string, timeoutSeconds: number | string = 3600) => ({
-  statusCode: 200,
-  headers: { 'Grip-Hold': 'response', 'Grip-Channel': channel, 'Grip-Timeout': String(timeoutSeconds), 'X-One': 'yes' },
-  body: 'no work',
-})
-
-const postNotification = async (url: string, body: string) => (await fetch(url, { method: 'POST', body })).status
-
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
-  let settled = false
-  void promise.then(() => (settled = true))
-  await new Promise((resolve) => setImmediate(resolve))
-  return settled
-}
-
-async function startPolledGateway() {
-  const invoked = Promise.withResolvers<void>()
-  const gateway = await startGateway(async (_name, event) => {
-    if (event.rawPath === '/things/other') return { statusCode: 200 }
-    invoked.resolve()
-    return longPoll('clus_1')
-  })
-  return { ...gateway, invoked: invoked.promise }
-}
-
-test('a long poll waits until its channel is notified, and hides its headers', async () => {
-  await using gateway = await startPolledGateway()
-  const pending = fetch(`${gateway.url}/things`)
-  await gateway.invoked
-  gateway.longPolls.notify('clus_2')
-  await fetch(`${gateway.url}/things/other`)
-  expect(await isSettled(pending)).toBe(false)
-  gateway.longPolls.notify('clus_1')
-  const response = await pending
-  expect(await response.text()).toBe('no work')
-  expect(response.headers.get('x-one')).toBe('yes')
-  expect([...response.headers.keys()].filter((name) => name.startsWith('grip'))).toEqual([])
-})
-
-test('a notification during the function ends its long poll', async () => {
-  await using gateway = await startGateway(async () => {
-    gateway.longPolls.notify('clus_1')
-    return longPoll('clus_1')
-  })
-  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
-})
-
-test('a long poll ends after its timeout', async () => {
-  await using gateway = await startGateway(async () => longPoll('clus_1', '0.01'))
-  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
-})
-
-test('a long poll ends when its caller disconnects', async () => {
-  await using gateway = await startPolledGateway()
-  const call = request(`${gateway.url}/things`).end()
-  call.on('error', () => undefined)
-  await gateway.invoked
-  call.destroy()
-  await gateway.drain(60_000)
-})
-
-test.for([
-  ['another kind of long poll', { 'grip-hold': 'stream', 'grip-channel': 'a', 'grip-timeout': '60' }],
-  ['no channel', { 'grip-hold': 'response', 'grip-timeout': '60' }],
-  ['no timeout', { 'grip-hold': 'response', 'grip-channel': 'a' }],
-  ['an invalid timeout', { 'grip-hold': 'response', 'grip-channel': 'a', 'grip-timeout': 'soon' }],
-] as const)('a response with %s is not delayed', async ([, headers]) => {
-  await using gateway = await startGateway(async () => ({ statusCode: 200, headers }))
-  expect((await fetch(`${gateway.url}/things`)).status).toBe(200)
-})
-
-test('only notifications after the cursor end a wait', async () => {
-  const longPolls = createLongPolls()
-  longPolls.notify('a')
-  const waits = [1, 2].map(() => longPolls.wait('a', longPolls.cursor(), 60_000, never))
-  expect(await isSettled(Promise.race(waits))).toBe(false)
-  longPolls.notify('a')
-  await Promise.all(waits)
-})
-
-test('a dropped notification counts as a notification', async () => {
-  const longPolls = createLongPolls()
-  const cursor = longPolls.cursor()
-  for (let channel = 0; channel <= 20_000; channel++) longPolls.notify(`channel-${channel}`)
-  await longPolls.wait('channel-0', cursor, 60_000, never)
-  const later = longPolls.wait('channel-0', longPolls.cursor(), 60_000, never)
-  expect(await isSettled(later)).toBe(false)
-  longPolls.releaseAll()
-  await later
-})
-
-test('the listener accepts notifications at its secret path only, and closes open connections', async () => {
-  const channels: string[] = []
-  const listener = await listenForNotifications((channel) => channels.push(channel))
-  const body = JSON.stringify({ channel: 'clus_1' })
-  expect(await postNotification(listener.url, body)).toBe(204)
-  expect(await postNotification(new URL('/', listener.url).href, body)).toBe(404)
-  expect(await postNotification(`${listener.url}x`, body)).toBe(404)
-  expect((await fetch(listener.url)).status).toBe(404)
-  expect(await postNotification(listener.url, 'nonsense')).toBe(400)
-  expect(await postNotification(listener.url, '{"channel":""}')).toBe(400)
-  expect(channels).toEqual(['clus_1'])
-  expect(new URL(listener.url)).toMatchObject({ hostname: '127.0.0.1', pathname: expect.stringMatching(/^\/.{43}$/) })
-  const pending = request(listener.url, { method: 'POST' })
-  pending.on('error', () => undefined)
-  pending.write('{')
-  await once(pending, 'socket')
-  await listener.close()
 })

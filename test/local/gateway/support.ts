@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers'
 import { ErrorBody } from '@platform/contract/common'
 import type { HttpEvent } from '@platform/local/gateway/event'
 import type { Invoke } from '@platform/local/gateway/exchange'
-import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter, type GatewayRoute } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
@@ -27,16 +26,11 @@ export const privateMetrics = { begin: createMetrics(1).begin, scrape: async () 
 
 export async function startGateway(invoke: Invoke, routes = sampleRoutes, trustedProxies?: BlockList) {
   const gateway = await listen('127.0.0.1', 0)
-  const longPolls = createLongPolls()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
   const route = createRouter(routes, 'fallback')
-  gateway.open({ route, invoke, longPolls, trustedProxies, log, metrics: privateMetrics })
-  const close = () => {
-    longPolls.releaseAll()
-    return gateway.drain(0)
-  }
-  return { ...gateway, longPolls, logged, [Symbol.asyncDispose]: close }
+  gateway.open({ route, invoke, trustedProxies, log, metrics: privateMetrics })
+  return { ...gateway, logged, [Symbol.asyncDispose]: () => gateway.drain(0) }
 }
 
 export async function startRecorder(routes = sampleRoutes, trustedProxies?: BlockList) {

@@ -44,7 +44,7 @@ test('a request without a route counts with the unknown paths', async () => {
   expect(valueOf(await read(metrics), 'platform_http_requests_total', labels)).toBe(1)
 })
 
-test('the duration of a request excludes its long poll', async () => {
+test('the duration of a request excludes the delay of its response', async () => {
   const metrics = createMetrics(2)
   vi.useFakeTimers({ toFake: ['performance'] })
   const recorder = metrics.begin()

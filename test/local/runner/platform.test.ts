@@ -27,6 +27,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSqs } from '@platform/local/emulators/sqs/server'
 import { parseSettings } from '@platform/local/settings'
 import * as z from 'zod'
+import { allow, openMqtt } from '../../support/mqtt-client.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { type Barrier, startBarrier } from '../support/barrier.ts'
 import { platformIn, queueClient, settingsIn, writeFunctions } from '../support/platform.ts'
@@ -61,13 +62,11 @@ beforeAll(async () => {
     bootstrap: reporting('bootstrap', 'process.env'),
     'queue/batches': reporting('batch', 'event'),
     'queue/batches-dead-letter': reporting('dead-letter', 'event'),
-    relay: `export const handler = async () => {
-      ${barrier.report('long-poll')}
-      const headers = { 'grip-hold': 'response', 'grip-channel': 'clus_1', 'grip-timeout': '600' }
-      return { statusCode: 200, headers, body: 'released' }
-    }`,
+    'channel-authorizer': `export const handler = async () => (${JSON.stringify(allow('one', 'one/topic'))})`,
+    'queue/presence': reporting('presence', 'event'),
     jobs: `export const handler = async () => {
-      await fetch(process.env.PLAT_RELAY_NOTIFY_URL, { method: 'POST', body: JSON.stringify({ channel: 'clus_1' }) })
+      const headers = { authorization: 'AWS4-HMAC-SHA256 Credential=' + process.env.AWS_ACCESS_KEY_ID + '/' }
+      await fetch(process.env.PLAT_CHANNEL_ENDPOINT + '/topics/one%2Ftopic', { method: 'POST', headers })
       return { statusCode: 202 }
     }`,
   }
@@ -91,7 +90,8 @@ test('a start invokes bootstrap once, with only the environment of the functions
   expect(config).toMatchObject({
     PLAT_TABLE: 'platform',
     PLAT_API_URL: platform.url,
-    PLAT_RELAY_NOTIFY_URL: platform.notifyUrl,
+    PLAT_CHANNEL_URL: '/channel',
+    PLAT_CHANNEL_ENDPOINT: platform.channelUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',
     PLAT_UPDATE_SUPERVISOR_URL: platform.updateSupervisor.url,
     PLAT_UPDATE_SUPERVISOR_TOKEN: platform.updateSupervisor.token,
@@ -175,33 +175,35 @@ test('a message is delivered to the function of its queue, also of a dead-letter
   expect(await barrier.reports('dead-letter')).toMatchObject([{ Records: [{ body: 'poison' }] }])
 })
 
-test('a notification from a function ends a long poll', async () => {
-  const poll = fetch(`${platform.url}/api/v1/relay/heartbeat`, { method: 'POST' })
-  await barrier.reports('long-poll')
+test('a wake-up from a function reaches the client of the channel, whose presence is reported', async () => {
+  using client = await openMqtt(`${platform.url.replace('http', 'ws')}/channel`)
+  expect([await client.connect('one'), await client.subscribe('one/topic')]).toEqual([0, [0]])
   await fetch(`${platform.url}/api/v1/jobs`, { method: 'POST' })
-  expect(await (await poll).text()).toBe('released')
+  expect(await client.next()).toMatchObject({ cmd: 'publish', topic: 'one/topic' })
+  expect(await barrier.reports('presence')).toMatchObject([{ eventType: 'connected', clientId: 'one' }])
 })
 
-test('a stop completes running requests and batches, and ends long polls', async () => {
+test('a stop completes running requests and batches, and closes channels without events', async () => {
   await using folder = await temporaryFolder()
   await using stopping = await startBarrier()
-  const headers = `{ 'grip-hold': 'response', 'grip-channel': 'a', 'grip-timeout': '600' }`
   const stopped = await platformIn(folder.path, {
     jobs: `export const handler = async () => { ${stopping.report('request')}; return { statusCode: 201 } }`,
-    relay: `export const handler = async () => { ${stopping.report('poll')}; return { statusCode: 200, headers: ${headers} } }`,
+    'channel-authorizer': `export const handler = async () => (${JSON.stringify(allow('one', 'one/topic'))})`,
+    'queue/presence': `export const handler = async (event) => { ${stopping.report('presence')} }`,
     'queue/batches': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
   })
   const client = queueClient(stopped)
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }))
   client.destroy()
-  const paths = ['/api/v1/jobs', '/api/v1/relay/heartbeat']
-  const requests = Promise.all(paths.map((path) => fetch(stopped.url + path, { method: 'POST' })))
-  await Promise.all(['request', 'poll', 'batch'].map((name) => stopping.reports(name)))
+  using channel = await openMqtt(`${stopped.url.replace('http', 'ws')}/channel`)
+  await channel.connect('one')
+  const request = fetch(`${stopped.url}/api/v1/jobs`, { method: 'POST' })
+  await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.reports(name)))
   const stop = stopped.stop()
   stopping.open()
-  expect((await requests).map(({ status }) => status)).toEqual([201, 200])
-  await stop
+  expect((await request).status).toBe(201)
+  await Promise.all([stop, channel.closed])
   await expect(readRuntimeFile(join(folder.path, 'data'))).rejects.toThrow('ENOENT')
 
   const sqs = await startSqs({ dataDir: join(folder.path, 'data/sqs') })

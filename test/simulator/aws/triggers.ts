@@ -2,7 +2,6 @@ import { SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { maximumBodyBytes } from '@platform/local/gateway/body'
 import type { Invoke } from '@platform/local/gateway/exchange'
-import { createLongPolls } from '@platform/local/gateway/long-polls'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
 import { createMetrics } from '@platform/local/metrics/metrics'
@@ -60,7 +59,7 @@ function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
       : invokeFunction(lambda, functionName, { ...event, sentPath: undefined }, aliases.get(functionName))
   // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }
-  return { route: createRouter(table, fallback), invoke, longPolls: createLongPolls(), log, metrics }
+  return { route: createRouter(table, fallback), invoke, log, metrics }
 }
 
 type Mapping = ReturnType<typeof mappingsOf>[number]

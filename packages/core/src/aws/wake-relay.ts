@@ -1,6 +1,5 @@
 import { IoTDataPlaneClient, PublishCommand } from '@aws-sdk/client-iot-data-plane'
 import { config } from '../config.ts'
-import { notifyRelay } from '../lib/relay-notify.ts'
 import { log } from '../log.ts'
 
 const timeoutMs = 1000
@@ -15,10 +14,6 @@ export const wakeTopic = (clusterId: string): string => `${config.PLAT_CHANNEL_P
  * wake-up delays work until the relay's next heartbeat.
  */
 export async function wakeRelay(clusterId: string): Promise<void> {
-  await Promise.all([notifyRelay(clusterId), publish(clusterId)])
-}
-
-async function publish(clusterId: string): Promise<void> {
   if (config.PLAT_CHANNEL_ENDPOINT === '') return
   client ??= new IoTDataPlaneClient({ endpoint: config.PLAT_CHANNEL_ENDPOINT, maxAttempts: 1 })
   try {

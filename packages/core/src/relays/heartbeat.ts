@@ -36,11 +36,7 @@ const renewalConcurrency = 25
 /** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
 const secondHeartbeatSeconds = 1
 
-/** If `isIdle`, the gateway may hold the response for a long poll. */
-export async function heartbeat(
-  caller: RelayCaller,
-  report: Heartbeat,
-): Promise<{ response: HeartbeatResponse; isIdle: boolean }> {
+export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise<HeartbeatResponse> {
   const record = await recordHeartbeat(caller, report)
   const [work, cancel, statementKeys] = await Promise.all([
     workFor(caller, record, report),
@@ -49,15 +45,12 @@ export async function heartbeat(
   ])
   const interval = intervalFor(record, report)
   return {
-    isIdle: work.jobs.length === 0 && !work.claims?.length && cancel.length === 0 && record.isSteady,
-    response: {
-      heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
-      ...work,
-      cancel,
-      channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
-      statementKeys,
-      serverTime: iso(now()),
-    },
+    heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
+    ...work,
+    cancel,
+    channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
+    statementKeys,
+    serverTime: iso(now()),
   }
 }
 

@@ -7,7 +7,6 @@ import type { Broker } from '../emulators/iot/broker.ts'
 import type { Log } from '../log.ts'
 import { type Admit, readBody, type RequestMemory } from './body.ts'
 import { httpEvent, type HttpEvent, type ReadRequest } from './event.ts'
-import { longPollOf, type LongPolls } from './long-polls.ts'
 import { publicError, errorResponse } from './error-response.ts'
 import { admissionOf, toHttpResponse, type HttpResponse } from './result.ts'
 import type { Router } from './routes.ts'
@@ -17,7 +16,7 @@ import { parseTarget } from './target.ts'
 export interface RequestMetrics {
   /** Sets the route of the request. Without it, the request counts as one to an unknown path. */
   routed: (route: { functionName: string; routeKey: string }) => void
-  /** Ends the measured time, which excludes long polls and the delay after 429. */
+  /** Ends the measured time, which excludes the delay after 429. */
   invoked: () => void
   done: (status: number) => void
 }
@@ -33,7 +32,6 @@ const rateLimitDelayMs = 1000
 export interface ExchangeContext {
   route: Router
   invoke: Invoke
-  longPolls: LongPolls
   /** Takes over the connection of a relay's control channel. Without it, there is none. */
   channel?: Broker['accept']
   /** None by default. */
@@ -84,7 +82,7 @@ async function respondOrFail(
 }
 
 async function runFunction(
-  { route, invoke, longPolls, trustedProxies, metrics }: ExchangeContext,
+  { route, invoke, trustedProxies, metrics }: ExchangeContext,
   request: IncomingMessage,
   response: ServerResponse,
   { recorder, memory, ...ids }: Tracking,
@@ -100,11 +98,8 @@ async function runFunction(
     invoke(match.functionName, httpEvent({ request, target, match, sender, ...ids, ...body }), ids.requestId)
   const admit: Admit = async () => admissionOf(await invokeWith({ bytes: Buffer.alloc(0), isBodyPending: true }))
   const body = await readBody(request, memory, admit)
-  const cursor = longPolls.cursor()
   const result = toHttpResponse('bytes' in body ? await invokeWith(body) : body.rejection)
   recorder.invoked()
-  const poll = longPollOf(result.headers)
-  if (poll !== undefined) await longPolls.wait(poll.channel, cursor, poll.timeoutMs, disconnectSignal(response))
   if (result.status === 429) {
     await delay(rateLimitDelayMs, undefined, { signal: disconnectSignal(response) }).catch(() => undefined)
   }

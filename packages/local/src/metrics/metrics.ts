@@ -39,7 +39,7 @@ export function createMetrics(threads: number): Metrics {
   })
   const durations = new Histogram({
     name: 'platform_http_request_duration_seconds',
-    help: 'Time to the response, without long polls and the delay after 429.',
+    help: 'Time to the response, without the delay after 429.',
     labelNames: ['function', 'route'],
     buckets: bucketsSeconds,
     registers,

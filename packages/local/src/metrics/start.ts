@@ -1,5 +1,5 @@
 import type { EmulatorAddresses } from '../emulators/http/environment.ts'
-import type { LongPolls } from '../gateway/long-polls.ts'
+import type { Broker } from '../emulators/iot/broker.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
 import type { Scrape } from '../gateway/exchange.ts'
@@ -9,11 +9,11 @@ import { watchEmulators } from './emulator-metrics.ts'
 export function startMetrics(
   { functionThreads, metricsToken }: Settings,
   emulators: EmulatorAddresses,
-  longPolls: LongPolls,
+  channel: Pick<Broker, 'count'>,
 ): Metrics & { scrape: Scrape } {
   const metrics = createMetrics(functionThreads)
   watchEmulators(metrics, emulators)
-  const longPollGauge = gauge(metrics.registry, 'platform_http_long_polls', 'Pending long polls.')
-  metrics.onScrape(async () => longPollGauge.set(longPolls.count()))
+  const channels = gauge(metrics.registry, 'platform_channels', 'Open control channels of relays.')
+  metrics.onScrape(async () => channels.set(channel.count()))
   return { ...metrics, scrape: createScrape(metrics, metricsToken) }
 }

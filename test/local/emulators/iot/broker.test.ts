@@ -6,27 +6,7 @@ import type { PresenceEvent } from '@platform/local/emulators/iot/events'
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { listen } from '../../../support/http-server.ts'
-import { type MqttClient, openMqtt } from '../../../support/mqtt-client.ts'
-
-const arn = (name: string) => `arn:aws:iot:us-east-1:000000000000:${name}`
-
-const allow = (clientId: string, topic: string, more: object[] = []) => ({
-  isAuthenticated: true,
-  principalId: 'relay1',
-  disconnectAfterInSeconds: 300,
-  refreshAfterInSeconds: 300,
-  policyDocuments: [
-    JSON.stringify({
-      Version: '2012-10-17',
-      Statement: [
-        { Effect: 'Allow', Action: 'iot:Connect', Resource: arn(`client/${clientId}`) },
-        { Effect: 'Allow', Action: 'iot:Subscribe', Resource: arn(`topicfilter/${topic}`) },
-        { Effect: 'Allow', Action: 'iot:Receive', Resource: arn(`topic/${topic}`) },
-        ...more,
-      ],
-    }),
-  ],
-})
+import { allow, type MqttClient, openMqtt } from '../../../support/mqtt-client.ts'
 
 /** Allows every client its own id, and the topic of the same name. */
 const authorize: BrokerOptions['authorize'] = async ({ protocolData: { mqtt } }) => allow(mqtt.clientId, mqtt.clientId)

@@ -42,8 +42,6 @@ export const Config = z.object({
   PLAT_ADMIN_TOKEN_COMMAND: z.string().default('npm run -s admin-token'),
   /** Directory of built files such as the relay program. Empty: `dist` beside the function's code. */
   PLAT_ASSETS_DIR: z.string().default(''),
-  /** Notifies the gateway of new work for long-polling relays. Empty disables long polls. */
-  PLAT_RELAY_NOTIFY_URL: z.string().default(''),
   /** Where relays open the control channel: an absolute `wss` URL, or a path of the platform. Empty: they poll. */
   PLAT_CHANNEL_URL: z.string().default(''),
   /** Address of the broker to which functions publish wake-ups. Empty: relays are not woken. */
