@@ -66,7 +66,7 @@ test.for([
   await metrics.withMetrics(async () => result)('queue/batches', { Records: [1, 2, 3] })
   const values = await read(metrics)
   for (const [outcome, count] of Object.entries(expected))
-    expect(valueOf(values, 'platform_messages_total', { queue: 'jobs', outcome })).toBe(count)
+    expect(valueOf(values, 'platform_messages_total', { queue: 'batches', outcome })).toBe(count)
 })
 
 test('counts failed and timed-out functions with their messages, and rethrows their errors', async () => {
@@ -78,7 +78,7 @@ test('counts failed and timed-out functions with their messages, and rethrows th
   const values = await read(metrics)
   expect(valueOf(values, 'platform_function_failures_total')).toBe(2)
   expect(valueOf(values, 'platform_function_timeouts_total', { function: 'queue/batches' })).toBe(1)
-  expect(valueOf(values, 'platform_messages_total', { queue: 'jobs', outcome: 'failed' })).toBe(2)
+  expect(valueOf(values, 'platform_messages_total', { queue: 'batches', outcome: 'failed' })).toBe(2)
   expect(valueOf(values, 'platform_schedule_runs_total', { schedule: 'sweep', outcome: 'failed' })).toBe(1)
   expect(valueOf(values, 'platform_schedule_last_success_timestamp_seconds')).toBe(0)
   expect(valueOf(values, 'platform_functions_in_flight')).toBe(0)
@@ -116,13 +116,13 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   for (const path of ['/api/v1/clusters', '/api/v1/clusters/one', '/api/v1/clusters/two', '/nowhere', '/api/v1/sites'])
     await fetch(platform.url + path)
   const client = queueClient(platform)
-  const QueueUrl = `${platform.emulators.sqsUrl}/000000000000/jobs`
+  const QueueUrl = `${platform.emulators.sqsUrl}/000000000000/batches`
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'bad' }))
   client.destroy()
   await barrier.reports('message')
   const during = await scrape()
-  expect(valueOf(during, 'platform_queue_messages', { queue: 'jobs', state: 'in_flight' })).toBe(1)
-  expect(valueOf(during, 'platform_queue_oldest_message_age_seconds', { queue: 'jobs' })).toBeGreaterThan(0)
+  expect(valueOf(during, 'platform_queue_messages', { queue: 'batches', state: 'in_flight' })).toBe(1)
+  expect(valueOf(during, 'platform_queue_oldest_message_age_seconds', { queue: 'batches' })).toBeGreaterThan(0)
   expect(valueOf(during, 'platform_functions_in_flight')).toBeGreaterThan(0)
   barrier.open()
 
@@ -140,7 +140,7 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   expect(value('http_requests_total', { function: 'sites', status: '5xx' })).toBe(1)
   expect(value('function_invocations_total', { function: 'sites' })).toBe(1)
   expect(value('function_failures_total', { function: 'sites' })).toBe(1)
-  expect(value('messages_total', { queue: 'jobs', outcome: 'failed' })).toBe(1)
+  expect(value('messages_total', { queue: 'batches', outcome: 'failed' })).toBe(1)
   expect(value('schedule_runs_total', { schedule: 'sweep', outcome: 'done' })).toBeGreaterThan(0)
   expect(value('schedule_last_success_timestamp_seconds', { schedule: 'sweep' })).toBeGreaterThan(1.7e9)
   expect(value('store_calls_total', { operation: 'CreateTable' })).toBe(1)

@@ -60,7 +60,7 @@ beforeAll(async () => {
     }`,
     [modulePaths.function]: `export const handler = async () => ({ statusCode: 200, body: JSON.stringify({ by: 'modules' }) })`,
     bootstrap: reporting('bootstrap', 'process.env'),
-    'queue/batches': reporting('batch', 'event'),
+    'queue/webhooks': reporting('batch', 'event'),
     'queue/batches-dead-letter': reporting('dead-letter', 'event'),
     'channel-authorizer': `export const handler = async () => (${JSON.stringify(allow('one', 'one/topic'))})`,
     'queue/presence': reporting('presence', 'event'),
@@ -163,7 +163,7 @@ test('each queue delivers a message five times before its dead-letter queue gets
 })
 
 test('a message is delivered to the function of its queue, also of a dead-letter queue', async () => {
-  await send('jobs', 'the message')
+  await send('webhooks', 'the message')
   const batch = [{ Records: [{ body: 'the message', eventSource: 'aws:sqs' }] }]
   expect(await barrier.reports('batch')).toMatchObject(batch)
 
@@ -193,7 +193,7 @@ test('a stop completes running requests and batches, and closes channels without
     'queue/batches': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
   })
   const client = queueClient(stopped)
-  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
+  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'batches' }))
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }))
   client.destroy()
   using channel = await openMqtt(`${stopped.url.replace('http', 'ws')}/channel`)
@@ -208,7 +208,7 @@ test('a stop completes running requests and batches, and closes channels without
 
   const sqs = await startSqs({ dataDir: join(folder.path, 'data/sqs') })
   const reader = new SQSClient(clientSettings(sqs.url, 'any'))
-  const queue = await reader.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))
+  const queue = await reader.send(new GetQueueUrlCommand({ QueueName: 'batches' }))
   const attributes = new GetQueueAttributesCommand({ QueueUrl: queue.QueueUrl, AttributeNames: ['All'] })
   expect((await reader.send(attributes)).Attributes).toMatchObject({
     ApproximateNumberOfMessages: '0',

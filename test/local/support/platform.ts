@@ -15,7 +15,7 @@ export async function writeFunctions(folder: string, sources: Record<string, str
   const stubs = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
   const others = {
     bootstrap: idle,
-    'queue/batches': idle,
+    'queue/webhooks': idle,
     'schedule/sweep': idle,
     [modulePaths.function]: echo,
     [fallback.function]: echo,
