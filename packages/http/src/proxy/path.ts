@@ -2,7 +2,8 @@ import { platformError } from '@platform/core/error'
 import type { GatewayEvent } from '../request.ts'
 
 // Other programs may resolve these sequences. They are rejected in the decoded path, so that encoding them makes no
-// difference. oxlint-disable-next-line no-control-regex
+// difference.
+// oxlint-disable-next-line no-control-regex
 const traversal = /[\\\u0000]|(?:^|\/)\.{1,2}(?:\/|$)/
 
 // After decoding, it is unknown whether these characters were encoded, so the module could receive another path than
