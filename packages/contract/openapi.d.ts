@@ -1797,9 +1797,7 @@ export interface paths {
         put?: never;
         /**
          * Report presence and receive work
-         * @description With `Prefer: wait=<seconds>` the response can be delayed until there is work. The header `Preference-Applied: wait` then instructs the relay to send the next heartbeat immediately.
-         *
-         *     Requires an enrolled relay and a token that the relay has signed.
+         * @description Requires an enrolled relay and a token that the relay has signed.
          */
         post: operations["heartbeat"];
         delete?: never;
