@@ -37,6 +37,25 @@ test('returns a payload and a signed statement on claim', async ({ platform }) =
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
 })
 
+test('runs a small job in two requests: a heartbeat that claims it, and a report with its output', async ({
+  platform,
+}) => {
+  const relay = await platform.newRelay()
+  const jobId = await platform.submit(relay.clusterId)
+  await platform.waitForOffer(relay, jobId)
+  const claimKey = randomUUID()
+  const { claims, jobs, moreJobs } = expectStatus(await relay.heartbeat({ claimKey }), 200)
+  expect([claims[0].jobId, jobs, moreJobs]).toEqual([jobId, [], false])
+  expect(verifyJws(claims[0].statement, relay.keys).claims.jobId).toBe(jobId)
+  const repeated = expectStatus(await relay.heartbeat({ claimKey }), 200)
+  expect(repeated.claims.map(({ leaseId }: { leaseId: string }) => leaseId)).toEqual([claims[0].leaseId])
+  expect(expectStatus(await relay.heartbeat({ claimKey: randomUUID() }), 200).claims).toEqual([])
+  const output = { seq: 0, chunks: [{ nodeId: relay.nodes[0]?.id, stream: 'stdout', data: 'out\n' }] }
+  for (let attempt = 0; attempt < 2; attempt++)
+    expectStatus(await relay.complete(jobId, claims[0].leaseId, 0, output), 200)
+  expect((await platform.job(jobId)).result.output).toBe('out\n')
+})
+
 test('lets only the relay of the cluster claim a job, once', async ({ platform }) => {
   const [relay, otherRelay] = [await platform.newRelay(), await platform.newRelay()]
   const jobId = await platform.submit(relay.clusterId)

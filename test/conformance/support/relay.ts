@@ -56,7 +56,7 @@ export class Relay {
 
   /** A heartbeat; all nodes are Online by default. */
   heartbeat(
-    state: { nodes?: object[]; running?: string[]; freeSlots?: number } = {},
+    state: { nodes?: object[]; running?: string[]; freeSlots?: number; claimKey?: string } = {},
     prefer = 'wait=0',
   ): Promise<ApiResponse> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
@@ -74,11 +74,16 @@ export class Relay {
   }
 
   /** Completes a job, by default with an exit code. */
-  complete(jobId: string, leaseId: string, outcomeOrExitCode: number | string): Promise<ApiResponse> {
+  complete(
+    jobId: string,
+    leaseId: string,
+    outcomeOrExitCode: number | string,
+    output?: { seq: number; chunks: object[] },
+  ): Promise<ApiResponse> {
     const exitCode = typeof outcomeOrExitCode === 'number' ? outcomeOrExitCode : null
     const outcome = typeof outcomeOrExitCode === 'number' ? 'exited' : outcomeOrExitCode
     const nodes = this.nodes.map(({ id }) => ({ nodeId: id, exitCode }))
-    return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes })
+    return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes, output })
   }
 
   goodbye(): Promise<ApiResponse> {
