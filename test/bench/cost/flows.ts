@@ -10,8 +10,10 @@ import {
   type BenchRelay,
   batchRequest,
   changeRequest,
+  claimingHeartbeat,
   claimRequest,
   completeRequest,
+  completeWithOutput,
   enrollRelay,
   getRequest,
   heartbeatRequest,
@@ -113,7 +115,8 @@ async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: 
 
 export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, batchJobs: number): Promise<void> {
   const relay = await newRecordedRelay(recorder, accessToken)
-  const jobId = await runJob(new Recorder(), accessToken, relay)
+  const jobId = await runJobByCalls(recorder, accessToken, relay)
+  await runJob(new Recorder(), accessToken, relay)
   await recorder.measure('a single job', () => runJob(recorder, accessToken, relay))
   const poll = getRequest(`/api/v1/jobs/${jobId}`, accessToken)
   await recorder.request('jobs', poll)
@@ -125,14 +128,27 @@ export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, ba
   await recorder.measure('a job of a batch', () => runBatch(recorder, accessToken, relays), batchJobs)
 }
 
-async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<string> {
+/** As relays do that claim each job with a call of its own. */
+async function runJobByCalls(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<string> {
   const { id } = await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
+  await recorder.deliverMessages()
+  await recorder.request('relay', await heartbeatRequest(relay), 'POST /relay/heartbeat, with a job')
+  const request = await claimRequest(relay, id)
+  const { leaseId } = await recorder.request('relay', request, 'POST /relay/jobs/{id}/claim')
+  await recorder.request('relay', await heartbeatRequest(relay), 'POST /relay/heartbeat')
+  await recorder.request('relay', await outputRequest(relay, id, leaseId), 'POST /relay/jobs/{id}/output')
+  await recorder.request('relay', await completeRequest(relay, id, leaseId), 'POST /relay/jobs/{id}/complete')
+  await recorder.deliverMessages()
+  return id
+}
+
+async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<void> {
+  await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
   await recorder.deliverMessages()
   const job = await claim(recorder, relay)
   await recorder.deliverMessages()
   await complete(recorder, job)
   await recorder.deliverMessages()
-  return id
 }
 
 /** All relays claim their job, then all complete it: consumers receive full batches of messages. */
@@ -150,19 +166,14 @@ async function runBatch(recorder: Recorder, accessToken: string, relays: readonl
 type ClaimedJob = Awaited<ReturnType<typeof claim>>
 
 async function claim(recorder: Recorder, relay: BenchRelay) {
-  const withJob = 'POST /relay/heartbeat, with a job'
-  const [jobId] = (await recorder.request('relay', await heartbeatRequest(relay), withJob)).jobs
-  const request = await claimRequest(relay, jobId)
-  const { leaseId } = await recorder.request('relay', request, 'POST /relay/jobs/{id}/claim')
-  await recorder.request('relay', await heartbeatRequest(relay), 'POST /relay/heartbeat')
-  return { relay, jobId, leaseId }
+  const request = await claimingHeartbeat(relay)
+  const [job] = (await recorder.request('relay', request, 'POST /relay/heartbeat, with a claim')).claims
+  return { relay, jobId: job.jobId, leaseId: job.leaseId }
 }
 
 async function complete(recorder: Recorder, { relay, jobId, leaseId }: ClaimedJob): Promise<void> {
-  const output = await outputRequest(relay, jobId, leaseId)
-  await recorder.request('relay', output, 'POST /relay/jobs/{id}/output')
-  const completion = await completeRequest(relay, jobId, leaseId)
-  await recorder.request('relay', completion, 'POST /relay/jobs/{id}/complete')
+  const completion = await completeWithOutput(relay, jobId, leaseId)
+  await recorder.request('relay', completion, 'POST /relay/jobs/{id}/complete, with output')
 }
 
 const reject = async (): Promise<never> => {

@@ -70,6 +70,12 @@ export const heartbeatRequest = (relay: BenchRelay, freeSlots = 4): Promise<Test
   return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots })
 }
 
+/** Claims the waiting jobs. */
+export const claimingHeartbeat = (relay: BenchRelay, claimKey: string = randomUUID()): Promise<TestRequest> => {
+  const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
+  return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots: 4, claimKey })
+}
+
 export const claimRequest = (relay: BenchRelay, jobId: string): Promise<TestRequest> =>
   relayRequest(relay, `/api/v1/relay/jobs/${jobId}/claim`, {})
 
@@ -81,6 +87,13 @@ export const outputRequest = (relay: BenchRelay, jobId: string, leaseId: string)
 export const completeRequest = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> => {
   const nodes = relay.nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
   return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, { leaseId, outcome: 'exited', exitCode: 0, nodes })
+}
+
+export const completeWithOutput = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> => {
+  const nodes = relay.nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
+  const output = { seq: 0, chunks: [{ nodeId: relay.nodeIds[0], stream: 'stdout', data: 'Linux\n' }] }
+  const report = { leaseId, outcome: 'exited', exitCode: 0, nodes, output }
+  return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, report)
 }
 
 export async function fetchJson(

@@ -9,6 +9,7 @@ import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
 import { claim, findOwnJob, firstCheckOf, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
+import { waitingIn } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { payloadText } from '@platform/core/jobs/record'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
@@ -27,11 +28,40 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { inboxItems, jobCounters, runJob, runningJob, scriptJob, storeJob, waitingJob } from '../support/jobs.ts'
+import {
+  dispatchedJob,
+  inboxItems,
+  jobCounters,
+  runJob,
+  runningJob,
+  scriptJob,
+  storeJob,
+  waitingJob,
+} from '../support/jobs.ts'
 import { pendingEvents, pendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
+
+test('lists the first waiting jobs in the record of the cluster, and the others in the inbox, in order', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const jobIds: string[] = []
+  while (jobIds.length < 8) jobIds.push(await dispatchedJob(caller, enrolled))
+  const cluster = async () => (await Cluster.find(caller.organisationId, enrolled.cluster.id)) ?? expect.fail()
+  expect([[...(await cluster()).listedJobs].toSorted(), await inboxItems(enrolled.cluster.id)]).toEqual([
+    jobIds.slice(0, 6),
+    jobIds.slice(6),
+  ])
+  await Job.cancel(caller, jobIds[0]!)
+  await claim(enrolled.request(), jobIds[7]!, undefined)
+  // An older job waits in the inbox.
+  jobIds.push(await dispatchedJob(caller, enrolled))
+  expect(await waitingIn(await cluster(), 7)).toEqual([...jobIds.slice(1, 7), jobIds[8]])
+  expect(await jobCounters(caller, enrolled)).toEqual([8, 7])
+  for (const jobId of (await waitingIn(await cluster(), 9)).toReversed()) await Job.cancel(caller, jobId)
+  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+})
 
 test('a claim leases the job for ten minutes and returns a statement about job, cluster and payload', async () => {
   const { enrolled, jobId, record, key } = await waitingJob()
@@ -268,7 +298,7 @@ test('submission stores the response, audit entry and event, and enqueues one me
   expect(usage.calls).toEqual(['TransactWriteItems', 'SendMessage'])
   expect(response).toEqual({ id: jobId, clusterId, type: 'InvokeScript', status: 'Queued', createdAt })
   expect(await findStoredResponse(caller, idempotency)).toEqual({ status: 202, body: response })
-  expect(await inboxItems(clusterId)).toEqual([jobId])
+  expect([...((await Cluster.find(organisationId, clusterId))?.listedJobs ?? [])]).toEqual([jobId])
   expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
   const record = (await pendingRecords(organisationId)).find(({ audit }) => audit?.resource === jobId)
   expect(record?.audit).toMatchObject({

@@ -1,3 +1,4 @@
+import { countWaiting } from '@platform/core/jobs/inbox'
 import { jobStatuses } from '@platform/contract/job'
 import { projectOrganisation } from '@platform/core/background/projections'
 import * as Batch from '@platform/core/jobs/batches/batch'
@@ -46,5 +47,5 @@ export const countByStatus = (jobs: readonly { status: string }[]): Record<strin
 
 export async function clusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
   const records = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
-  return records.map((record) => [record?.activeJobs, record?.waitingJobs, record?.jobs])
+  return records.map((record) => [record?.activeJobs, record && countWaiting(record), record?.jobs])
 }

@@ -2,6 +2,7 @@ import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query, get } from '@platform/core/db/table'
+import { countWaiting } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { parseJob } from '@platform/core/jobs/record'
 import { claim } from '@platform/core/jobs/claim'
@@ -55,7 +56,7 @@ export const outputChunk = (leaseId: string, seq: number, data: string) =>
 
 export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) => {
   const record = await Cluster.find(caller.organisationId, cluster.id)
-  return [record?.activeJobs, record?.waitingJobs]
+  return [record?.activeJobs, record && countWaiting(record)]
 }
 
 export const inboxItems = async (clusterId: string): Promise<string[]> =>

@@ -26,9 +26,15 @@ const clusters: Difference = ({ clusters, idle }, own, items) =>
   [...clusters, idle].flatMap(({ cluster: { id } }) => {
     const record = items.find((item) => endsWith('#CLUSTER')(item) && item['sk'] === id)
     const jobs = jobsOf(own).filter(({ clusterId }) => clusterId === id)
-    const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length
+    const { size: listed } = record?.['listedJobs'] instanceof Set ? record['listedJobs'] : new Set()
+    const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length + listed
     const dispatched = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
-    const counted = [record?.['jobs'] ?? 0, record?.['activeJobs'], record?.['waitingJobs'], dispatched]
+    const counted = [
+      record?.['jobs'] ?? 0,
+      record?.['activeJobs'],
+      Number(record?.['waitingJobs'] ?? 0) + listed,
+      dispatched,
+    ]
     return difference(id, counted, [jobs.length, withStatus(jobs, 'Queued', 'Running').length, inbox, inbox])
   })
 

@@ -4,6 +4,7 @@ import { patch, type WriteItem } from '../db/table.ts'
 
 export interface CounterChange {
   clusterId: string
+  drop?: Record<string, ReadonlySet<string>>
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
 
@@ -25,14 +26,15 @@ export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
-  const sums = new Map<string, Record<string, number>>()
-  for (const { clusterId, add } of changes) {
-    const sum = sums.get(clusterId) ?? {}
-    for (const [counter, amount] of Object.entries(add)) sum[counter] = (sum[counter] ?? 0) + amount
+  const sums = new Map<string, { add: Record<string, number>; drop: Record<string, Set<string>> }>()
+  for (const { clusterId, add, drop = {} } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {} }
+    for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
+    for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, add]) => ({
+  return [...sums].map(([clusterId, change]) => ({
     clusterId,
-    write: patch(keys.cluster(organisationId, clusterId), { add }),
+    write: patch(keys.cluster(organisationId, clusterId), change),
   }))
 }

@@ -57,7 +57,10 @@ const StoredCluster = z.object({
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),
+  /** Number of items in the inbox. */
   waitingJobs: z.number().default(0),
+  /** Jobs that wait and have no item in the inbox. */
+  listedJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Includes finished jobs. */
   jobs: z.number().default(0),
   jobsCompleted: z.number().default(0),

@@ -4,50 +4,73 @@ import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
 import { derivedId, isId } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import { chunk } from '../lib/async.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
 
 export const timelineProjection: Projection = {
   name: 'timeline',
-  beforeCommit: (_, records) => batchPut(records.flatMap((record) => [...eventItems(record), ...auditItems(record)])),
+  beforeCommit: (_, records) =>
+    batchPut(itemsOf(records.flatMap((record) => [...eventEntries(record), ...auditEntries(record)]))),
 }
 
 /** Removing a cluster deletes its timeline, so the removal itself has no entry. */
 const removalEvent = 'cluster.deleted'
 const removalAction = 'cluster.delete'
 
+/** Few, so that an item remains below 1 KB. */
+const maxEntriesPerItem = 4
+
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
 
-const eventItems = (record: OutboxRecord): Item[] =>
+const eventEntries = (record: OutboxRecord): Entry[] =>
   record.events.flatMap((event, index) => {
     const { clusterId } = event.data
     // Later by a millisecond, so that the timeline keeps the order of the events.
     const ordered = { ...record, atMs: record.atMs + index }
     return isCluster(clusterId) && event.name !== removalEvent
-      ? [timelineItem(ordered, clusterId, event.id, contentOf(event))]
+      ? [timelineEntry(ordered, clusterId, event.id, contentOf(event))]
       : []
   })
 
-function auditItems(record: OutboxRecord): Item[] {
+function auditEntries(record: OutboxRecord): Entry[] {
   const { action = removalAction, resource, detail = '', isExtra } = record.audit ?? {}
   if (!isCluster(resource) || action === removalAction) return []
   const optionalFields = { ...(detail !== '' && { detail }), ...(isExtra && { extra: isExtra }) }
-  return [timelineItem(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...optionalFields })]
+  return [timelineEntry(record, resource, `${record.id} audit`, { kind: 'audit', title: action, ...optionalFields })]
 }
 
 type Content = Pick<TimelineRecord, 'kind' | 'title' | 'detail' | 'resource' | 'extra'>
 
-/** The id derives from the event, so that a repeated write stores the same item. */
-const timelineItem = (
+type Entry = ReturnType<typeof timelineEntry>
+
+/** The id derives from the event, so that a repeated write stores the same entry. */
+const timelineEntry = (
   { organisationId, atMs, actor }: OutboxRecord,
   clusterId: string,
   sourceId: string,
   content: Content,
-): Item => ({
-  ...keys.timeline(organisationId, clusterId, derivedId('evt', atMs, sourceId)),
-  ...content,
-  actor,
-  ttl: nowSeconds() + retentionSeconds,
+) => ({
+  key: keys.timeline(organisationId, clusterId, derivedId('evt', atMs, sourceId)),
+  fields: { ...content, actor },
 })
+
+/**
+ * The entries of a cluster that are projected together share an item. After an interruption, the same entries may be
+ * projected together with others, so readers ignore repeated ids.
+ */
+const itemsOf = (entries: readonly Entry[]): Item[] =>
+  [...Map.groupBy(entries, ({ key }) => key.pk).values()].flatMap((ofCluster) =>
+    chunk(ofCluster, maxEntriesPerItem).map((some) => {
+      const [newest, ...others] = some.toSorted((one, other) => (one.key.sk < other.key.sk ? 1 : -1))
+      const earlier = others.map(({ key, fields }) => ({ sk: key.sk, ...fields }))
+      return {
+        ...newest?.key,
+        ...newest?.fields,
+        ...(earlier.length > 0 && { earlier: JSON.stringify(earlier) }),
+        ttl: nowSeconds() + retentionSeconds,
+      }
+    }),
+  )
 
 function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
   const { status, previousStatus, statusReason, relayId } = data

@@ -36,9 +36,17 @@ async function readPage({ organisationId }: Caller, clusterId: string, page: Pag
   return { items: items.map(viewOf), ...rest }
 }
 
-function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {
+const Earlier = z.array(TimelineRecord)
+
+async function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {
   const { pk, sk: from } = keys.timeline(organisationId, clusterId, idsBefore('evt', now() - retentionSeconds * 1000))
-  return queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
+  const items = await queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
+  const entries = items.flatMap(({ earlier, ...newest }) => [
+    newest,
+    ...(typeof earlier === 'string' ? Earlier.parse(JSON.parse(earlier)) : []),
+  ])
+  const byId = new Map(entries.map((entry) => [String(entry.sk), entry]))
+  return [...byId.values()].toSorted((one, other) => (String(one.sk) < String(other.sk) ? 1 : -1)).slice(0, entryLimit)
 }
 
 /** Returns false if entries may remain after the limit of 1,000. */

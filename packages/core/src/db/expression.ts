@@ -8,6 +8,7 @@ export type AttributeCondition =
   | { atMost: number }
   | { atLeast: number }
   | { absentOrAtMost: number }
+  | { absentOrSmaller: number }
   | { oneOf: readonly unknown[] }
 
 /** Requires that an attribute still has the value that was read, or is still absent. */
@@ -55,6 +56,9 @@ class Builder {
     if ('oneOf' in test) return `${name} IN (${test.oneOf.map((value) => this.value(value)).join(', ')})`
     if ('absentOrAtMost' in test) {
       return `(attribute_not_exists(${name}) OR ${name} <= ${this.value(test.absentOrAtMost)})`
+    }
+    if ('absentOrSmaller' in test) {
+      return `(attribute_not_exists(${name}) OR size(${name}) < ${this.value(test.absentOrSmaller)})`
     }
     return `${name} >= ${this.value(test.atLeast)}`
   }

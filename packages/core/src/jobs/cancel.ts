@@ -44,10 +44,10 @@ export async function finishQueued(
   return failure === undefined
 }
 
-const counterChange = (job: JobRecord, { status }: JobEnd) => ({
-  clusterId: job.clusterId,
-  add: { activeJobs: -1, ...(!job.isThrottled && leftInbox([job])), ...addEnded(status) },
-})
+function counterChange(job: JobRecord, { status }: JobEnd) {
+  const { add, drop } = leftInbox(job.isThrottled ? [] : [job])
+  return { clusterId: job.clusterId, drop, add: { activeJobs: -1, ...add, ...addEnded(status) } }
+}
 
 function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelContext): WriteItem[] {
   const change = {
@@ -55,7 +55,7 @@ function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelConte
     remove: ['duepk', 'duesk'],
   }
   const condition = { status: { is: 'Queued' }, isThrottled: unchanged(job.isThrottled) }
-  return [patch(keys.job(job.organisationId, job.id), change, condition), ...(job.isThrottled ? [] : [leaveInbox(job)])]
+  return [patch(keys.job(job.organisationId, job.id), change, condition), ...(job.isThrottled ? [] : leaveInbox(job))]
 }
 
 /** Returns false if the job has changed. */

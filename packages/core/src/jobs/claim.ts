@@ -14,7 +14,7 @@ import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
 import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { leaveInbox, leftInbox, waitingIn } from './inbox.ts'
+import { countWaiting, leaveInbox, leftInbox, waitingIn } from './inbox.ts'
 import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
@@ -101,11 +101,8 @@ export async function claim(
   await commit(caller, {
     writes: [
       orThrow(write, 'job_not_claimable'),
-      orThrow(
-        patch(keys.cluster(organisationId, clusterId), { add: leftInbox([job]) }, isCurrentRelay),
-        'relay_revoked',
-      ),
-      leaveInbox(job),
+      orThrow(patch(keys.cluster(organisationId, clusterId), leftInbox([job]), isCurrentRelay), 'relay_revoked'),
+      ...leaveInbox(job),
     ],
     ...effectsOfStart([job], relayId),
     canWait: true,
@@ -164,7 +161,7 @@ export async function claimWaiting(
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
   const repeated = cluster.claimKey === claimKey ? await repeatedClaims(caller, cluster, claimKey) : []
-  const moreJobs = cluster.waitingJobs > 0
+  const moreJobs = countWaiting(cluster) > 0
   if (repeated.length > 0) return { claims: await responsesTo(repeated, statementKey), moreJobs }
   if (!moreJobs || freeSlots === 0) return { claims: [], moreJobs }
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
@@ -179,10 +176,10 @@ export async function claimWaiting(
   const failure = await commit(caller, {
     writes: [
       ...starts.map(({ write }) => write),
-      ...starts.map(({ running }) => leaveInbox(running)),
+      ...starts.flatMap(({ running }) => leaveInbox(running)),
       patch(
         keys.cluster(caller.organisationId, cluster.id),
-        { add: leftInbox(starts.map(({ running }) => running)), set: { claimKey, claimedJobs: jobIds.join(',') } },
+        { ...leftInbox(starts.map(({ running }) => running)), set: { claimKey, claimedJobs: jobIds.join(',') } },
         {
           relayId: { is: caller.relayId },
           claimKey: unchanged(cluster.claimKey),
@@ -198,7 +195,7 @@ export async function claimWaiting(
   })
   if (failure !== undefined) return undefined
   await failpoint('claim.heartbeat')
-  return { claims: await responsesTo(starts, statementKey), moreJobs: cluster.waitingJobs > starts.length }
+  return { claims: await responsesTo(starts, statementKey), moreJobs: countWaiting(cluster) > starts.length }
 }
 
 type Started = { running: JobRecord; leaseId: string; payload: string }

@@ -1,22 +1,51 @@
 import { type ClusterRecord } from '../clusters/record.ts'
+import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, query, remove, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 
-/** The inbox lists the jobs that wait for a cluster's relay. The cluster counts them. */
+/**
+ * The inbox lists the jobs that wait for a cluster's relay. The first few single jobs are listed in the cluster's record,
+ * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
+ */
 
-type Waiting = Pick<JobRecord, 'id' | 'clusterId'>
+type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
 
-/** Changes of the cluster's counters. */
+/** Keeps the record below 1 KB, because each heartbeat writes it. */
+const maxListed = 6
+
 export const enteredInbox = { waitingJobs: 1 }
-export const leftInbox = (jobs: readonly Waiting[]): { waitingJobs: number } => ({ waitingJobs: -jobs.length })
-
 export const enterInbox = ({ clusterId, id }: Waiting): WriteItem => create(keys.inbox(clusterId, id), {})
-export const leaveInbox = ({ clusterId, id }: Waiting): WriteItem => remove(keys.inbox(clusterId, id))
+
+/** Fails if too many jobs are listed, or other jobs wait that are older. */
+export const listedInbox = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
+  add: { listedJobs: new Set([jobId]) },
+  condition: { listedJobs: { absentOrSmaller: maxListed }, waitingJobs: { absentOrAtMost: 0 } },
+})
+
+/** The change of the cluster. */
+export function leftInbox(jobs: readonly Waiting[]): {
+  add: { waitingJobs?: number }
+  drop: Record<string, Set<string>>
+} {
+  const listed = jobs.filter(({ isListed }) => isListed).map(({ id }) => id)
+  const others = jobs.length - listed.length
+  return {
+    add: others === 0 ? {} : { waitingJobs: -others },
+    drop: listed.length === 0 ? {} : { listedJobs: new Set(listed) },
+  }
+}
+
+export const leaveInbox = ({ clusterId, id, isListed }: Waiting): WriteItem[] =>
+  isListed ? [] : [remove(keys.inbox(clusterId, id))]
+
+export const countWaiting = ({ waitingJobs, listedJobs }: ClusterRecord): number =>
+  Math.max(0, waitingJobs) + listedJobs.size
 
 /** Oldest first. */
-export async function waitingIn({ id, waitingJobs }: ClusterRecord, limit: number): Promise<string[]> {
-  if (waitingJobs <= 0 || limit === 0) return []
-  const { items } = await query({ pk: keys.inbox(id, '').pk, limit })
-  return items.map((item) => String(item['sk']))
+export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {
+  const listed = [...listedJobs].toSorted().slice(0, limit)
+  if (waitingJobs <= 0 || listed.length === limit) return listed
+  const { items } = await query({ pk: keys.inbox(id, '').pk, limit: limit - listed.length })
+  return [...listed, ...items.map((item) => String(item['sk']))]
 }

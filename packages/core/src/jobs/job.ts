@@ -13,7 +13,7 @@ import { iso, now } from '../clock.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
-import { get, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
+import { get, getConsistent, patch, type WriteItem } from '../db/table.ts'
 import { platformError, storeContention } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
@@ -28,7 +28,7 @@ import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
 import { firstCheckOf } from './claim.ts'
-import { enteredInbox, enterInbox } from './inbox.ts'
+import { enteredInbox, enterInbox, listedInbox } from './inbox.ts'
 import { isTerminal, jobView, parseJob, parsePayload, payloadText, createWrites, effectsOfQueued } from './record.ts'
 import { describeScripts } from './describe-scripts.ts'
 import { readResult } from './result.ts'
@@ -53,9 +53,15 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     createdAt: iso(job.createdAtMs),
   }
   const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, firstCheckOf(job, job.createdAtMs)) }
-  const counter = patch(keys.cluster(organisationId, clusterId), { add: { activeJobs: 1, jobs: 1, ...enteredInbox } })
-  const writes = [orThrow(counter, 'cluster_not_found'), ...createWrites(item, payload.text), enterInbox(job)]
-  const store = (admission: readonly WriteItem[]) =>
+  const counters = { activeJobs: 1, jobs: 1 }
+  const listed = listedInbox(job.id)
+  const listedWrites = [
+    patch(keys.cluster(organisationId, clusterId), { add: { ...counters, ...listed.add } }, listed.condition),
+    ...createWrites({ ...item, isListed: true }, payload.text),
+  ]
+  const counted = patch(keys.cluster(organisationId, clusterId), { add: { ...counters, ...enteredInbox } })
+  const inboxWrites = [counted, ...createWrites(item, payload.text), enterInbox(job)]
+  const store = (writes: readonly WriteItem[], admission: readonly WriteItem[]) =>
     commit(caller, {
       writes: [...writes, ...admission],
       response,
@@ -63,10 +69,14 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
       ...effectsOfQueued(job),
       canWait: true,
     })
-  let failure = await store(admissionWrites(organisationId, job.id, 1))
+  let [writes, admission] = [listedWrites, admissionWrites(organisationId, job.id, 1)]
+  let failure = await store(writes, admission)
   for (let attempt = 1; failure !== undefined; attempt++) {
     if (attempt === maxAttempts) throw storeContention()
-    failure = await store(await retryAdmission(organisationId, 1))
+    if (failure.index === 0 && failure.item === undefined) throw platformError('cluster_not_found')
+    if (failure.index === 0) writes = inboxWrites
+    else admission = await retryAdmission(organisationId, 1)
+    failure = await store(writes, admission)
   }
   await failpoint('submit.written')
   await wakeRelay(clusterId)

@@ -45,6 +45,8 @@ export const JobRecord = z.object({
   outputPaidAtMs: z.number().default(0),
   /** Hash of the relay's report, to recognise a repeated one. */
   completion: z.string().optional(),
+  /** Set if the cluster's record lists the waiting job, which then has no item in the inbox. */
+  isListed: z.literal(true).optional(),
   /** Compressed; absent if it is a separate item. */
   payload: z.instanceof(Uint8Array).optional(),
   /** JSON; absent if it is a separate item. */
@@ -55,7 +57,9 @@ export const JobRecord = z.object({
 })
 export type JobRecord = z.infer<typeof JobRecord>
 
-export const parseJob = (item: Item): JobRecord => JobRecord.parse(item)
+/** A stored job has its organisation in the key only. */
+export const parseJob = (item: Item): JobRecord =>
+  JobRecord.parse({ organisationId: keys.organisationOf(typeof item['pk'] === 'string' ? item['pk'] : ''), ...item })
 
 /** Returns undefined for an operation, because operations have no relay. */
 export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
@@ -71,12 +75,13 @@ const maxPayloadBytesInRecord = 256
 
 /** The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte of a script. */
 export function createWrites(record: Pick<JobRecord, 'organisationId' | 'id'> & Item, text: string): WriteItem[] {
-  const { organisationId, id } = record
+  const { organisationId, ...stored } = record
+  const { id } = record
   const payload = compress(text)
   const key = keys.job(organisationId, id)
   return payload.length <= maxPayloadBytesInRecord
-    ? [create(key, { ...record, payload })]
-    : [create(key, record), create(keys.payload(organisationId, id), { payload })]
+    ? [create(key, { ...stored, payload })]
+    : [create(key, stored), create(keys.payload(organisationId, id), { payload })]
 }
 
 /** The JSON text of the payload; undefined if its separate item is missing. */

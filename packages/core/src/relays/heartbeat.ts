@@ -17,7 +17,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, replace, tryUpdate } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
-import { waitingIn } from '../jobs/inbox.ts'
+import { countWaiting, waitingIn } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
@@ -68,7 +68,9 @@ async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heart
   if (claimKey === undefined) return { jobs: await waitingIn(record, freeSlots) }
   const claimed = await claimWaiting(caller, record, { claimKey, freeSlots, statementKey })
   if (claimed !== undefined) return { jobs: [], ...claimed }
-  return { jobs: await waitingIn(record, freeSlots), claims: [], moreJobs: record.waitingJobs > freeSlots }
+  // Jobs changed after the record was read.
+  const current = (await Cluster.find(record.organisationId, record.id)) ?? record
+  return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
 }
 
 /**
