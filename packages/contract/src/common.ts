@@ -53,7 +53,8 @@ export const line = (min: number, max: number) =>
     .max(max)
     .refine((text) => text.isWellFormed(), 'must be well-formed text')
     // Control characters and line separators could forge log lines or terminal output. The pattern uses ranges, because
-    // not every OpenAPI tool supports \p{Cc}. oxlint-disable-next-line no-control-regex
+    // not every OpenAPI tool supports \p{Cc}.
+    // oxlint-disable-next-line no-control-regex
     .regex(/^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 
 /** Query parameter with a positive integer of at most `max`; `fallback` applies if it is absent. */
