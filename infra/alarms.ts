@@ -7,7 +7,7 @@ import { monitoring } from './stage.ts'
 
 /** docs/operations.md#alarms has the instructions for each alarm. */
 
-/** Dead letters have an alarm of their own. */
+/** Excludes the consumers of dead-letter queues, because dead letters have their own alarm. */
 const consumerErrors = [...consumers.filter((name) => !name.endsWith('-dead-letter')), 'queue/presence'].map((name) =>
   functionMetric('Errors', name),
 )
@@ -19,7 +19,7 @@ const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignI
 /** No function waits for an event, so a slow response means slow work. */
 const latencyAlarm: AlarmSpec = {
   number: 9,
-  description: 'One of twenty responses takes longer than three seconds.',
+  description: 'More than 5 % of the responses take longer than three seconds.',
   metrics: [gatewayMetric('Latency')],
   statistic: 'p95',
   above: 3000,
@@ -37,7 +37,7 @@ const throttleAlarm: AlarmSpec = {
 const metricAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
     number: 2,
-    description: 'More than 1 % of the requests fail, and at least five.',
+    description: 'At least five requests fail, and more than 1 % of all requests.',
     metrics: [gatewayMetric('5xx'), gatewayMetric('Count')],
     formula: 'IF(m0 >= 5, m0 / m1, 0)',
     statistic: 'Sum',
@@ -55,7 +55,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
   'sweep-delayed': {
     number: 4,
-    description: 'Sweeps find items that were due three minutes earlier.',
+    description: 'Sweeps find items that were due more than three minutes earlier.',
     metrics: [platformMetric('SweepDelay', 'schedule/sweep')],
     statistic: 'Maximum',
     above: 180,
@@ -63,7 +63,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
   'sweep-failures': {
     number: 4,
-    description: 'A sweep failed for an item; its log names it.',
+    description: 'A sweep failed for an item; the log of the sweep names the item.',
     metrics: sweepFailures,
     formula: sumOf(sweepFailures),
     statistic: 'Sum',
@@ -71,7 +71,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
   'outbox-lag': {
     number: 7,
-    description: 'Projections lag behind changes by five minutes.',
+    description: 'Projections lag behind changes by more than five minutes.',
     metrics: [platformMetric('OutboxLag', 'queue/events')],
     statistic: 'Maximum',
     above: 300,
@@ -93,7 +93,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
   'webhook-delivery-errors': {
     number: 11,
-    description: 'A hundred webhook deliveries failed within 15 minutes.',
+    description: 'More than a hundred webhook deliveries failed within 15 minutes.',
     metrics: [platformMetric('DeliveryFailures', 'queue/webhooks')],
     statistic: 'Sum',
     above: 100,
@@ -126,7 +126,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
   },
 }
 
-/** The time of the others does not grow with the number of clusters. */
+/** The duration of the two excluded functions does not grow with the number of clusters. */
 const timeoutAlarms = schedules
   .filter(({ name }) => !['schedule/write-check', 'schedule/checkpoints'].includes(name))
   .map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
@@ -142,8 +142,8 @@ const timeoutAlarms = schedules
   ])
 
 /**
- * Queues whose messages may wait for more than 300 seconds: installs and updates run for minutes, and retries of webhooks and modules
- * are delayed by up to 900 seconds.
+ * Queues whose messages may wait for more than 300 seconds: installs and updates run for minutes, and retries of
+ * webhooks and modules are delayed by up to 900 seconds.
  */
 const longestWaitSeconds: Record<string, number> = { installs: 1800, updates: 1800, webhooks: 1200, modules: 1200 }
 

@@ -91,7 +91,7 @@ export function platformFunction(
     transform: {
       // SST would let the whole account assume the role, which only live development needs.
       role: (role) => {
-        // A generated name could lose the stage when the stage name is long.
+        // A generated name could be truncated and lose the stage if the stage name is long.
         role.name = $interpolate`${globalPrefix}-${name.replaceAll('/', '-')}`
         // SST would attach a policy that allows writing every log group of the account.
         role.managedPolicyArns = []

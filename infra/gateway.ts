@@ -1,7 +1,7 @@
 import { options } from './options.ts'
 import { logRetention } from './stage.ts'
 
-/** Omits the path and the query string, because a sign-in callback carries its code there. */
+/** Omits the path and the query string, because the URL of a sign-in callback contains an authorization code. */
 const accessLogFields = {
   time: '$context.requestTime',
   requestId: '$context.requestId',

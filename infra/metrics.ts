@@ -48,7 +48,7 @@ export const tableMetric = (
   metricName: 'ReadThrottleEvents' | 'WriteThrottleEvents' | 'ConsumedReadCapacityUnits' | 'ConsumedWriteCapacityUnits',
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
-/** DynamoDB counts writes that an index throttles only for the index. */
+/** DynamoDB counts a write that an index throttles only in the metric of that index. */
 const indexThrottles = (index: string): Metric => ({
   namespace: 'AWS/DynamoDB',
   metricName: 'WriteThrottleEvents',

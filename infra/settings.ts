@@ -41,7 +41,7 @@ export const settingNames = [
 /** Settings that name key files; functions receive the keys. */
 export const keyFileNames = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS'] as const
 
-/** Lambda limits the environment to 4 KiB; names and addresses take the rest. */
+/** Lambda limits the environment to 4 KiB; resource names and URLs take the rest. */
 export const settingBytesMax = 1900
 
 type Environment = Record<string, string | undefined>

@@ -2,8 +2,8 @@
 export const stageLengthMax = 20
 
 /**
- * Returns the requirement that a name violates, or undefined. Roles match prefixes of resource names, so a hyphen in a
- * stage name could match another stage.
+ * Returns the requirement that a name violates, or undefined. IAM policies match prefixes of resource names, so a stage
+ * name with a hyphen could match the resources of another stage.
  */
 export const stageNameError = (stage: string): string | undefined =>
   new RegExp(`^[a-z][a-z0-9]{0,${stageLengthMax - 1}}$`).test(stage)

@@ -8,7 +8,8 @@ if (error !== undefined) throw new Error(`The name of the stage "${stage}" ${err
 export const isProtected = isProtectedStage(stage, process.env)
 
 /**
- * Prefix of all names. Functions, queues and secrets refer to each other by name, so that none must be created first.
+ * Prefix of all resource names. Functions, queues and secrets refer to each other by name, so that none must be created
+ * first.
  */
 export const prefix = `${$app.name}-${stage}`
 

@@ -19,8 +19,8 @@ export const table = new sst.aws.Dynamo('Table', {
   ttl: ttlAttribute,
   deletionProtection: isProtected,
   transform: {
-    // A deployment that names a restored table replaces this table with it permanently. Any other replacement would lose
-    // the data, so it fails.
+    // If the deployment names a restored table, that table replaces this one permanently. Any other replacement would
+    // lose the data, so `protect` prevents it in production.
     table: (args, resourceOptions) => {
       resourceOptions.protect = isProtected && restoredTable === undefined
       if (restoredTable === undefined) return

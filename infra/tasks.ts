@@ -16,7 +16,8 @@ function consume({ id, alias }: Target, trigger: { queue: string; batchSize: num
     functionName: alias.arn,
     batchSize: trigger.batchSize,
     functionResponseTypes: ['ReportBatchItemFailures'],
-    // Lambda requires at least two. A limit of one only reduces the load on the table.
+    // Lambda requires at least two. This is safe, because the only purpose of a limit of one is to reduce the load on
+    // the table.
     scalingConfig: { maximumConcurrency: Math.max(2, trigger.maximumConcurrency) },
   })
 }

@@ -10,7 +10,10 @@ export interface Settings {
   ignored: readonly string[]
 }
 
-/** API Gateway accepts only certificates of its own region and reports it late in a deployment. Throws `CliError`. */
+/**
+ * API Gateway accepts only certificates of its own region, and rejects others only late in a deployment. Throws
+ * `CliError`.
+ */
 export function requireCertificateIn(region: string, { domainCertificate }: Settings['values']): void {
   const [, , , certificateRegion] = domainCertificate?.split(':') ?? []
   if (certificateRegion === undefined || certificateRegion === region) return

@@ -53,7 +53,7 @@ const passRole = (service: 'lambda' | 'scheduler'): Permission => ({
 })
 
 const eventSourceMappings: Permission[] = [
-  // Event source mappings have generated ids; the function is a condition.
+  // Event source mappings have generated ids, so a condition restricts them to the stage's functions.
   {
     actions: actionsOf('lambda', 'CreateEventSourceMapping'),
     resources: allResources,

@@ -149,7 +149,8 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     const failed = await deploy('dev', failing, files)
     expect(failed.output).toContain('PLAT_PORT is not a setting of the deployment and has no effect.')
     expect(failed.exitCode).toBe(1)
-    // Uploads unchanged code as well: Lambda would otherwise publish what an update uploaded last.
+    // The deployment uploads unchanged code as well. Otherwise Lambda would publish the code that an update uploaded
+    // last.
     expect(failed.operations[0]!.changes).toEqual({
       'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
       'update aws:lambda/function:Function': functionNames.length,

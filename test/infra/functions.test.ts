@@ -9,7 +9,7 @@ const inputsOf = (type: string) => inputsIn(production, type)
 
 test('only functions that hash passwords have a full processor', async () => {
   const hashing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
-  // Bootstrap hashes one password when an operator resets it.
+  // Bootstrap is not large: it hashes a password only when an operator resets one.
   const large = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
   expect(large.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
   expect(hashing.toSorted(byText)).toEqual([...large, 'bootstrap'].toSorted(byText))

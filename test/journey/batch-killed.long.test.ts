@@ -35,7 +35,7 @@ const jobsOf = (clusterId: string, batch: number, ledger: string, count = 1) =>
     payload: { script: `echo ${batch}-${index} >>'${ledger}'` },
   }))
 
-/** Whether a new batch is needed to reach the next failpoint; also if the connection was closed by the kill. */
+/** Whether a new batch is needed to reach the next failpoint. Also true if the kill has closed the connection. */
 async function isIdle(admin: Client, batchId: string | undefined): Promise<boolean> {
   if (batchId === undefined) return true
   const response = await admin.get(`/api/v1/jobs/batch/${batchId}`).catch((error) => {

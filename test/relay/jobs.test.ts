@@ -100,7 +100,7 @@ describe.concurrent('a script', () => {
   test('runs in an empty folder below --work-dir, which is removed afterwards', async () => {
     await using folder = await temporaryFolder()
     chmodSync(folder.path, 0o711)
-    // Modes do not restrict root.
+    // File modes do not restrict root.
     const runAs = process.getuid?.() === 0 ? ['--run-as', 'daemon'] : []
     await using other = await Stage.start({ args: ['--work-dir', folder.path, ...runAs] })
     const job = await other.platform.run({ script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a' })

@@ -115,7 +115,7 @@ test('a release contains every function', async () => {
 
 test.skipIf(isLong)('the same code gives the same bytes, whichever functions are bundled with it', async () => {
   const before = await bundledFunctions()
-  // With and without late chunks.
+  // One function with chunks that are loaded later, and one without.
   for (const [name, { files }] of await bundleAll(['queue/batches', 'auth'], undefined)) {
     const changed = [...files].filter(
       ([file, content]) => Buffer.compare(content, before.get(name)?.files.get(file) ?? Buffer.of()) !== 0,

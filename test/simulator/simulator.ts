@@ -20,7 +20,7 @@ export interface SimulatorOptions {
   hasClocks?: boolean
   /** Changes resources before the platform starts, like an operator who restores a backup. */
   beforeBootstrap?: (cloud: Cloud) => Promise<void>
-  /** Receives each completed step; a throw aborts the start. */
+  /** Receives each completed step; an error that it throws aborts the start. */
   onStep?: (step: string) => void
 }
 

@@ -43,7 +43,7 @@ export type Capability =
   | 'channel:wake'
   | 'asset:relay'
 
-// A media type without a schema is sent as text.
+// A body whose media type has no schema is sent as text.
 type Content = Partial<Record<string, { schema?: z.ZodType }>>
 
 interface RequestDefinition {
@@ -76,7 +76,7 @@ export type EndpointDefinition = {
   capabilities?: readonly Capability[]
   /** The use case validates the body itself, because the API guarantees the order of its checks. */
   validatesBody?: true
-  /** Reject requests of other origins. */
+  /** Rejects requests from pages of other origins. */
   sameOriginOnly?: true
   /** Maximum size of the body: by default 64 KiB for public endpoints and 4 MiB for others. */
   maxBodyBytes?: number
@@ -109,16 +109,19 @@ export const mayOmitBody = (endpoint: EndpointDefinition): boolean =>
   endpoint.method === 'post' && bodySchemaOf(endpoint)?.safeParse({}).success === true
 
 /**
- * Whether requests may have unknown parameters and members: those of relays, whose version may differ, and those for
- * files, which caches extend.
+ * Whether requests may have unknown parameters and members. Relays may have another version than the platform, and
+ * caches may add parameters to requests for files.
  */
 export const allowsUnknownInput = ({ path }: EndpointDefinition): boolean =>
   path.startsWith('/api/v1/relay/') || !/^\/(api|health)\//.test(path)
 
-/** Whether parameters may be sent in the body, as a form or JSON, instead of in the query, as identity providers do. */
+/**
+ * Whether parameters may be sent in the body, as a form or JSON, instead of in the query. Identity providers may do
+ * this.
+ */
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
-/** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints define their own repetition rules. */
+/** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints handle retries themselves. */
 export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
   method === 'post' && access !== 'public' && access !== 'relay'
 

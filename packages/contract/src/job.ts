@@ -83,9 +83,9 @@ export const NodeResult = z
   .meta({ id: 'NodeResult' })
 
 /**
- * Result of an ended job. If `truncated`, `output` is about the first 256 KiB and the last 768 KiB, in whole lines. A line
- * with the number of dropped bytes marks the cut. `binary` means that bytes that are not valid UTF-8 were replaced; see
- * `GET /jobs/{id}/output` for the bytes.
+ * Result of an ended job. If `truncated`, `output` is about the first 256 KiB and the last 768 KiB, in whole lines. A
+ * line with the number of dropped bytes marks the cut. `binary` means that bytes that are not valid UTF-8 were
+ * replaced; `GET /jobs/{id}/output` returns the original bytes.
  */
 export const JobResult = z
   .object({

@@ -58,7 +58,7 @@ export const tasks = {
     capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/batches': {
-    // Expanding a batch loads the store, so batches are expanded one at a time, in turn by organisation.
+    // Expanding a batch puts load on the database, so batches are expanded one at a time and organisations take turns.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...storeAccess, 'queue:events', 'channel:wake'],

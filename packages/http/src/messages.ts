@@ -3,7 +3,9 @@ import * as z from 'zod'
 /** A platform operation to run. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
-/** A check of silent clusters, or an organisation with pending outbox records. */
+/**
+ * A request to check an organisation's clusters for missing heartbeats, or an organisation with pending outbox records.
+ */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),
   z.object({ organisationId: z.string().min(1) }),

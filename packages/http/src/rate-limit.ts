@@ -57,9 +57,9 @@ const smallestGroup = 10
 
 /**
  * Limits the calls of a principal in all processes. A process adds a group of calls to the count in the table, learns
- * the total, and rejects calls for the rest of the minute if it has reached the limit. A process may therefore allow one
- * group too many: sixty processes at most twice the limit. Calls of a principal that send less than a group from each
- * process are never counted in the table.
+ * the total, and rejects calls for the rest of the minute if it has reached the limit. A process may therefore allow
+ * one group too many: sixty processes at most twice the limit. Calls of a principal that send less than a group from
+ * each process are never counted in the table.
  */
 export function sharedLimiter({ perMinute, burst }: RateLimit) {
   const group = Math.max(smallestGroup, Math.ceil(perMinute / 60))
@@ -134,7 +134,8 @@ const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefi
   ['POST /api/v1/platform/identity/consent-callback', policy(signInStepLimit, byAddress)],
 ])
 
-// Calls of an address across all processes. Each process also counts its own, so that a flood costs no store calls.
+// Limits of the calls of one address across all processes. Each process also counts its own calls, so that a flood
+// causes no database calls.
 const sharedLimit = (name: string, count: number) => ({ name, count, ofProcess: policy(perMinute(count), byAddress) })
 const sharedLimits = new Map<string, ReturnType<typeof sharedLimit>>([
   ['POST /api/v1/setup/complete', sharedLimit('setup', config.PLAT_LIMIT_SETUP_PER_MINUTE)],

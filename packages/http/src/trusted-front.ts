@@ -9,9 +9,9 @@ const secretHeader = 'x-plat-front-secret'
 const Address = z.union([z.ipv4(), z.ipv6()])
 
 /**
- * Replaces the address of a trusted front by the client's, which the front has added to `X-Forwarded-For` and API
- * Gateway has followed with the address of the front. Entries further left may be the client's own. The functions have
- * only a hash of the secret, and the rest of the platform does not see the header.
+ * Replaces the address of a trusted front (a reverse proxy or CDN) with the address of the client. The front appends it
+ * to `X-Forwarded-For`, and API Gateway appends the address of the front. The client may have forged earlier entries.
+ * The functions have only a hash of the secret, and the rest of the platform does not see the header.
  */
 export function withClientAddress(event: GatewayEvent): GatewayEvent {
   const { [secretHeader]: secret, ...headers } = event.headers
@@ -26,7 +26,9 @@ export function withClientAddress(event: GatewayEvent): GatewayEvent {
   return { ...event, headers, requestContext: { ...event.requestContext, http: { ...http, sourceIp } } }
 }
 
-/** Whether a request must be rejected because it did not come from the front; `event` is that of `withClientAddress`. */
+/**
+ * Whether a request must be rejected because it did not come from the front; `event` is that of `withClientAddress`.
+ */
 export const isPastFront = (received: GatewayEvent, event: GatewayEvent): boolean =>
   config.PLAT_FRONT_REQUIRED === 'true' && config.PLAT_FRONT_SECRET_SHA256 !== '' && event === received
 

@@ -10,7 +10,7 @@ export const exitCodes = {
   unreachable: 7,
 } as const
 
-/** Ends the program with an exit code and a message that states what to do next. */
+/** Thrown to end the program with an exit code and a message that states what to do next. */
 export class FatalError extends Error {
   readonly exitCode: number
 

@@ -35,7 +35,7 @@ export class RetryableError extends Error {
 }
 
 /**
- * Sends a POST request once. Throws `RetryableError` if the server did not decide, and `AbortError` if the signal
+ * Sends a POST request once. Throws `RetryableError` if the server did not decide, and the reason of the signal if it
  * aborts.
  */
 export async function post({ signal, timeoutMs, ...request }: Post): Promise<RelayResponse> {

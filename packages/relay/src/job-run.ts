@@ -36,7 +36,7 @@ export class JobRun {
     const jobId = this.#jobId
     const isReplay = journal.has(jobId)
     const claimKey = randomUUID()
-    // An offer of a job that was claimed before keeps the first entry, which prevents a second run.
+    // If the job was claimed before, its first entry is kept, which prevents a second run.
     if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
     const claim = await claimJob(this.#deps, jobId, claimKey)
     if (claim) {

@@ -13,8 +13,8 @@ export class Output {
   #frozen: boolean
 
   /**
-   * `undelivered` are the requests that an earlier run of the relay did not deliver. With them, no more output is
-   * accepted.
+   * `undelivered` are the requests that an earlier run of the relay did not deliver. If they are given, no more output
+   * is accepted.
    */
   constructor(undelivered?: OutputCall[]) {
     this.#calls = undelivered ?? []

@@ -28,7 +28,7 @@ export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
   return reportCompletion(deps, entry, entry.ending, upload)
 }
 
-// Without the same stamp the id may belong to another program, so its group is not killed.
+// If the stamp differs, the id may belong to another process, so its group is not killed.
 function endGroup(leader: Leader, jobId: string): void {
   if (stampOf(leader.pid) === leader.stamp) signalGroup(leader.pid, 'SIGKILL')
   else if (signalGroup(leader.pid, 0))

@@ -92,7 +92,7 @@ export class Relay {
     signal.addEventListener('abort', () => this.#heartbeats.stop())
     this.#mode.write(false)
     await this.#recover()
-    // Nothing waits for the check at the end, because an unresponsive node must not delay the exit.
+    // The relay exits without waiting for this check, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
     void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
@@ -141,7 +141,7 @@ export class Relay {
         signal: new AbortController().signal,
       })
     } catch (error) {
-      warn(`The server was not notified that this relay stops: ${messageOf(error)}`)
+      warn(`The server was not notified that this relay is stopping: ${messageOf(error)}`)
     }
     this.#channel.close()
   }

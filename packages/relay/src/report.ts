@@ -72,7 +72,7 @@ export async function complete(
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
-/** Warns if the work fails instead of throwing: a full disk must not prevent the report of a result. */
+/** Warns instead of throwing if the work fails: a full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()

@@ -19,7 +19,7 @@ export type UploadOptions = {
   client: Pick<Client, 'deliver'>
   /** Whether the report of the result can contain the last request. */
   keepsLast: () => boolean
-  /** Called when the server requests that the script is stopped. */
+  /** Called when the server requests to stop the script. */
   onCancel: () => void
 }
 

@@ -8,7 +8,7 @@ export interface Deployment {
   hasMetrics: boolean
   dashboards: number
   secrets: number
-  /** Length of a line in the gateway's access log; 0 without one. */
+  /** Length of a line in the gateway's access log; 0 if the gateway has no access log. */
   accessLogBytes: number
   /** Whether Lambda logs each invocation. */
   hasSystemLog: boolean

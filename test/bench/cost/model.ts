@@ -37,7 +37,7 @@ export type Quantities = Readonly<Record<string, number>>
 
 const readJson = async (file: URL | string) => JSON.parse(await readFile(file, 'utf8'))
 
-/** The committed measurements with these prices; default: the committed ones. */
+/** The committed measurements with the given prices, or with the committed prices by default. */
 export const readInputs = async (prices: URL | string = new URL('prices.json', import.meta.url)): Promise<Inputs> => ({
   units: await readJson(new URL('units.json', import.meta.url)),
   prices: Prices.parse(await readJson(prices)),

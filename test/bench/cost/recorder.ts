@@ -114,7 +114,8 @@ export class Recorder {
   }
 
   async #consume(name: string, messages: readonly Message[]): Promise<void> {
-    // Skip the delayed checks that sweeps send, because a later flow would be charged for them. The flow of the sweep invokes its own checks.
+    // Skip the delayed checks that sweeps send, because they would count for a later flow. The flow of the sweep
+    // invokes its own checks.
     const Records = messages
       .filter(({ Body = '' }) => JSON.parse(Body).sweep === undefined)
       .map(({ MessageId, Body }) => ({ messageId: MessageId, body: Body }))

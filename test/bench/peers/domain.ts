@@ -16,7 +16,10 @@ export type Claims = z.infer<typeof Claims>
 
 const publicKeys = new Map<string, CryptoKey>()
 
-/** Verifies an access token on every request; undefined if it is not valid for an administrator. */
+/**
+ * Verifies an access token, without a cache of verified tokens. Returns its claims, or undefined unless it is valid and
+ * of an administrator.
+ */
 export async function verifyToken(authorization = ''): Promise<Claims | undefined> {
   const token = authorization.replace(/^Bearer /, '')
   try {

@@ -34,7 +34,7 @@ export interface Fleet {
   clusterIds: string[]
 }
 
-/** Statuses stay as stored for longer than a benchmark runs. */
+/** Presence times are this far in the future, so that stored statuses do not change during a benchmark. */
 const aheadMs = 3_600_000
 
 /** Writes clusters for an organisation without clusters: of 100, 90 Healthy, 4 Degraded, 5 Offline, 1 Pending. */
@@ -43,7 +43,7 @@ export async function writeFleet(
   count: number,
   organisationId = newId('org'),
 ): Promise<Fleet> {
-  // Registered one a minute; ids contain the time.
+  // The clusters are registered one minute apart; their ids contain the time.
   const times = range(count).map((index) => Date.now() - (count - index) * 60_000)
   const counts: Record<string, number> = {}
   const clusters = times.map((timeMs, index) => {

@@ -257,7 +257,7 @@ test('a second relay replaces the first one', async () => {
   const { relayId } = await enroll(enrollRequest(enrollmentToken, ['b']))
   const { events } = await newestRecord(caller.organisationId)
   const data = { clusterId: cluster.id, name: cluster.name, relayId }
-  // The status does not change.
+  // There is no event about the status, which does not change.
   expect(events?.map((event) => [event.name, event.data])).toEqual([
     ['cluster.enrolled', { ...data, nodeCount: 1 }],
     ['relay.replaced', { ...data, previousRelayId: relay.relayId }],

@@ -124,7 +124,7 @@ test.for([
   expect(await folder.start(now)).toBeUndefined()
   expect(folder.lines).toEqual([expect.stringContaining('release 1.2.3 is set aside')])
   expect((await readdir(folder.path)).toSorted()).toEqual([folderName(release), 'current-set-aside.json'])
-  // The earlier checkout does not restore it.
+  // A start with the earlier checkout does not restore the release.
   expect(await folder.start()).toBeUndefined()
 })
 

@@ -30,7 +30,7 @@ export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
   signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
-  /** Sent to relays that do not name the signer's key. */
+  /** Returned to a heartbeat that does not name the signer's current key. */
   statementKeys: string[] | undefined
   readonly jobs: FakeJob[] = []
   readonly heartbeats: Heartbeat[] = []

@@ -32,7 +32,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
     resources.defer(() => service.close())
     return service
   }
-  // Other users of this machine do not know it.
+  // A random key, which other users of this machine do not know.
   const accessKeyId = newAccessKeyId()
   const keyPrefix = newAccessKeyId()
   const accessKeyOf = (functionName: string) => `${keyPrefix}-${functionName}`
@@ -114,7 +114,7 @@ function withLocalAddresses(
       ] as const,
   )
   const environment = Object.fromEntries(entries)
-  // On AWS that registry has a public address.
+  // The local registry must be allowed explicitly; on AWS, the registry has a public address.
   const allowed = [environment['PLAT_REGISTRY_ALLOW'], host].filter(Boolean).join(',')
   return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowed } }
 }

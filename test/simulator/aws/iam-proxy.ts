@@ -15,9 +15,12 @@ export interface IamProxy extends AsyncDisposable {
   /** Statement of a role → the actions that it has allowed. */
   used: ReadonlyMap<Statement, ReadonlySet<string>>
   denials: readonly AccessDenial[]
-  /** Denies what the statement allows, without a record, until it is disposed. */
+  /** Denies the actions that the statement allows, without a record, until the result is disposed. */
   withhold: (statement: Statement) => Disposable
-  /** Whether the owner of an access key may make a request to the image registry. The result is recorded like that of a request to the proxy. */
+  /**
+   * Whether the owner of an access key may make a request to the image registry. The result is recorded like that of a
+   * request to the proxy.
+   */
   isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
 }
 

@@ -383,7 +383,10 @@ const isCounted = ({ name }: TargetCall): boolean => name !== 'invoke' && name !
 
 const disconnected = (): Error => new Error('The connection has ended.')
 
-/** Kills a worker at its n-th call, before or after the effect of the call. Returns whether it came that far. */
+/**
+ * Kills a worker at its n-th call, before or after the effect of the call. Returns whether the worker made that many
+ * calls.
+ */
 async function killAt({ update, target }: Case, nth: number, when: 'before' | 'after'): Promise<boolean> {
   const { before, after } = target.hook
   let calls = 0

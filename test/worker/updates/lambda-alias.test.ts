@@ -136,7 +136,7 @@ test('activates the functions of an inactive release before it serves again', as
   const release = await released(few)
   await apply(platform, release)
   for (const name of few) platform.deactivate(name, '1')
-  // A deployed version is invoked for its version number, which activates it too.
+  // To read the version number of a deployed version, the worker invokes it, which also activates it.
   const rollback = await queueUpdate({ action: 'rollback', release: deployed, before: release })
   for (let count = 0; count < 4; count++) {
     await attempt(rollback, platform.target({ hasSandboxes: true }), few)

@@ -31,7 +31,10 @@ export interface OperationReference extends JobReference {
 export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promise<void> =>
   enqueue(config.PLAT_QUEUE_BATCHES, { organisationId, batchId })
 
-/** Only one queue's worker reads images of modules, and only the other one may replace the platform's code. */
+/**
+ * The queues are separate, because only the install worker reads module images and only the update worker may replace
+ * the platform's code.
+ */
 const operationQueues: Record<OperationReference['type'], string> = {
   ModuleInstall: config.PLAT_QUEUE_INSTALLS,
   ModuleUninstall: config.PLAT_QUEUE_INSTALLS,
@@ -62,7 +65,7 @@ export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, 
 
 /**
  * Errors are only logged, because the work is stored and the sweep enqueues it again. Each organisation or module is
- * its own message group: SQS then delivers a burst of one group without delaying the others.
+ * its own message group, so that a burst of one group does not delay the others.
  */
 async function enqueue(
   QueueUrl: string,

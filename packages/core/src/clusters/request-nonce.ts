@@ -8,7 +8,7 @@ import { sha256 } from '../id.ts'
 
 /** Requests older than this are rejected by their age, even with clock skew. */
 const retentionSeconds = 130
-/** Requests issued later than this are rejected, so no heartbeat can be blocked for longer. */
+/** Requests issued further in the future than this are rejected, so no heartbeat can be blocked for longer. */
 const skewSeconds = 60
 
 /**

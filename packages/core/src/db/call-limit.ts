@@ -21,7 +21,7 @@ export const perMinute = (subject: string, limit: number): CallLimit => ({
   periods: 1,
 })
 
-/** Every hour lies within five consecutive quarters, so no hour exceeds the limit. */
+/** Any 60 minutes lie within five consecutive quarter-hours, so no hour exceeds the limit. */
 export const perHour = (subject: string, limit: number): CallLimit => ({
   subject,
   limit,
@@ -29,7 +29,7 @@ export const perHour = (subject: string, limit: number): CallLimit => ({
   periods: 5,
 })
 
-/** A limit at one time. `keys` starts with the current period. */
+/** A limit with the keys of its counts. `keys` starts with the current period. */
 export interface CallCounter extends CallLimit {
   period: number
   keys: readonly keys.Key[]
@@ -72,7 +72,9 @@ export async function addCalls(subject: string, calls: number): Promise<{ count:
   return { count: countOf(item), secondsLeft: secondsUntilStart(counter, 1) }
 }
 
-/** Counts a call in a transaction. The write fails beyond the limit; `earlier` are the counts of the earlier periods. */
+/**
+ * Counts a call in a transaction. The write fails beyond the limit; `earlier` are the counts of the earlier periods.
+ */
 export const countCallWrite = (counter: CallCounter, earlier: readonly number[] = []): WriteItem =>
   upsert(currentKey(counter), increment(counter), isBelow(counter, sum(earlier)))
 

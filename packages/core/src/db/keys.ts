@@ -19,13 +19,13 @@ export interface Key {
 export type IndexName = 'gsi1' | 'gsi2' | 'gsi3' | 'due'
 
 /**
- * Normalises text for comparison without case. Unicode's full conversion to upper case makes `ß` equal `ss`; the lower
- * case of a sigma, which depends on its place, becomes one letter, so that a search finds it anywhere.
+ * Normalises text for case-insensitive comparison. Unicode's full conversion to upper case makes `ß` equal to `ss`. The
+ * lower case of a sigma depends on its position in the word, so both forms become one letter.
  */
 export const fold = (name: string): string =>
   name.normalize('NFC').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 
-/** A sign-in may contain a longer name than any stored one; it is cut, because keys have at most 2,048 bytes. */
+/** Truncates the name: a sign-in may contain a longer name than any stored one, and keys have at most 2,048 bytes. */
 export const foldUsername = (name: string): string => fold(name.normalize('NFKC')).slice(0, 500)
 
 /** Setup state, the hash of the initial admin token, and the number of API starts. */
@@ -64,7 +64,7 @@ export const outboxCheck = (organisationId: string): Key => ({ pk: `ORG#${organi
 
 export const isOutbox = ({ pk }: Key): boolean => pk.endsWith('#OUTBOX')
 
-/** A record that no projection could process, for inspection by operators. */
+/** A record that a projection could not process, for inspection by operators. */
 export const quarantinedRecord = (outboxPk: string, recordId: string): Key => ({
   pk: `QUARANTINE#${outboxPk}`,
   sk: recordId,
@@ -103,7 +103,7 @@ export const notificationCooldown = (organisationId: string, clusterId: string, 
 export const clusterOfCooldown = (pk: string): string => pk.split('#')[3] ?? ''
 export const isNotificationCooldown = ({ pk }: Key): boolean => pk.includes('#NOTIFICATION-COOLDOWN#')
 
-/** The last summary of status changes that a sweep found, or that cooldowns had refused. */
+/** The last summary of status changes that a sweep found, or whose notifications cooldowns had refused. */
 export const sweepSummary = (organisationId: string, kind: 'CHANGES' | 'REFUSALS'): Key => ({
   pk: `ORG#${organisationId}`,
   sk: `SWEEP-SUMMARY#${kind}`,
@@ -115,7 +115,7 @@ export const timeline = (organisationId: string, clusterId: string, entryId: str
   sk: entryId,
 })
 
-/** The stored response of an idempotent request; `hash` covers the caller and its key. Expires. */
+/** The stored response of an idempotent request; `hash` covers the caller and the idempotency key. Expires. */
 export const idempotencyRecord = (organisationId: string, hash: string): Key => ({
   pk: `ORG#${organisationId}#IDEMPOTENCY#${hash}`,
   sk: 'RESPONSE',
@@ -316,7 +316,9 @@ export const activeJobs = (organisationId: string, shard: number): Key => ({
   sk: `ACTIVE-JOBS#${shard}`,
 })
 
-/** Numbers of jobs, the job history of the current time bucket, and the newest audit entry: one write of a projection. */
+/**
+ * Numbers of jobs, the job history of the current time bucket, and the newest audit entry: one write of a projection.
+ */
 export const organisationCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'COUNTS' })
 
 /** Clusters per status at the end of a time bucket in which a status changed. */
@@ -338,7 +340,7 @@ export const module = (moduleId: string): Key => ({ ...modules(), sk: `MODULE#${
 export const moduleHealth = (moduleId: string): Key => ({ ...modules(), sk: `HEALTH#${moduleId}` })
 /** The API paths and deployments of all modules, in one item that is read for each proxied request. */
 export const moduleRoutes = (): Key => ({ pk: 'PLATFORM', sk: 'MODULE-ROUTES' })
-/** The modules that may receive events of an organisation, in one item that is read with its events. */
+/** The modules that may receive events of an organisation, in one item that is read with the events. */
 export const organisationModules = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'MODULES' })
 /** Pending events of a module, oldest first; expires. */
 export const moduleEvents = (moduleId: string): { pk: string } => ({ pk: `MODULE#${moduleId}#EVENTS` })
@@ -367,7 +369,7 @@ export const externalIdentity = (providerId: string, subjectHash: string): Key =
 })
 /** Keyed by the hash of the `state` parameter; expires. */
 export const signInAttempt = (stateHash: string): Key => ({ pk: `SIGN-IN#${stateHash}`, sk: 'ATTEMPT' })
-/** Keyed by the hash of the code that fetches the tokens; expires. */
+/** Keyed by the hash of the code that is exchanged for the tokens; expires. */
 export const signInCode = (codeHash: string): Key => ({ pk: `SIGN-IN#${codeHash}`, sk: 'CODE' })
 /** Keyed by the hash of the `state` parameter; expires. */
 export const consentRequest = (stateHash: string): Key => ({ pk: `CONSENT#${stateHash}`, sk: 'REQUEST' })
@@ -393,7 +395,7 @@ export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
 
-/** Returns 0 if the item is not due. */
+/** Returns 0 if the item has no due time. */
 export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')

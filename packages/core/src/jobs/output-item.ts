@@ -7,7 +7,10 @@ import { type Item, query, queryAll } from '../db/table.ts'
 import type { ByteRange } from './output-range.ts'
 import type { JobRecord } from './record.ts'
 
-/** Output of one node and stream. The output of one call is one item, in which `chunks` are the boundaries. */
+/**
+ * Output of one node and stream. One item stores all chunks of a call, and its attribute `chunks` contains their
+ * boundaries.
+ */
 export interface Chunk extends ByteRange {
   nodeId: string
   stream: OutputChunk['stream']
@@ -16,7 +19,7 @@ export interface Chunk extends ByteRange {
 const Boundaries = z.array(z.tuple([z.number(), z.string(), z.enum(outputStreams), z.number()]))
 const OutputItem = z.object({ data: z.instanceof(Uint8Array), chunks: z.string() })
 
-/** The chunks of a call, from the offset of the job's output on. */
+/** Returns the chunks of a call. `from` is the offset in the job's output at which the call continues. */
 export function chunksOf(
   { chunks, nodeId, stream, data }: Omit<OutputReport, 'leaseId' | 'seq'>,
   from: number,

@@ -18,9 +18,12 @@ import { headBytes, joined, separated, tailBytes } from './output-range.ts'
 const maxAttempts = 4
 /** Output between head and tail is deleted each time this many bytes have been added. */
 const truncateEveryBytes = 131_072
-/** Even control characters, which take seven bytes each, fit into the response of a function. */
+/**
+ * The output of this many calls fits into the response of a function, even if it consists of control characters, which
+ * take seven bytes each.
+ */
 const readCallLimit = 10
-/** Bytes take a third more as Base64, and one call of the store returns at most 1 MB. */
+/** Limited, because Base64 adds a third to the response and one query returns at most 1 MB. */
 const readBytesCallLimit = 40
 const bytesPerSecond = 1_048_576
 const maxBurstMs = 4000
@@ -81,7 +84,7 @@ function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Ch
 
 /** Throws `rate_limited` if the job sends more than its rate and the allowed burst. */
 function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
-  // After the clock was set back, the stored time is far ahead.
+  // After the clock was set back, the stored time is far in the future.
   const isPlausible = outputPaidAtMs - now() <= maxBurstMs + 1000
   const paidAtMs = isPlausible ? Math.max(now(), outputPaidAtMs) : now()
   const aheadMs = paidAtMs - now()
@@ -112,7 +115,10 @@ export async function readBytes(caller: Caller, jobId: string, offset: number) {
   return { bytes: joined(ranges), nextOffset, hasMore }
 }
 
-/** Reads at most `calls` stored calls. Never waits for output: on Lambda a waiting request occupies a sandbox. */
+/**
+ * Reads at most `calls` stored calls. Never waits for output, because a waiting request would occupy an execution
+ * environment of Lambda.
+ */
 async function outputFrom({ organisationId }: Caller, jobId: string, offset: number, calls: number) {
   const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
   // Operations report steps instead of output.

@@ -28,8 +28,8 @@ const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nu
 const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
 
 /**
- * The field of the job's record, or the write of a separate item. `last` is output that is not stored yet; if the record
- * then has all output, it needs no item of its own.
+ * The field of the job's record, or the write of a separate item. `last` is output that is not stored yet; if the
+ * record then has all output, it needs no item of its own.
  */
 export async function resultOf(
   job: JobRecord,
@@ -56,7 +56,7 @@ async function inlineChunks(job: JobRecord, last: readonly Chunk[]): Promise<str
   return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
 }
 
-/** The first non-zero exit code of the nodes. Otherwise null if a node was stopped, else 0. */
+/** Returns the first non-zero exit code of the nodes; if there is none, null if a node was stopped, and 0 otherwise. */
 export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
   if (nodes.length === 0) return reported
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
@@ -80,7 +80,8 @@ export async function readResult(job: JobRecord, item: Item | undefined, payload
   const fixedBytes = encodedSize([payload, nodes.map((node) => ({ ...node, output: '' }))])
   const maxBytes = Math.min(maxOutputBytes, (maxResponseBytes - fixedBytes) / 2)
   const output = fitToResponse(text, maxBytes)
-  // Characters that nodes wrote in turns can be longer as output of each node than as output of the job.
+  // The outputs of the nodes can be longer than the output of the job: bytes of several nodes that form a character
+  // together are replaced separately for each node.
   const isNodeCut = nodes.reduce((bytes, node) => bytes + encodedSize(node.output), 0) > maxBytes
   const nodeBytes = isNodeCut ? maxBytes / nodes.length : maxBytes
   return {

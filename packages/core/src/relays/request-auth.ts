@@ -47,8 +47,8 @@ async function identityOf(relayId: string, isFresh: boolean): Promise<Identity |
 }
 
 /**
- * Without a body, which the gateway has not read yet, only the other claims are verified. `isFresh` rejects a revoked
- * relay, for callers that do not read its cluster.
+ * If `body` is undefined, because the gateway has not read it yet, only the other claims are verified. `isFresh`
+ * rejects a revoked relay, for callers that do not read its cluster.
  */
 export async function authenticateRelay(
   token: string,

@@ -18,7 +18,7 @@ export interface Gateway {
   drain: (limitMs: number) => Promise<void>
 }
 
-/** Limits of API Gateway, and defaults if it has none. */
+/** Limits of API Gateway, and our own limits where it has none. */
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
@@ -85,7 +85,7 @@ function send(response: ServerResponse, { status, headers, body }: HttpResponse,
   response.end(isEmpty ? undefined : body)
 }
 
-/** Replaces a wildcard address by the loopback address, because clients cannot connect to a wildcard. */
+/** Replaces a wildcard address with the loopback address, because clients cannot connect to a wildcard. */
 function urlOf({ address, family, port }: AddressInfo): string {
   const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address
   return `http://${family === 'IPv6' && host !== '127.0.0.1' ? `[${host}]` : host}:${port}`

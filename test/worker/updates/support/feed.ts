@@ -5,7 +5,10 @@ export const platformFunctions: readonly string[] = ['health', 'clusters', 'queu
 
 type Wish = ReleaseOverrides & { signer?: 'stranger' | false }
 
-/** A registry with releases, and the settings for it. It does not import core: the settings must exist before. */
+/**
+ * A registry with releases, and the settings for it. This file does not import core, which reads the settings when it
+ * is imported.
+ */
 export async function startFeed(settings: Record<string, string> = {}) {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings, { PLAT_UPDATE_BAKE_SECONDS: '1' }, settings)

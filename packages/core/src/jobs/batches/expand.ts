@@ -56,7 +56,7 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
     }
     if (current !== undefined) await close(current, starts)
   } catch (error) {
-    // After contention on a cluster, the next attempt continues here.
+    // After contention, the next attempt of `expand` continues from the stored progress.
     if (!(error instanceof PlatformError)) throw error
   }
 }
@@ -76,7 +76,7 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
         progressWrite(batch, { expanded, released }),
         ...counters.map(({ write }) => write),
         ...jobs.flatMap(({ writes }) => writes),
-        // In place of the counters of removed clusters.
+        // Jobs of removed clusters count as hidden, because their clusters have no counters.
         ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
       events: jobs.flatMap(({ effects: { events = [] } }) => events),
@@ -107,7 +107,7 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
 
 type NewJob = ReturnType<typeof newJob>
 
-/** The jobs of clusters that were removed before. */
+/** The number of new jobs of removed clusters, by status. */
 const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
   const statuses = jobs.filter(({ counterChange }) => counterChange === undefined).map(({ record }) => record.status)
   return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))
