@@ -4,18 +4,29 @@ import { expectStatus } from './support/answer.ts'
 import { verifyJws } from './support/jws.ts'
 import type { Platform } from './support/platform.ts'
 import { test } from './support/test.ts'
+import { waitFor } from '../support/wait-for.ts'
 
 const outputPath = (jobId: string, offset = 0) => `/api/v1/jobs/${jobId}/output?offset=${offset}`
 const outputOf = (items: { data: string }[]) => items.map(({ data }) => data).join('')
 
-test('notifies a waiting relay of a new job', async ({ platform, admin }) => {
+test('wakes a relay over its control channel, and sees whether the channel is open', async ({
+  platform,
+  admin,
+  skip,
+}) => {
   const relay = await platform.newRelay()
-  expectStatus(await relay.heartbeat(), 200)
-  const waiting = relay.heartbeat({}, 'wait=5')
+  const channel = await relay.openChannel()
+  if (channel === undefined) return skip('the platform has no control channel')
+  using mqtt = channel.mqtt
+  expect([channel.code, channel.granted]).toEqual([0, [0]])
+  const channelOf = async () => (await platform.cluster(relay.clusterId)).relay.channel
+  await waitFor('the channel is open', async () => (await channelOf()) === 'open')
   const jobId = await platform.submit(relay.clusterId)
-  expectStatus(await waiting, 200)
+  expect(await mqtt.next()).toMatchObject({ cmd: 'publish', topic: channel.topic, payload: Buffer.alloc(0) })
   await platform.waitForOffer(relay, jobId)
   expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  mqtt.send({ cmd: 'disconnect' })
+  await waitFor('the channel is closed', async () => (await channelOf()) === 'none')
 })
 
 test('returns a payload and a signed statement on claim', async ({ platform }) => {

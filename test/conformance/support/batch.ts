@@ -29,6 +29,6 @@ export const waitForBatch = (platform: Platform, batchId: string): Promise<any> 
 
 export const waitForJobs = (relay: Relay, running: readonly string[]): Promise<string[]> =>
   waitFor('a job for the relay', async () => {
-    const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }, 'wait=5'), 200)
+    const { jobs } = expectStatus(await relay.heartbeat({ running: [...running] }), 200)
     return jobs.length > 0 && jobs
   })

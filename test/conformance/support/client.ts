@@ -19,18 +19,18 @@ const maxWaitSeconds = 60
 const renewalMs = 600_000
 
 export class Client {
-  readonly #baseUrl: string
+  readonly baseUrl: string
   readonly #contract: Contract
   readonly #authorize: Authorize | undefined
 
   constructor(baseUrl: string, contract: Contract, authorize?: Authorize) {
-    this.#baseUrl = baseUrl
+    this.baseUrl = baseUrl
     this.#contract = contract
     this.#authorize = authorize
   }
 
   as(authorize: Authorize): Client {
-    return new Client(this.#baseUrl, this.#contract, authorize)
+    return new Client(this.baseUrl, this.#contract, authorize)
   }
 
   withToken(token: string): Client {
@@ -84,7 +84,7 @@ export class Client {
 
   async attempt(method: string, path: string, { json, body, headers = {} }: RequestContent = {}): Promise<ApiResponse> {
     const text = body ?? (json === undefined ? '' : JSON.stringify(json))
-    const response = await fetch(`${this.#baseUrl}${path}`, {
+    const response = await fetch(`${this.baseUrl}${path}`, {
       method,
       headers: {
         ...(json !== undefined && { 'content-type': 'application/json' }),

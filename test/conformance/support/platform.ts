@@ -145,8 +145,6 @@ export class Platform {
   }
 
   async waitForOffer(relay: Relay, jobId: string): Promise<void> {
-    await waitFor(`the offer of ${jobId}`, async () =>
-      expectStatus(await relay.heartbeat({}, 'wait=5'), 200).jobs.includes(jobId),
-    )
+    await waitFor(`the offer of ${jobId}`, async () => expectStatus(await relay.heartbeat(), 200).jobs.includes(jobId))
   }
 }

@@ -1,6 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { type ApiResponse, expectStatus } from './answer.ts'
 import type { Client } from './client.ts'
+import { openMqtt } from '../../support/mqtt-client.ts'
 import { type KeySet, signJws } from './jws.ts'
 
 export function newRelayKey() {
@@ -33,6 +34,15 @@ export function tokenClaims(path: string, body: string | Uint8Array) {
   return { aud: 'platform-relay', iat, exp: iat + 60, jti: randomUUID(), path, bodySha256 }
 }
 
+interface HeartbeatState {
+  nodes?: object[]
+  running?: string[]
+  freeSlots?: number
+  claimKey?: string
+  instanceId?: string
+  channel?: 'open' | 'closed'
+}
+
 export class Relay {
   readonly client: Client
   readonly relayId: string
@@ -55,13 +65,21 @@ export class Relay {
   }
 
   /** A heartbeat; all nodes are Online by default. */
-  heartbeat(
-    state: { nodes?: object[]; running?: string[]; freeSlots?: number; claimKey?: string } = {},
-    prefer = 'wait=0',
-  ): Promise<ApiResponse> {
+  heartbeat(state: HeartbeatState = {}): Promise<ApiResponse> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
     const body = { nodes, running: [], freeSlots: 4, ...state }
-    return this.client.post('/api/v1/relay/heartbeat', body, { prefer })
+    return this.client.post('/api/v1/relay/heartbeat', body)
+  }
+
+  /** Opens the control channel and subscribes to its topic. Undefined if the platform has none. */
+  async openChannel() {
+    const state = { instanceId: randomUUID(), channel: 'closed' } as const
+    const { channel } = expectStatus(await this.heartbeat(state), 200)
+    if (channel === undefined) return undefined
+    const { bodySha256: _, ...claims } = tokenClaims(`mqtt:${channel.clientId}`, '')
+    const mqtt = await openMqtt(new URL(channel.url, this.client.baseUrl.replace(/^http/, 'ws')).href)
+    const code = await mqtt.connect(channel.clientId, this.sign(claims), { keepalive: channel.keepAliveSeconds })
+    return { mqtt, code, granted: await mqtt.subscribe(channel.topic), topic: channel.topic }
   }
 
   /** Claims a job. The same key repeats the claim. */

@@ -68,7 +68,7 @@ export function userActions({ anonymous, tokens, relay, targets, acknowledged }:
     async function completeAsRelay() {
       const id = await submit(relay.clusterId, 'true')
       await waitFor(`the relay receives ${id}`, async () =>
-        expectStatus(await relay.heartbeat({}, 'wait=5'), 200).jobs.includes(id),
+        expectStatus(await relay.heartbeat(), 200).jobs.includes(id),
       )
       const { leaseId } = await relay.claim(id)
       expectStatus(await relay.output(id, { leaseId, seq: 0, data: 'done\n' }), 200)

@@ -61,6 +61,16 @@ export const journeys: Record<string, Journey> = {
     const entry = { action: 'change.approved', resource: platform.newName(), detail: '' }
     expectStatus(await (await platform.admin).post('/api/v1/platform/audit', entry), 204)
   },
+  'a control channel': async ({ platform }) => {
+    const relay = await platform.newRelay()
+    const channel = await relay.openChannel()
+    assert.deepEqual([channel?.code, channel?.granted], [0, [0]])
+    channel?.mqtt.send({ cmd: 'disconnect' })
+    await waitFor('the channel is closed', async () => {
+      const { relay: seen } = await platform.cluster(relay.clusterId)
+      return seen.channel === 'none'
+    })
+  },
   'a cancelled batch': async ({ platform }) => {
     const admin = await platform.admin
     const { id: clusterId } = await platform.newCluster()
