@@ -107,7 +107,6 @@ export async function claim(
     ...effectsOfStart([job], relayId),
     canWait: true,
   })
-  await failpoint('claim.written')
   return claimResponse(running, leaseId, payload, statementKey)
 }
 
@@ -194,7 +193,7 @@ export async function claimWaiting(
     canWait: true,
   })
   if (failure !== undefined) return undefined
-  await failpoint('claim.heartbeat')
+  await failpoint('claim.written')
   return { claims: await responsesTo(starts, statementKey), moreJobs: countWaiting(cluster) > starts.length }
 }
 
