@@ -6,19 +6,29 @@ export interface Budget {
   secretReads?: number
 }
 
+/** A write of two units, and up to two index entries. */
+const outboxCheckUnits = 4
+
 const reads = (storeCalls: number): Budget => ({ storeCalls, writeUnits: 0 })
 /**
  * A change enqueues its projections with one message. A change with neither an `Idempotency-Key` nor a preceding read
  * also checks the rights of its session, with four write units.
  */
-const changes = (storeCalls: number, writeUnits: number): Budget => ({ storeCalls, writeUnits, messages: 1 })
+const changes = (storeCalls: number, writeUnits: number): Budget => ({
+  storeCalls,
+  // The first change of an organisation in a while also schedules the check of its outbox.
+  writeUnits: writeUnits + outboxCheckUnits,
+  messages: 1,
+})
 
 export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /relay/heartbeat, with a job': { storeCalls: 4, writeUnits: 1 },
-  'POST /relay/jobs/{id}/claim': changes(2, 20),
+  'POST /relay/heartbeat, with a claim': { storeCalls: 6, writeUnits: 15, messages: 1 },
+  'POST /relay/jobs/{id}/claim': changes(2, 10),
   'POST /relay/heartbeat': { storeCalls: 2, writeUnits: 1 },
-  'POST /relay/jobs/{id}/output': { storeCalls: 2, writeUnits: 6 },
-  'POST /relay/jobs/{id}/complete': changes(3, 18),
+  'POST /relay/jobs/{id}/output': { storeCalls: 2, writeUnits: 4 },
+  'POST /relay/jobs/{id}/complete': changes(3, 9),
+  'POST /relay/jobs/{id}/complete, with output': changes(2, 9),
   'POST /relay/goodbye': changes(2, 16),
   'POST /jobs/batch, full': changes(2, 26),
   // At most once a minute for each process and access token.
@@ -138,7 +148,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a cluster, registered and enrolled': { storeCalls: 23, writeUnits: 84, messages: 3, secretReads: 1 },
   'an hour of an idle relay': { storeCalls: 240, writeUnits: 180 },
   'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
-  'a single job': { storeCalls: 39, writeUnits: 125, messages: 4 },
+  'a single job': { storeCalls: 15, writeUnits: 46, messages: 3 },
   'GET job': reads(1),
-  'a job of a batch': { storeCalls: 17, writeUnits: 84, messages: 3 },
+  'a job of a batch': { storeCalls: 11, writeUnits: 42, messages: 3 },
 }
