@@ -82,7 +82,8 @@ export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Secti
     const relay = await newRelay()
     const batch = batchRequest(accessToken, fillBatch([relay.clusterId]))
     batchMs.push(await timed(() => fetchJson(url, batch)))
-    const claimable = async () => (await fetchJson(url, await heartbeatRequest(relay, batchSize))).jobs.length
+    const claimable = async () =>
+      (await fetchJson(url, await heartbeatRequest(relay, { freeSlots: batchSize }))).jobs.length
     claimableMs.push(
       await timed(async () => {
         while ((await claimable()) < batchSize) await delay(25)

@@ -1,5 +1,6 @@
-import { shiftClock } from '@platform/core/clock'
+import { now, shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
+import { recordChannelEvent } from '@platform/core/relays/channel-presence'
 import { scheduled } from '@platform/http/schedule'
 import { supervise } from '@platform/worker/modules/supervise'
 import type { ModuleRuntime } from '@platform/worker/runtimes/port'
@@ -34,6 +35,7 @@ import { Recorder } from './recorder.ts'
 const pageSize = 20
 const silentClusters = 20
 const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
+const channelHeartbeatMs = config.PLAT_CHANNEL_HEARTBEAT_SECONDS * 1000
 const offlineMs = 600_000
 /**
  * Time between two sweeps. It is too short to count as downtime of the platform; after two such pauses, a silent
@@ -90,16 +92,20 @@ async function rename(recorder: Recorder, clusterId: string, accessToken: string
 
 async function recordIdleRelay(recorder: Recorder, { accessToken }: Tenant): Promise<void> {
   const relay = await newRecordedRelay(recorder, accessToken)
-  const heartbeats = async (count: number) => {
+  const heartbeats = async (count: number, intervalMs: number, channel?: 'open') => {
     for (const _ of range(count)) {
-      shiftClock(heartbeatMs)
-      await recorder.request('relay', await heartbeatRequest(relay))
+      shiftClock(intervalMs)
+      await recorder.request('relay', await heartbeatRequest(relay, { channel }))
     }
   }
   const perHour = 3_600_000 / heartbeatMs
-  await heartbeats(warmUpHeartbeats)
-  await recorder.measure('an hour of an idle relay', () => heartbeats(perHour))
-  shiftClock(-heartbeatMs * (warmUpHeartbeats + perHour))
+  await heartbeats(warmUpHeartbeats, heartbeatMs)
+  await recorder.measure('an hour of an idle relay without a channel', () => heartbeats(perHour, heartbeatMs))
+  const channel = { relayId: relay.relayId, clientId: relay.relayId, session: 'one', version: 1, isOpen: true }
+  await recordChannelEvent({ ...channel, atMs: now() })
+  const perHourWithChannel = 3_600_000 / channelHeartbeatMs
+  await recorder.measure('an hour of an idle relay', () => heartbeats(perHourWithChannel, channelHeartbeatMs, 'open'))
+  shiftClock(-heartbeatMs * (warmUpHeartbeats + perHour) - channelHeartbeatMs * perHourWithChannel)
 }
 
 async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: string): Promise<void> {

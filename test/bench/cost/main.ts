@@ -10,6 +10,7 @@ import {
   flowOf,
   idleMonth,
   plus,
+  pollingRelayMonth,
   type Quantities,
   quantitiesOf,
   readInputs,
@@ -45,7 +46,8 @@ printTable({
 })
 const months: Record<string, Quantities> = {
   'a deployment without relays and users': idleMonth(inputs),
-  [`an idle relay (a heartbeat every ${inputs.units.heartbeatSeconds} s)`]: relayMonth(inputs),
+  'an idle relay with a channel': relayMonth(inputs),
+  [`an idle relay without one (a heartbeat every ${inputs.units.heartbeatSeconds} s)`]: pollingRelayMonth(inputs),
   'a relay with a job of a batch every hour': plus(relayMonth(inputs), times(quantitiesOf(inputs, batchJob), 730)),
   '10,000 single jobs': times(quantitiesOf(inputs, singleJob), 10_000),
 }

@@ -92,7 +92,7 @@ export function quantitiesOf(inputs: Inputs, name: string): Quantities {
     gigabyteSeconds += ((memoryMb[functionName] ?? 512) / 1024) * (milliseconds / 1000)
     if (functionName.startsWith('queue/')) receivedBatches += invocations
   }
-  return times(
+  const units = times(
     {
       gatewayRequests: flow.meteredRequests,
       invocations: flow.invocations,
@@ -108,13 +108,30 @@ export function quantitiesOf(inputs: Inputs, name: string): Quantities {
     },
     1 / flow.per,
   )
+  return plus(units, wakeUpsOf(name))
 }
 
 export const singleJob = 'a single job'
 export const batchJob = 'a job of a batch'
 
-export const relayMonth = (inputs: Inputs): Quantities =>
-  times(quantitiesOf(inputs, 'an hour of an idle relay'), assumptions.hoursPerMonth)
+/** A wake-up is published once and received once. */
+const wakeUpsOf = (name: string): Quantities =>
+  name === singleJob || name === batchJob ? { channelMessages: 2 * assumptions.wakeUpsPerJob } : {}
+
+/** With an open control channel, which is opened again every four hours: a call of the authorizer and two events. */
+export function relayMonth(inputs: Inputs): Quantities {
+  const { hoursPerMonth, channelHours } = assumptions
+  const channels = hoursPerMonth / channelHours
+  return plus(times(quantitiesOf(inputs, 'an hour of an idle relay'), hoursPerMonth), {
+    channelMinutes: hoursPerMonth * 60,
+    channelMessages: 4 * channels,
+    invocations: 3 * channels,
+    writeUnits: 4 * channels,
+  })
+}
+
+export const pollingRelayMonth = (inputs: Inputs): Quantities =>
+  times(quantitiesOf(inputs, 'an hour of an idle relay without a channel'), assumptions.hoursPerMonth)
 
 /** Custom metrics of flows. AWS charges each name of each function once. */
 const metricsOf = (inputs: Inputs, flows: readonly string[]): number =>

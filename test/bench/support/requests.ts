@@ -65,9 +65,12 @@ export async function relayRequest(relay: BenchRelay, target: string, body: obje
   return jsonRequest(target, text, await relayToken(relay.relayId, relay.privateKey, target, text))
 }
 
-export const heartbeatRequest = (relay: BenchRelay, freeSlots = 4): Promise<TestRequest> => {
+export const heartbeatRequest = (
+  relay: BenchRelay,
+  state: { freeSlots?: number; channel?: 'open' | undefined } = {},
+): Promise<TestRequest> => {
   const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
-  return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots })
+  return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots: 4, ...state })
 }
 
 /** Claims the waiting jobs. */
