@@ -14,7 +14,7 @@ import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { byText, deployed } from './stages.ts'
 
-/** Only one machine or tests use these settings. */
+/** Only the one-machine platform or tests use these settings. */
 const notDeployed = [
   'PLAT_ASSETS_DIR',
   'PLAT_VALIDATE_RESPONSES',

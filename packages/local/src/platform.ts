@@ -45,7 +45,7 @@ export interface PlatformOptions {
   emulatorHooks?: string
 }
 
-/** Must be less than the 30 seconds that a stop may take without modules. */
+/** Time limit for running requests and work when the platform stops. A stop may take 30 seconds without modules. */
 const drainLimitMs = 20_000
 /** After this time, the modules get 35 seconds to stop. A stop may take 40 seconds in total. */
 const moduleGraceMs = 3000
@@ -138,7 +138,7 @@ const startHost = (
     throw new StartError(`Modules cannot be run: ${cause.message}`, { cause })
   })
 
-/** The catalog then lists the platform's own modules from the start. */
+/** Scans before requests are served, so that the catalog lists the platform's own modules from the start. */
 async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<boolean> {
   if (!names.includes('schedule/catalog')) return false
   try {

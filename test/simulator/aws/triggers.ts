@@ -86,7 +86,7 @@ function consume(
     visibilityTimeoutSeconds: visibilityOf(graph, mapping),
     invoke: async (event) => {
       const response = await invokeFunction(lambda, functionName, event, alias)
-      // Without partial batch responses no message has failed.
+      // Without partial batch responses, a successful invocation means that no message has failed.
       return reportsFailures(mapping) ? BatchResponse.parse(response) : null
     },
     log,

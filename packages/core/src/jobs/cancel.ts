@@ -10,7 +10,9 @@ import { leaveInbox, leftInbox } from './inbox.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
 
-/** A cancelled job that runs ends after this time, even if the relay has not confirmed the cancellation. */
+/**
+ * A running job ends this long after the request to cancel it, even if the relay has not confirmed the cancellation.
+ */
 export const cancelConfirmMs = 60_000
 /** A transaction has at most 100 writes; a job needs up to three. */
 export const maxJobsPerTransaction = 32

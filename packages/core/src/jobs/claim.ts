@@ -28,7 +28,7 @@ const renewAfterMs = 150_000
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const claimKeyLimit = 200
-/** Of one heartbeat. The response is larger than the payloads, and a function returns at most 6 MB. */
+/** Limits of one heartbeat. The response is larger than the payloads, and a function returns at most 6 MB. */
 const maxClaims = 10
 const maxPayloadBytes = 1_048_576
 
@@ -47,13 +47,19 @@ export const nextCheckWhileRunning = (
 ): number =>
   Math.min(timeLimitOf(job) + timeoutGraceMs, countedFrom(job.leaseRenewedAtMs) + leaseMs, cancelTimeOf(job, confirmMs))
 
-/** When the sweep first checks a new job: before its delivery timeout, and before the next check of a job claimed at once. */
+/**
+ * When the sweep first checks a new job: before its delivery timeout, and before the next check of a job claimed at
+ * once.
+ */
 export const firstCheckOf = (
   { expiresAtMs, timeoutSeconds }: Pick<JobRecord, 'expiresAtMs' | 'timeoutSeconds'>,
   fromMs: number,
 ): number => Math.min(expiresAtMs, fromMs + Math.min(timeoutSeconds * 1000 + timeoutGraceMs, leaseMs))
 
-/** Jobs of other clusters throw `job_not_found`, to hide their existence. A replaced relay throws `relay_revoked`. */
+/**
+ * Throws `job_not_found` for jobs of other clusters, to hide their existence, and `relay_revoked` if the relay was
+ * replaced.
+ */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
 }
@@ -92,7 +98,7 @@ export async function claim(
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
-  // The job stays queued for the relay that is enrolled again.
+  // Rejected before the claim, so that the job stays queued until the relay has been enrolled again.
   if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
   if (!isClaimable(job)) throw platformError('job_not_claimable')
 
@@ -229,7 +235,7 @@ function withinLimit<Job extends { payload: string }>(jobs: readonly Job[]): Job
 const responsesTo = (started: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
   Promise.all(
     started.map(async ({ running, leaseId, payload }) => {
-      // The response to the heartbeat has the keys itself.
+      // The response to the heartbeat already contains the keys.
       const { statementKeys: _, ...response } = await claimResponse(running, leaseId, payload, statementKey)
       return { jobId: running.id, ...response }
     }),
@@ -251,7 +257,7 @@ async function claimResponse(
     iat: nowSeconds(),
     exp: nowSeconds() + statementSeconds,
   }
-  // Before signing, because it may read a newer key.
+  // Called before `signStatement`, because it may read a newer key.
   const successors = await successorsFor(statementKey)
   const statement = await signStatement(claims)
   const leaseExpiresAt = iso(job.leaseRenewedAtMs + leaseMs)

@@ -41,7 +41,7 @@ export const JobRecord = z.object({
   nextSeq: z.number().default(0),
   /** Bytes that the scripts wrote, including those that the relay dropped. */
   outputBytes: z.number().default(0),
-  /** When the output received so far is within the rate limit. */
+  /** The time at which the output received so far is within the rate limit. */
   outputPaidAtMs: z.number().default(0),
   /** Hash of the relay's report, to recognise a repeated one. */
   completion: z.string().optional(),
@@ -73,7 +73,10 @@ export const parsePayload = (text: string): Record<string, unknown> => Payload.p
 /** Leaves the record below 1 KB, because each write of it is billed per KB. */
 const maxPayloadBytesInRecord = 256
 
-/** The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte of a script. */
+/**
+ * The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte
+ * of a script.
+ */
 export function createWrites(record: Pick<JobRecord, 'organisationId' | 'id'> & Item, text: string): WriteItem[] {
   const { organisationId, ...stored } = record
   const { id } = record

@@ -54,7 +54,7 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
   }
 }
 
-/** Only the broker is believed that a channel is open: it also reports the end of a relay that has failed. */
+/** A channel counts as open only if the broker has reported it, because the broker also reports when a relay fails. */
 const hasChannel = (record: ClusterRecord, report: Heartbeat): boolean =>
   report.channel === 'open' && isChannelOpen(record, intervals)
 
@@ -74,8 +74,8 @@ async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heart
 }
 
 /**
- * Nothing if the relay trusts the current key or does not name one, or if only a later heartbeat can decide; empty if it
- * must be enrolled again.
+ * Returns undefined if the relay trusts the current key or does not name one, or if only a later heartbeat can decide.
+ * Returns an empty list if the relay must be enrolled again.
  */
 async function statementKeysFor(kid: string | undefined): Promise<string[] | undefined> {
   if (kid === undefined) return undefined
@@ -123,7 +123,10 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
   throw storeContention()
 }
 
-/** A relay that has lost its channel reports so before the broker does. The report may be older than the channel. */
+/**
+ * A relay may report the loss of its channel before the broker does. A report that is older than the channel is
+ * ignored.
+ */
 const channelAfterReport = (record: ClusterRecord, { issuedAtMs }: RelayCaller, { channel }: Heartbeat) =>
   channel !== 'open' && isChannelOpen(record, intervals) && issuedAtMs > (record.channelOpenedAtMs ?? 0)
     ? { channelClosedAtMs: now() }

@@ -21,7 +21,10 @@ export interface RequestMetrics {
   done: (status: number) => void
 }
 
-/** Returns undefined for other paths and for unauthorised readers, who get the response of an unknown path. */
+/**
+ * Serves `GET /metrics`. Returns undefined for other requests and for unauthorised callers, who get the response for an
+ * unknown path.
+ */
 export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
 
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
@@ -106,11 +109,13 @@ async function runFunction(
   return result
 }
 
-/** The methods of the API in metrics; others share one label, so that callers cannot create series. */
+/**
+ * Returns the methods of the API unchanged. All others share one label, so that callers cannot create metric series.
+ */
 const methodLabel = (method = ''): string =>
   /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/.test(method) ? method : 'ANY'
 
-/** Two parsers could interpret a request with two hosts or without a version differently. */
+/** Two HTTP parsers could interpret a request with two `Host` headers, or without an HTTP version, differently. */
 function requireValidHead({ headersDistinct, httpVersion }: IncomingMessage): void {
   const hosts = headersDistinct['host']?.length ?? 0
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw new PlatformError('validation_failed', 'Use HTTP/1.1.')

@@ -56,7 +56,10 @@ export const Config = z.object({
   PLAT_CHANNEL_HEARTBEAT_SECONDS: integer(300, 30, 3600),
   /** Interval of `schedule/sweep`, set by the runner. */
   PLAT_SWEEP_INTERVAL_SECONDS: integer(60, 1, 3600),
-  /** Start of the one-machine platform in milliseconds, set by it. Earlier silence of clusters does not count. */
+  /**
+   * Start time of the one-machine platform in milliseconds, set by its runner. Earlier silence of clusters does not
+   * count.
+   */
   PLAT_STARTED_AT_MS: integer(0, 0, Number.MAX_SAFE_INTEGER),
   /** Interval of `schedule/write-check`, set by the runner. */
   PLAT_WRITE_CHECK_INTERVAL_SECONDS: integer(60, 10, 3600),
@@ -65,7 +68,10 @@ export const Config = z.object({
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
   /** Private addresses that webhooks may reach. Separate, because tenants choose the addresses of webhooks. */
   PLAT_WEBHOOK_ALLOW: OutboundAllowlist.default(''),
-  /** SHA-256 of the secret with which a trusted front identifies itself, in hexadecimal. Empty: there is no front. */
+  /**
+   * SHA-256 of the secret with which a trusted CDN or proxy in front of the platform identifies itself, in hexadecimal.
+   * Empty: there is none.
+   */
   PLAT_FRONT_SECRET_SHA256: z
     .string()
     .regex(/^(?:[0-9a-f]{64})?$/, 'must be the SHA-256 of the secret as 64 hexadecimal digits')
@@ -85,13 +91,15 @@ export const Config = z.object({
   /** Time until another worker takes over an operation whose worker has failed. */
   PLAT_OPERATION_LEASE_SECONDS: integer(60, 3, 3600),
   PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: integer(60, 1, 3600),
-  /** `seeded`: containers are unavailable, so only the platform's own modules may run. Set by the one-machine platform. */
+  /**
+   * `seeded`: containers are unavailable, so only the platform's own modules may run. Set by the one-machine platform.
+   */
   PLAT_MODULE_PROCESSES: z.enum(['any', 'seeded']).default('any'),
   PLAT_MODULE_HOST_URL: z.string().default(''),
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Lambda only: the repository for copies of module images. */
   PLAT_MODULE_REPOSITORY: z.string().default(''),
-  /** ECR requires that each repository is created and opened to Lambda. */
+  /** ECR requires that each repository is created and made accessible to Lambda. */
   PLAT_MODULE_REGISTRY: z.enum(['ecr', 'plain']).default('plain'),
   PLAT_MODULE_ROLE: z.string().default(''),
   /** Lambda only: the log group of modules. Empty: one log group per function. */
@@ -133,7 +141,7 @@ export const Config = z.object({
   PLAT_LIMIT_BATCH_PER_MINUTE: integer(10, 1, 1_000_000),
   PLAT_LIMIT_API_PER_MINUTE: integer(600, 1, 1_000_000),
   PLAT_LIMIT_API_BURST: integer(100, 1, 1_000_000),
-  /** Per organisation, unless a platform administrator sets its own quota. */
+  /** Defaults for each organisation. A platform administrator can set other quotas. */
   PLAT_QUOTA_CLUSTERS: integer(50_000, 0, 100_000),
   PLAT_QUOTA_USERS: integer(10_000, 0, 100_000),
   PLAT_QUOTA_WEBHOOKS: integer(50, 0, 50),
