@@ -26,6 +26,7 @@ test('computes the quantities of a flow', () => {
   const deployment = {
     ...inputs.units.deployment,
     accessLogBytes: 274,
+    hasMetrics: true,
     hasSystemLog: true,
     logRetentionDays: 304,
     memoryMb: { jobs: 512, 'queue/events': 1024 },

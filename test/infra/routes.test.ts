@@ -25,14 +25,12 @@ test('every route invokes the alias that updates move', () => {
 
 test('the gateway may invoke only functions with routes, by alias', () => {
   const routed = new Set(routesOf(production).map(({ functionName }) => functionName))
-  const permitted = ofType(production, 'aws:lambda/permission:Permission').map(({ inputs }) => inputs)
+  const permitted = ofType(production, 'aws:lambda/permission:Permission')
+    .map(({ inputs }) => inputs)
+    .filter(({ principal }) => principal === 'apigateway.amazonaws.com')
   expect(new Set(permitted.map((permission) => permission['function']))).toEqual(routed)
-  for (const { action, qualifier, principal, sourceArn } of permitted) {
-    expect({ action, qualifier, principal }).toEqual({
-      action: 'lambda:InvokeFunction',
-      qualifier: 'live',
-      principal: 'apigateway.amazonaws.com',
-    })
+  for (const { action, qualifier, sourceArn } of permitted) {
+    expect({ action, qualifier }).toEqual({ action: 'lambda:InvokeFunction', qualifier: 'live' })
     expect(sourceArn).toMatch(/^arn:aws:execute-api:[a-z0-9-]+:\d{12}:[a-z0-9]+\/\*\/\*$/)
   }
 })

@@ -179,7 +179,7 @@ export const deleteCluster = createRoute({
   request: { params },
   responses: { 204: { description: 'Removed' } },
   errors: ['cluster_not_found', 'cluster_has_active_jobs', 'conflict'],
-  capabilities: ['table:read', 'table:write', 'queue:events'],
+  capabilities: ['table:read', 'table:write', 'queue:events', 'channel:wake'],
 })
 
 export const issueEnrollmentToken = createRoute({

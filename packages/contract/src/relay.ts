@@ -275,7 +275,7 @@ export const enroll = createRoute({
   request: { body: jsonBody(EnrollRequest) },
   responses: { 201: { description: 'Enrolled', content: json(EnrollResponse) } },
   errors: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
-  capabilities: [...readWrite, 'secret:statement-keys'],
+  capabilities: [...readWrite, 'secret:statement-keys', 'channel:wake'],
   // Enough for 2,000 nodes.
   maxBodyBytes: 384 * 1024,
 })

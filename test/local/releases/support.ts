@@ -12,7 +12,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { platformIn } from '../support/platform.ts'
 
 const served = [...Object.keys(functions), modulePaths.function, fallback.function]
-const names = [...served, 'bootstrap', 'queue/batches', 'schedule/sweep']
+const names = [...served, 'bootstrap', 'queue/batches', 'queue/webhooks', 'schedule/sweep']
 
 export const checkout = { version: checkoutVersion }
 export const stagedCheckout: StagedRelease = {

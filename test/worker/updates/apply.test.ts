@@ -183,7 +183,7 @@ describe('preflight', () => {
   test.each([
     ['is not signed by a trusted key', { signer: 'stranger' }, /\S/],
     ['needs other infrastructure', { document: { infrastructure: '0'.repeat(64) } }, /other infrastructure/],
-    ['lacks a function', { functions: { health: '', clusters: '' } }, /has other functions: queue\/jobs\./],
+    ['lacks a function', { functions: { health: '', clusters: '' } }, /has other functions: queue\/batches\./],
     [
       'has an unknown function',
       { functions: { health: '', clusters: '', 'queue/batches': '', other: '' } },

@@ -58,7 +58,7 @@ const broken: [what: string, behaviour: (version: string) => Behaviour, message:
     'fails in one function',
     (version) => (name, event) =>
       name === 'queue/batches' ? Promise.reject(new Error('Cannot find module')) : good(version)(name, event),
-    /Function queue\/jobs .+ fails: Cannot find module\./,
+    /Function queue\/batches .+ fails: Cannot find module\./,
   ],
   ['reports another version', () => good('9.9.9'), /reports version 9\.9\.9\./],
   ['reports no version', () => () => 'ok', /reports no version\./],

@@ -91,7 +91,7 @@ test('updates the portal last and rolls it back first', async () => {
   const expectPortal = async (change: Promise<void>, position: 'first' | 'last') => {
     await change
     const portal = position === 'first' ? moves.shift() : moves.pop()
-    expect([portal, ...moves.splice(0).toSorted()]).toEqual(['portal', 'clusters', 'health', 'queue-jobs'])
+    expect([portal, ...moves.splice(0).toSorted()]).toEqual(['portal', 'clusters', 'health', 'queue-batches'])
   }
   await target.stage(stagedOf(release, names))
   await expectPortal(target.shift(release, 100), 'last')

@@ -9,6 +9,7 @@ import { observe } from './downtime.ts'
 import { jobsByStatus } from './counters.ts'
 import { hiddenWrites, removedWrite } from './removed.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
+import { wakeRelay } from '../aws/wake-relay.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { clustersOf } from './list.ts'
@@ -192,6 +193,8 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))
+  // Its relay learns from its next heartbeat that it is revoked.
+  await wakeRelay(clusterId)
 }
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {

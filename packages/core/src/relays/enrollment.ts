@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Enrollment } from '@platform/contract/cluster'
 import { type EnrollResponse, type EnrollRequest } from '@platform/contract/relay'
+import { wakeRelay } from '../aws/wake-relay.ts'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
@@ -110,7 +111,10 @@ async function tryEnroll(
       ...(cluster.status === 'Healthy' ? [] : [statusEvent(cluster, 'Healthy')]),
     ],
   })
-  return failure === undefined ? enrollResponse(token, relayId, request) : undefined
+  if (failure !== undefined) return undefined
+  // A replaced relay learns from its next heartbeat that it is revoked.
+  if (previousRelayId !== undefined) await wakeRelay(clusterId)
+  return enrollResponse(token, relayId, request)
 }
 
 async function verifiedToken(text: string): Promise<EnrollmentRecord> {
