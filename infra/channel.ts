@@ -1,7 +1,9 @@
 import { options } from './options.ts'
 import { prefix } from './stage.ts'
 
-/** The control channel of relays: AWS IoT Core, which all stages of an account share. Names and topics have the prefix. */
+/**
+ * The control channel of relays: AWS IoT Core, which all stages of an account share. Names and topics have the prefix.
+ */
 
 /** Without it, for example in regions without AWS IoT Core, relays poll. */
 export const hasChannel = options.channel !== 'off'

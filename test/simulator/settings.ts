@@ -1,7 +1,9 @@
 import type { settingNames } from '../../infra/settings.ts'
 import { freePorts } from '../support/free-ports.ts'
 
-/** Default settings of the simulator. A conformance run does not reach the rate limits. Intervals are the deployed ones. */
+/**
+ * Default settings of the simulator. A conformance run does not reach the rate limits. Intervals are the deployed ones.
+ */
 const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_LOG_LEVEL: 'warn',
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',

@@ -59,8 +59,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts claimed jobs. Before the first script starts, the journal has all of them, and the key of the next heartbeat:
-   * the same key would return the same claims.
+   * Starts claimed jobs. Before the first script starts, the journal has all of them, and the key of the next
+   * heartbeat: the same key would return the same claims.
    */
   accept(claims: readonly Claimed[]): void {
     const { deps } = this.#options

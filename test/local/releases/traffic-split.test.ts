@@ -3,7 +3,9 @@ import { FunctionError, FunctionTimeout } from '@platform/local/functions/errors
 import { createTrafficSplit, type Version } from '@platform/local/releases/traffic-split'
 import { expect, test } from 'vitest'
 
-/** A version whose functions return its name, throw an error event, or wait until `finish` is called for a text event. */
+/**
+ * A version whose functions return its name, throw an error event, or wait until `finish` is called for a text event.
+ */
 function versionOf(name: string) {
   const waiting = new Map<string, PromiseWithResolvers<string>>()
   const closed: string[] = []

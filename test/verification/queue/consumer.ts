@@ -6,8 +6,9 @@ import { handler as batches } from '../../../functions/queue/batches.ts'
 import { handler as events } from '../../../functions/queue/events.ts'
 import { seededRandom } from '../../support/random.ts'
 
-// A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some messages again
-// up to four seconds after they were handled. It replies to each message with its counts; the message `stop` ends it first.
+// A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some
+// messages again up to four seconds after they were handled. It replies to each message with its counts; the message
+// `stop` ends it first.
 
 const consumers = { batches, events }
 type Queue = keyof typeof consumers

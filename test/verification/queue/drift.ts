@@ -7,7 +7,10 @@ import { unreadCount } from '@platform/core/notifications/unread'
 import { countByStatus } from '../../core/support/batches.ts'
 import { type Tenant } from './tenant.ts'
 
-/** Recounts the items of the table and compares them with the platform's own counts. Each function returns the differences. */
+/**
+ * Recounts the items of the table and compares them with the platform's own counts. Each function returns the
+ * differences.
+ */
 
 type Difference = (tenant: Tenant, own: readonly Item[], items: readonly Item[]) => string[] | Promise<string[]>
 

@@ -1,7 +1,9 @@
 import { expect } from 'vitest'
 import { print } from './run.ts'
 
-/** Each claim prints one line with its goal and the measured value. A missed goal fails the test after its last claim. */
+/**
+ * Each claim prints one line with its goal and the measured value. A missed goal fails the test after its last claim.
+ */
 
 function claim(text: string, measured: string, goal: string, isMet: boolean): void {
   const line = `${text}: ${measured} (goal ${goal})`

@@ -5,8 +5,8 @@ import { create, query, remove, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 
 /**
- * The inbox lists the jobs that wait for a cluster's relay. The first few single jobs are listed in the cluster's record,
- * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
+ * The inbox lists the jobs that wait for a cluster's relay. The first few single jobs are listed in the cluster's
+ * record, which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  */
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>

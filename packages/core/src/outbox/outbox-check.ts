@@ -1,28 +1,39 @@
 import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
-import { elapsedMs, now } from '../clock.ts'
+import { elapsedMs, isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, query, tryUpdate, upsert, type WriteItem } from '../db/table.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
 /**
- * If the message about an outbox record is lost, the sweep finds the record by the check of its outbox: one due item for
- * each organisation with changes. The transaction of a change schedules the check, unless this process has scheduled a
- * check that comes later than the transaction ends.
+ * If the message about an outbox record is lost, the sweep finds the record by the check of its outbox: one due item
+ * for each organisation with changes. The transaction of a change schedules the check, unless this process has
+ * scheduled a check that comes later than the transaction ends.
  */
 
-const scheduledUntilMs = new BoundedCache<number>(10_000)
+/** The times at which this process scheduled the last check of an organisation, by both clocks. */
+const scheduled = new BoundedCache<{ atMs: number; atElapsedMs: number }>(10_000)
+
+/** The rest of the time covers a slow transaction and the difference of two clocks. */
+const coveredMs = outboxRetryMs / 2
+
+/**
+ * Neither clock is sufficient: the system clock may be set back, and the other one may pause while Lambda is frozen.
+ */
+function isScheduled(organisationId: string): boolean {
+  const last = scheduled.get(organisationId)
+  return last !== undefined && isWithin(last.atMs, coveredMs) && elapsedMs() < last.atElapsedMs + coveredMs
+}
 
 export function outboxCheck(organisationId: string): { writes: WriteItem[]; confirm: () => void } {
-  if (elapsedMs() < (scheduledUntilMs.get(organisationId) ?? 0)) return { writes: [], confirm: () => undefined }
-  // The rest of the time covers a slow transaction and the difference of two clocks.
-  const untilMs = elapsedMs() + outboxRetryMs / 2
+  if (isScheduled(organisationId)) return { writes: [], confirm: () => undefined }
+  const times = { atMs: now(), atElapsedMs: elapsedMs() }
   return {
     writes: [
       upsert(keys.outboxCheck(organisationId), {
         set: { id: organisationId, ...keys.due(organisationId, now() + outboxRetryMs) },
       }),
     ],
-    confirm: () => scheduledUntilMs.set(organisationId, untilMs),
+    confirm: () => scheduled.set(organisationId, times),
   }
 }
 
