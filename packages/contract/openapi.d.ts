@@ -417,7 +417,9 @@ export interface paths {
         };
         /**
          * The jobs of the organisation, newest first
-         * @description Requires the permission `jobs:read`.
+         * @description A filter by createdBy or name considers 1,000 jobs per request and one by time 10,000, starting from the newest or from the cursor; see `searchedAll`.
+         *
+         *     Requires the permission `jobs:read`.
          */
         get: operations["listJobs"];
         put?: never;
@@ -2062,6 +2064,24 @@ export interface components {
              */
             timeoutSeconds?: number;
         };
+        BatchJob: {
+            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            clusterId: string;
+            /** @example InvokeScript */
+            type: string;
+            /**
+             * @description Payload of the job type; InvokeScriptPayload for InvokeScript
+             * @example {
+             *       "script": "uname"
+             *     }
+             */
+            payload: components["schemas"]["InvokeScriptPayload"];
+            /**
+             * Format: int32
+             * @description Seconds that the job can wait for its relay; default 3600
+             */
+            deliverWithinSeconds?: number;
+        };
         HealthStatus: {
             /** @enum {string} */
             status: "ok" | "unavailable";
@@ -2510,6 +2530,16 @@ export interface components {
              * @description Seconds that the job can wait for its relay; default 3600
              */
             deliverWithinSeconds?: number;
+            /**
+             * @description Short title, shown in lists
+             * @example Rotate logs
+             */
+            name?: string;
+            /**
+             * @description Why the script runs
+             * @example Ticket 4711: disk is full
+             */
+            reason?: string;
         };
         /**
          * @example {
@@ -2517,6 +2547,12 @@ export interface components {
          *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "type": "InvokeScript",
          *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "name": "Rotate logs",
+         *       "createdBy": {
+         *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *         "username": "ann",
+         *         "via": "session"
+         *       },
          *       "status": "Running",
          *       "startedAt": "2026-11-21T09:30:01.000Z"
          *     }
@@ -2540,6 +2576,9 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description Title; of its batch, if it has one */
+            name?: string;
+            createdBy: components["schemas"]["Submitter"];
             /**
              * @description The batch of the job, if any
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
@@ -2568,6 +2607,17 @@ export interface components {
              */
             cancelRequestedAt?: string;
         };
+        Submitter: {
+            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            id: string;
+            /** @example ann */
+            username: string;
+            /**
+             * @description `session` is a person who signed in, `token` an API token. The other values are reserved for later versions
+             * @enum {string}
+             */
+            via: "session" | "token" | "serviceAccount" | "schedule" | "rollout";
+        };
         AcceptedBatch: {
             /**
              * @description Identifier with the prefix batch_
@@ -2589,7 +2639,17 @@ export interface components {
         };
         BatchSubmission: {
             /** @description One to 500 jobs, all for clusters of the organisation */
-            jobs: components["schemas"]["JobSubmission"][];
+            jobs: components["schemas"]["BatchJob"][];
+            /**
+             * @description Short title, shown in lists
+             * @example Rotate logs
+             */
+            name?: string;
+            /**
+             * @description Why the script runs
+             * @example Ticket 4711: disk is full
+             */
+            reason?: string;
             /**
              * Format: int32
              * @description Maximum number of jobs of the batch that are queued for a relay or running at once; default: all
@@ -2627,8 +2687,11 @@ export interface components {
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             retryOf?: string;
-            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
-            createdBy: string;
+            /** @example Rotate logs */
+            name?: string;
+            /** @example Ticket 4711: disk is full */
+            reason?: string;
+            createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2675,6 +2738,13 @@ export interface components {
          *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "type": "InvokeScript",
          *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "name": "Rotate logs",
+         *       "createdBy": {
+         *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *         "username": "ann",
+         *         "via": "session"
+         *       },
+         *       "reason": "Ticket 4711: disk is full",
          *       "payload": {
          *         "script": "uname"
          *       },
@@ -2716,6 +2786,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description Title; of its batch, if it has one */
+            name?: string;
+            createdBy: components["schemas"]["Submitter"];
+            /** @description Why it was submitted; of its batch, if it has one */
+            reason?: string;
             /**
              * @description The batch of the job, if any
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
@@ -6275,6 +6350,14 @@ export interface operations {
                 type?: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
                 /** @description Only jobs of this batch */
                 batchId?: string;
+                /** @description Id or username of the submitter */
+                createdBy?: string;
+                /** @description Part of the name, case-insensitive */
+                name?: string;
+                /** @description Only jobs that were submitted at this time or later */
+                since?: string;
+                /** @description Only jobs that were submitted before this time */
+                until?: string;
                 /** @description Page number, from 1 */
                 page?: number;
                 /** @description Items per page */
@@ -6314,6 +6397,8 @@ export interface operations {
                         pageSize: number;
                         /** @description `cursor` of the next page; absent on the last one */
                         nextCursor?: string;
+                        /** @description With createdBy, name, since or until: whether this answer considered all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search */
+                        searchedAll?: boolean;
                     };
                 };
             };

@@ -9,10 +9,13 @@ const path = '/api/v1/jobs'
 test('accepts a job as Queued, readable immediately', async ({ platform, admin }) => {
   const { id: clusterId } = await platform.newCluster()
   const payload = { script: 'echo "Ω 💥"\n', timeoutSeconds: 60 }
-  const json = { clusterId, type: 'InvokeScript', payload, deliverWithinSeconds: 600 }
+  const purpose = { name: 'Print', reason: 'Ticket 4711' }
+  const json = { clusterId, type: 'InvokeScript', payload, deliverWithinSeconds: 600, ...purpose }
   const accepted = expectStatus(await admin.post(path, json), 202)
-  const { expiresAt, ...job } = await platform.job(accepted.id)
-  expect(job).toEqual({ ...accepted, clusterId, type: 'InvokeScript', status: 'Queued', payload })
+  const { expiresAt, createdBy, ...job } = await platform.job(accepted.id)
+  expect(job).toEqual({ ...accepted, clusterId, type: 'InvokeScript', status: 'Queued', payload, ...purpose })
+  const me = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  expect(createdBy).toEqual({ id: me.id, username: me.username, via: 'session' })
   expect(Date.parse(expiresAt) - Date.parse(accepted.createdAt)).toBe(600_000)
   expectStatus(await admin.post(`${path}/${accepted.id}/cancel`), 202)
 })
@@ -59,5 +62,7 @@ test('lists the jobs of a cluster, newest first, without payload and result', as
   expect(items.at(-1)).toEqual(summary)
   expectStatus(await admin.post(`${path}/${second}/cancel`), 202)
   await waitForList(platform, `clusterId=${clusterId}&status=Queued`, [third, first])
+  await waitForList(platform, `clusterId=${clusterId}&createdBy=${items[0].createdBy.username}`, [third, second, first])
+  await waitForList(platform, `clusterId=${clusterId}&since=${items[1].createdAt}`, [third, second])
   await waitForList(platform, `clusterId=${clusterId}&status=Cancelled`, [second])
 })

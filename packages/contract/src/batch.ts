@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BatchCounts } from './event.ts'
+import { purposeFields, Submitter } from './job.ts'
 
 /** Maximum number of jobs in a batch. */
 export const batchLimit = 500
@@ -17,8 +18,9 @@ export const BatchSubmission = z
         type: 'array',
         minItems: 1,
         maxItems: batchLimit,
-        items: { $ref: '#/components/schemas/JobSubmission' },
+        items: { $ref: '#/components/schemas/BatchJob' },
       }),
+    ...purposeFields,
     maxConcurrency: z.int32().min(1).max(batchLimit).optional().meta({
       description: 'Maximum number of jobs of the batch that are queued for a relay or running at once; default: all',
     }),
@@ -50,7 +52,9 @@ export const Batch = z
     maxConcurrency: z.int32().optional(),
     maxErrors: z.int32().optional(),
     retryOf: id('batch').optional().meta({ description: 'The batch whose failed jobs this one retries' }),
-    createdBy: z.string().max(40).meta({ example: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    name: z.string().max(100).optional().meta({ example: 'Rotate logs' }),
+    reason: z.string().max(500).optional().meta({ example: 'Ticket 4711: disk is full' }),
+    createdBy: Submitter,
     createdAt: timestamp,
     cancelRequestedAt: timestamp.optional(),
     finishedAt: timestamp.optional(),

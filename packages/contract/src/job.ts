@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { id, pageOf, paging, pathId, timestamp } from './common.ts'
+import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
 export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
@@ -55,8 +55,29 @@ export const InvokeScriptPayload = z
   })
   .meta({ id: 'InvokeScriptPayload' })
 
-/** The payload is validated after the type, so that an unknown type returns 422 for any payload. */
-export const JobSubmission = z
+/** How a caller authenticated when it submitted a job. */
+export const submissionMethods = ['session', 'token', 'serviceAccount', 'schedule', 'rollout'] as const
+
+/** Who submitted a job or a batch. `username` is the name at that time. */
+export const Submitter = z
+  .object({
+    id: z.string().max(40).meta({ example: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
+    username: z.string().max(500).meta({ example: 'ann' }),
+    via: z.enum(submissionMethods).meta({
+      description:
+        '`session` is a person who signed in, `token` an API token. The other values are reserved for later versions',
+    }),
+  })
+  .meta({ id: 'Submitter' })
+
+/** What a submission is for, as its submitter describes it. */
+export const purposeFields = {
+  name: line(1, 100).optional().meta({ description: 'Short title, shown in lists', example: 'Rotate logs' }),
+  reason: line(1, 500).optional().meta({ description: 'Why the script runs', example: 'Ticket 4711: disk is full' }),
+}
+
+/** A job of a batch. The payload is validated after the type, so that an unknown type returns 422 for any payload. */
+export const BatchJob = z
   .strictObject({
     clusterId: z.string().min(1).max(200).meta({ example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
     type: z.string().min(1).max(50).meta({ example: 'InvokeScript' }),
@@ -72,7 +93,9 @@ export const JobSubmission = z
       .optional()
       .meta({ description: 'Seconds that the job can wait for its relay; default 3600' }),
   })
-  .meta({ id: 'JobSubmission' })
+  .meta({ id: 'BatchJob' })
+
+export const JobSubmission = BatchJob.extend(purposeFields).meta({ id: 'JobSubmission' })
 
 export const NodeResult = z
   .object({
@@ -110,6 +133,11 @@ const acceptedFields = {
   createdAt: timestamp,
 }
 
+const attributionFields = {
+  name: z.string().max(100).optional().meta({ description: 'Title; of its batch, if it has one' }),
+  createdBy: Submitter,
+}
+
 const statusFields = {
   batchId: id('batch').optional().meta({ description: 'The batch of the job, if any' }),
   status: z.enum(jobStatuses),
@@ -131,13 +159,15 @@ export const JobStep = z
   .meta({ id: 'JobStep' })
 
 /** A job in lists, without payload and result. */
-export const JobSummary = z.object({ ...acceptedFields, ...statusFields }).meta({
+export const JobSummary = z.object({ ...acceptedFields, ...attributionFields, ...statusFields }).meta({
   id: 'JobSummary',
   example: {
     id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
     clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
     type: 'InvokeScript',
     createdAt: '2026-11-21T09:30:00.000Z',
+    name: 'Rotate logs',
+    createdBy: { id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa', username: 'ann', via: 'session' },
     status: 'Running',
     startedAt: '2026-11-21T09:30:01.000Z',
   },
@@ -148,6 +178,8 @@ export const AcceptedJob = z.object({ ...acceptedFields, status: z.literal('Queu
 export const Job = z
   .object({
     ...acceptedFields,
+    ...attributionFields,
+    reason: z.string().max(500).optional().meta({ description: 'Why it was submitted; of its batch, if it has one' }),
     ...statusFields,
     payload: z.record(z.string(), z.unknown()),
     expiresAt: timestamp.meta({ description: 'Time at which the job fails if no relay has claimed it' }),
@@ -162,6 +194,9 @@ export const Job = z
       clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
       type: 'InvokeScript',
       createdAt: '2026-11-21T09:30:00.000Z',
+      name: 'Rotate logs',
+      createdBy: { id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa', username: 'ann', via: 'session' },
+      reason: 'Ticket 4711: disk is full',
       payload: { script: 'uname' },
       status: 'Completed',
       startedAt: '2026-11-21T09:30:01.000Z',
@@ -177,7 +212,9 @@ export const Job = z
     },
   })
 
+export type BatchJob = z.infer<typeof BatchJob>
 export type JobSubmission = z.infer<typeof JobSubmission>
+export type Submitter = z.infer<typeof Submitter>
 export type InvokeScriptPayload = z.infer<typeof InvokeScriptPayload>
 export type AcceptedJob = z.infer<typeof AcceptedJob>
 export type Job = z.infer<typeof Job>
@@ -186,6 +223,19 @@ export type JobSummary = z.infer<typeof JobSummary>
 export type JobStep = z.infer<typeof JobStep>
 
 const params = z.object({ id: pathId('job') })
+
+const JobPage = pageOf(JobSummary).extend({
+  searchedAll: z.boolean().optional().meta({
+    description:
+      'With createdBy, name, since or until: whether this answer considered all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search',
+  }),
+})
+
+const instant = z.iso
+  .datetime({ offset: true })
+  .max(40)
+  .optional()
+  .meta({ description: 'ISO 8601 with an offset', format: 'date-time', example: '2026-11-21T09:30:00.000Z' })
 
 export const submitJob = createRoute({
   method: 'post',
@@ -217,16 +267,22 @@ export const listJobs = createRoute({
   access: 'jobs:read',
   tags: ['Jobs'],
   summary: 'The jobs of the organisation, newest first',
+  description:
+    'A filter by createdBy or name considers 1,000 jobs per request and one by time 10,000, starting from the newest or from the cursor; see `searchedAll`.',
   request: {
     query: z.strictObject({
       clusterId: z.string().max(200).optional().meta({ description: 'Only jobs of this cluster' }),
       status: z.enum(jobStatuses).optional(),
       type: z.enum(jobTypes).optional(),
       batchId: z.string().max(200).optional().meta({ description: 'Only jobs of this batch' }),
+      createdBy: z.string().max(500).optional().meta({ description: 'Id or username of the submitter' }),
+      name: z.string().max(100).optional().meta({ description: 'Part of the name, case-insensitive' }),
+      since: instant.meta({ description: 'Only jobs that were submitted at this time or later' }),
+      until: instant.meta({ description: 'Only jobs that were submitted before this time' }),
       ...paging,
     }),
   },
-  responses: { 200: { description: 'A page of jobs', content: json(pageOf(JobSummary)) } },
+  responses: { 200: { description: 'A page of jobs', content: json(JobPage) } },
   capabilities: ['table:read'],
 })
 

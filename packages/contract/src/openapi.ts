@@ -1,7 +1,7 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { ErrorBody } from './common.ts'
 import { routes } from './index.ts'
-import { InvokeScriptPayload } from './job.ts'
+import { BatchJob, InvokeScriptPayload } from './job.ts'
 import { correct } from './openapi/corrections.ts'
 import { idempotencyKey, operationOf } from './openapi/operation.ts'
 import { description, tags } from './openapi/prose.ts'
@@ -41,6 +41,7 @@ export function openApiDocument() {
   // Registered here because operations refer to them only by name.
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
+  registry.register('BatchJob', BatchJob)
   for (const route of routes) registry.registerPath(operationOf(route))
   return correct(
     app.getOpenAPI31Document({

@@ -3,6 +3,8 @@ import { type Permission } from '@platform/contract/permission'
 export interface Caller {
   kind: 'user'
   userId: string
+  /** Read with the user of each request. */
+  username?: string
   organisationId: string
   /** Empty if the request has an API token. */
   sessionId: string

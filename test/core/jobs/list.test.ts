@@ -4,6 +4,7 @@ import * as keys from '@platform/core/db/keys'
 import { batchPut, get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { claim } from '@platform/core/jobs/claim'
+import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { chunk } from '@platform/core/lib/async'
@@ -181,4 +182,83 @@ test('reads deep pages of a long list from the nearer end', async () => {
     expect(usage.calls.length).toBeLessThanOrEqual(3)
     expect(usage.readUnits).toBeLessThan(100)
   }
+})
+
+describe('filters by submitter, name and time', async () => {
+  await bootstrapPlatform()
+  const ann = { ...(await newCaller()), username: 'Ann' }
+  const { organisationId } = ann
+  const bob = { ...(await newCaller(organisationId)), username: 'bob', tokenId: newId('tok') }
+  const { cluster } = await enrolledCluster(ann)
+  const submit = (caller: Caller, name?: string) =>
+    Job.submit(caller, { ...scriptJob(cluster.id), ...(name && { name, reason: 'Ticket 1' }) })
+  const first = await submit(ann, 'Rotate LOGS')
+  const second = await submit(bob)
+  const jobs = jobsForClusters([cluster.id], 2)
+  const { jobIds } = await submitAndExpand(bob, { jobs, name: 'Nightly logs', reason: 'Ticket 2' })
+  const batch = jobIds.toReversed()
+  const last = await submit(ann)
+  const [a, b, z] = [first.id, second.id, last.id]
+
+  test.each([
+    [{ createdBy: ann.userId }, [z, a]],
+    [{ createdBy: 'ANN' }, [z, a]],
+    [{ createdBy: 'bob', type: 'InvokeScript' as const }, [...batch, b]],
+    [{ createdBy: 'an' }, []],
+    [{ name: 'logs' }, [...batch, a]],
+    [{ name: 'logs', createdBy: 'ann', clusterId: cluster.id, status: 'Queued' as const }, [a]],
+    [{ name: 'logs', status: 'Failed' as const }, []],
+    [{ since: second.createdAt }, [z, ...batch, b]],
+    [{ until: second.createdAt, clusterId: cluster.id }, [a]],
+    [{ since: second.createdAt, until: last.createdAt, name: '' }, [...batch, b]],
+    [{ since: '2999-01-01T00:00:00Z', until: '0001-01-01T00:00:00Z' }, []],
+    [{ name: 'nightly', type: 'ModuleInstall' as const }, []],
+  ])('%j', async (filter, ids) => {
+    const { items, ...rest } = await list(ann, { ...filter, ...firstPage })
+    expect(items.map(({ id }) => id)).toEqual(ids)
+    expect(rest).toMatchObject({ totalCount: ids.length, searchedAll: true })
+  })
+
+  test('jobs show name, reason and submitter; a job of a batch has those of the batch, also after a retry', async () => {
+    const createdBy = { id: bob.userId, username: 'bob', via: 'token' }
+    expect(await Job.read(ann, a)).toMatchObject({
+      name: 'Rotate LOGS',
+      reason: 'Ticket 1',
+      createdBy: { id: ann.userId, username: 'Ann', via: 'session' },
+    })
+    expect(await Job.read(ann, jobIds[1]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy })
+    for (const id of jobIds) await Job.cancel(ann, id)
+    await runProjections(ann)
+    const retried = await Batch.retry(ann, (await Job.read(ann, jobIds[0]!)).batchId ?? '')
+    const view = await Batch.read(ann, retried.batchId)
+    expect(view).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy: { id: ann.userId } })
+    expect(await Job.read(ann, retried.jobIds[0]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2' })
+  })
+})
+
+test('a search considers a limited number of jobs per request, and its cursor continues after them', async () => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const job = { organisationId, clusterId, type: 'InvokeScript' as const, status: 'Completed' as const }
+  const items = Array.from({ length: 2100 }, (_, index) => {
+    const id = newId('job', 1_700_000_000_000 + index)
+    const times = { timeoutSeconds: 1, createdAtMs: 1, expiresAtMs: 1 }
+    const createdBy = index % 700 === 0 ? 'u' : 'other'
+    return { ...keys.job(organisationId, id), id, ...job, ...times, createdBy, ...keys.jobIndexKeys(job) }
+  })
+  for (const part of chunk(items, 250)) await batchPut(part)
+  const found: string[] = []
+  let cursor: string | undefined
+  for (let request = 0; request < 3; request++) {
+    const query = { createdBy: 'u', page: 1, pageSize: 20, cursor }
+    const { result, usage } = await measureUsage(() => list(caller, query))
+    expect(usage.calls.length).toBeLessThanOrEqual(13)
+    found.push(...result.items.map(({ id }) => id))
+    expect(result.searchedAll).toBe(request === 2)
+    cursor = result.nextCursor
+  }
+  expect(cursor).toBeUndefined()
+  const expected = items.filter(({ createdBy }) => createdBy === 'u').map(({ id }) => id)
+  expect(found).toEqual(expected.toReversed())
 })

@@ -19,6 +19,7 @@ type AcceptedBatch = Schemas['AcceptedBatch']
 
 const columns: Column<Batch>[] = [
   { title: 'ID', of: ({ id }) => id },
+  { title: 'NAME', of: ({ name }) => name, isFlexible: true },
   { title: 'STATUS', of: ({ status }) => status },
   { title: 'JOBS', of: ({ submittedCount }) => submittedCount },
   { title: 'QUEUED', of: ({ counts }) => counts.queued },
@@ -26,6 +27,7 @@ const columns: Column<Batch>[] = [
   { title: 'COMPLETED', of: ({ counts }) => counts.completed },
   { title: 'FAILED', of: ({ counts }) => counts.failed },
   { title: 'CANCELLED', of: ({ counts }) => counts.cancelled },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: true },
   { title: 'CREATED', of: ({ createdAt }) => createdAt },
 ]
 
@@ -34,6 +36,8 @@ interface WaitOptions extends Shown {
 }
 
 interface SubmitOptions extends WaitOptions, ScriptOptions {
+  name?: string
+  reason?: string
   maxConcurrency?: number
   maxErrors?: number
 }
@@ -44,6 +48,8 @@ export function addBatchCommands(program: Command): void {
     `echo '{"cluster": "berlin-1", "script": "uname -r"}' | plat batch submit - --wait`,
     'plat batch submit jobs.json --max-concurrency 20 --max-errors 5',
   ])
+    .option('--name <name>', 'title of the batch, at most 100 characters')
+    .option('--reason <text>', 'why the scripts run, at most 500 characters')
     .option('--max-concurrency <n>', 'maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'cancel remaining jobs after this many failures', wholeNumber(0, 500))
     .option('--keep-line-ends', 'submit CRLF line ends and byte order marks of scripts unchanged')
@@ -66,7 +72,7 @@ export function addBatchCommands(program: Command): void {
 
 async function submit(
   file: string,
-  { maxConcurrency, maxErrors, keepLineEnds, ...options }: SubmitOptions,
+  { maxConcurrency, maxErrors, keepLineEnds, name, reason, ...options }: SubmitOptions,
 ): Promise<void> {
   const { entries, limits } = readBatchFile(await readText(file))
   const texts = entries.map(({ submission }) => submission.payload.script)
@@ -81,6 +87,8 @@ async function submit(
       clusterId: known.idOf(cluster),
     })),
     ...limits,
+    ...(name !== undefined && { name }),
+    ...(reason !== undefined && { reason }),
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),
   }

@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
@@ -18,7 +18,8 @@ const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']
 const columns: Column<JobSummary>[] = [
   { title: 'ID', of: ({ id }) => id },
   { title: 'CLUSTER', of: ({ clusterId }) => clusterId, isFlexible: true },
-  { title: 'TYPE', of: ({ type }) => type, isFlexible: true },
+  { title: 'NAME', of: ({ name, type }) => name ?? type, isFlexible: true },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: true },
   { title: 'STATUS', of: ({ status }) => status },
   { title: 'REASON', of: ({ statusReason }) => statusReason },
   { title: 'CREATED', of: ({ createdAt }) => createdAt },
@@ -28,14 +29,25 @@ interface Filter extends Shown, Extent {
   cluster?: string
   status?: JobSummary['status']
   batch?: string
+  createdBy?: string
+  name?: string
+  since?: string
+  until?: string
 }
 
 export function addJobCommands(program: Command): void {
   const job = program.command('job').description('scripts that run on clusters')
-  addListCommand(job, 'list', 'list jobs', ['plat job list --cluster berlin-1 --status Failed'])
+  addListCommand(job, 'list', 'list jobs', [
+    'plat job list --cluster berlin-1 --status Failed',
+    'plat job list --created-by ann --since 2026-11-01',
+  ])
     .option('--cluster <name|id>', 'only jobs of this cluster')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(statuses))
     .option('--batch <id>', 'only jobs of this batch')
+    .option('--created-by <name|id>', 'only jobs that this user submitted')
+    .option('--name <text>', 'only jobs whose name contains this text')
+    .option('--since <time>', 'only jobs that were submitted at this time or later', time)
+    .option('--until <time>', 'only jobs that were submitted before this time', time)
     .action(list)
   addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
     showOne(options, await getJob(connect(), id)),
@@ -48,14 +60,30 @@ export function addJobCommands(program: Command): void {
   addCommand(job, 'cancel <id>', 'cancel a job').action(cancel)
 }
 
-async function list({ limit, all, cluster, status, batch: batchId, ...options }: Filter): Promise<void> {
+async function list(options: Filter): Promise<void> {
+  const { limit, all, cluster, status, batch: batchId, createdBy, name, since, until } = options
   const api = connect()
   const clusterId = cluster === undefined ? undefined : (await findCluster(api, cluster)).id
-  const filter = { ...(clusterId && { clusterId }), ...(status && { status }), ...(batchId && { batchId }) }
+  const filter = {
+    ...(clusterId && { clusterId }),
+    ...(status && { status }),
+    ...(batchId && { batchId }),
+    ...(createdBy && { createdBy }),
+    ...(name && { name }),
+    ...(since && { since }),
+    ...(until && { until }),
+  }
   const jobs = await readList({ limit, ...(all && { all }) }, (paging) =>
     unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
   )
   await showList(options, jobs, columns)
+}
+
+/** A day begins at midnight UTC. */
+function time(text: string): string {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('Use a time such as 2026-11-21 or 2026-11-21T09:30:00Z.')
+  return new Date(ms).toISOString()
 }
 
 async function output(id: string, { json, follow, offset }: Shown & { follow?: true; offset: number }): Promise<void> {

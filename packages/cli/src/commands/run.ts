@@ -22,6 +22,7 @@ export function addRunCommand(program: Command): void {
     [
       'plat run --cluster berlin-1 -- uname -a',
       'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
+      `plat run --cluster berlin-1 --name 'Rotate logs' --reason 'Ticket 4711' -f rotate.sh`,
       'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
     ],
   )
@@ -31,6 +32,8 @@ export function addRunCommand(program: Command): void {
     .option('-f, --file <file>', 'script file; - is standard input')
     .option('--keep-line-ends', 'submit CRLF line ends and a byte order mark unchanged')
     .option('--node <name|id>', 'only on this node of the cluster; repeatable', collectValues)
+    .option('--name <name>', 'title of the job or batch, at most 100 characters')
+    .option('--reason <text>', 'why the script runs, at most 500 characters')
     .option('--timeout <s>', 'execution timeout in seconds, at most 172800', wholeNumber(1, 172_800))
     .option('--deliver-within <s>', 'delivery timeout in seconds', wholeNumber(1, 2_592_000))
     .option('--detach', 'print the job id and do not wait')

@@ -2,17 +2,17 @@ import type { Schemas } from '../api/client.ts'
 import { CliError, messageOf } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
 
-type Payload = Schemas['JobSubmission']['payload'] & { script: string }
+type Payload = Schemas['BatchJob']['payload'] & { script: string }
 
 /** A job of a batch file. `cluster` is a name or id. */
 export interface Entry {
   cluster: string
-  submission: Omit<Schemas['JobSubmission'], 'clusterId' | 'payload'> & { payload: Payload }
+  submission: Omit<Schemas['BatchJob'], 'clusterId' | 'payload'> & { payload: Payload }
 }
 
 export interface BatchFile {
   entries: Entry[]
-  limits: Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
+  limits: Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors' | 'name' | 'reason'>
 }
 
 /**
@@ -28,11 +28,16 @@ export function readBatchFile(text: string): BatchFile {
   if (unknown !== undefined) throw batchError(`has an unknown field ${cellOf(unknown)}`)
   return {
     entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
-    limits: { ...numberOf(fields, 'maxConcurrency', batchError), ...numberOf(fields, 'maxErrors', batchError) },
+    limits: {
+      ...numberOf(fields, 'maxConcurrency', batchError),
+      ...numberOf(fields, 'maxErrors', batchError),
+      ...textOf(fields, 'name', batchError),
+      ...textOf(fields, 'reason', batchError),
+    },
   }
 }
 
-const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors'])
+const batchFields = new Set(['jobs', 'maxConcurrency', 'maxErrors', 'name', 'reason'])
 
 type ErrorFactory = (problem: string) => CliError
 const batchError: ErrorFactory = (problem) => new CliError('usage', `The batch ${problem}.`)
@@ -44,6 +49,14 @@ function numberOf<Name extends string>(fields: Fields, name: Name, fault: ErrorF
   if (typeof value !== 'number') throw fault(`has a ${name} that is not a number`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: number }
+}
+
+function textOf<Name extends string>(fields: Fields, name: Name, fault: ErrorFactory): { [name in Name]?: string } {
+  const value = fields[name]
+  if (value === undefined) return {}
+  if (typeof value !== 'string') throw fault(`has a ${name} that is not a string`)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
+  return { [name]: value } as { [name in Name]?: string }
 }
 
 type Fields = Record<string, unknown>

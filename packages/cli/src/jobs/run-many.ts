@@ -13,7 +13,7 @@ import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, 
 import { Interrupt } from './interrupt.ts'
 import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
 import { escapedForTerminal, withLineEnd } from './printer.ts'
-import { type RunOptions, submissionOf } from './run-one.ts'
+import { purposeOf, type RunOptions, submissionOf } from './run-one.ts'
 
 /**
  * Runs a script on several clusters, in batches of at most 500 jobs, and prints each job's output when it ends. Returns
@@ -67,7 +67,8 @@ class Run {
   /** With `--all`, skips clusters that were removed since the list was read, and prints their names. */
   async submit(jobs: Submission[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
     try {
-      const batch = await unwrap(this.#api.POST('/api/v1/jobs/batch', { body: { jobs, ...limits } }))
+      const body = { jobs, ...purposeOf(this.#options), ...limits }
+      const batch = await unwrap(this.#api.POST('/api/v1/jobs/batch', { body }))
       this.#add(jobs, batch)
     } catch (error) {
       if (!this.#options.all || !isApiRejection(error, 'cluster_forbidden')) throw error

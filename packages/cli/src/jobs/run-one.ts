@@ -10,6 +10,8 @@ import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job
 import { labelledPrinter, rawPrinter } from './printer.ts'
 
 export interface RunOptions extends Shown {
+  name?: string
+  reason?: string
   all?: true
   node?: string[]
   timeout?: number
@@ -25,7 +27,7 @@ export function submissionOf(
   script: string,
   { timeout, deliverWithin }: RunOptions,
   targetNodeIds: string[] = [],
-): Schemas['JobSubmission'] {
+): Schemas['BatchJob'] {
   const limits = { ...(timeout && { timeoutSeconds: timeout }), ...(targetNodeIds.length > 0 && { targetNodeIds }) }
   return {
     clusterId,
@@ -35,13 +37,19 @@ export function submissionOf(
   }
 }
 
+/** What a job or batch is for. */
+export const purposeOf = ({ name, reason }: Pick<RunOptions, 'name' | 'reason'>) => ({
+  ...(name !== undefined && { name }),
+  ...(reason !== undefined && { reason }),
+})
+
 /** Runs a script on one cluster and prints its output as it arrives. Returns the exit code of the job. */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
   const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
   if (many) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
-  const body = submissionOf(cluster.id, script, options, targets)
+  const body = { ...submissionOf(cluster.id, script, options, targets), ...purposeOf(options) }
   using interrupt = new Interrupt()
   const job = await unwrap(api.POST('/api/v1/jobs', { body }))
   await interrupt.cancelWith(() => cancelJob(api, job.id))

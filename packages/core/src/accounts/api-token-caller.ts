@@ -77,9 +77,10 @@ function checkSecret(item: Item | undefined, secret: string): ApiTokenRecord {
   return record
 }
 
-const callerOf = (token: ApiTokenRecord, { id, organisationId, roles }: User): Caller => ({
+const callerOf = (token: ApiTokenRecord, { id, username, organisationId, roles }: User): Caller => ({
   kind: 'user',
   userId: id,
+  username,
   organisationId,
   sessionId: '',
   tokenId: token.id,

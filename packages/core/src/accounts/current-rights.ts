@@ -79,7 +79,7 @@ const recentRights = new WeakMap<Caller, { read: Promise<CurrentRights>; atMs: n
 export async function verifySession(token: string, permission?: Permission): Promise<Caller> {
   const verified = await verifyAccessToken(token)
   const { user, rights: permissions } = await rightsWithinMinute(verified)
-  const caller: Caller = { ...verified, permissions }
+  const caller: Caller = { ...verified, username: user.username, permissions }
   const confirm = async (itemKeys: readonly keys.Key[] = []) => {
     const [, ...items] = await reauthorize(caller, [], itemKeys)
     return items

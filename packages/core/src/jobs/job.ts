@@ -1,5 +1,6 @@
 import {
   type AcceptedJob,
+  type BatchJob,
   defaultDeliverWithinSeconds,
   defaultTimeoutSeconds,
   type Job,
@@ -26,12 +27,14 @@ import { admissionWrites, retryAdmission } from '../accounts/active-jobs.ts'
 import { expand } from './batches/expand.ts'
 import { findJob } from './batches/find-job.ts'
 import { batchIdOf } from './batches/id.ts'
+import { parseBatch } from './batches/record.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
 import { firstCheckOf } from './claim.ts'
 import { enteredInbox, enterInbox, listedInbox } from './inbox.ts'
 import { isTerminal, jobView, parseJob, parsePayload, payloadText, createWrites, effectsOfQueued } from './record.ts'
 import { describeScripts } from './describe-scripts.ts'
 import { readResult } from './result.ts'
+import { submitterOf } from '../submitter.ts'
 
 const maxAttempts = 5
 
@@ -44,7 +47,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   if (payload.targetNodeIds) await checkTargets(caller, clusterId, payload.targetNodeIds)
   else await readWithRights(caller, [])
 
-  const job = newJob(caller, clusterId, payload, submission.deliverWithinSeconds)
+  const job = newJob(caller, clusterId, payload, submission)
   const response: AcceptedJob = {
     id: job.id,
     clusterId,
@@ -94,21 +97,23 @@ async function checkTargets(caller: Caller, clusterId: string, targets: readonly
 }
 
 const newJob = (
-  { organisationId, userId }: Caller,
+  caller: Caller,
   clusterId: string,
   { timeoutSeconds = defaultTimeoutSeconds }: SubmittedPayload,
-  deliverWithinSeconds = defaultDeliverWithinSeconds,
+  { deliverWithinSeconds = defaultDeliverWithinSeconds, name, reason }: JobSubmission,
 ) => {
   const createdAtMs = now()
   return {
-    id: newId('job'),
-    organisationId,
+    id: newId('job', createdAtMs),
+    organisationId: caller.organisationId,
     clusterId,
     type: 'InvokeScript' as const,
     status: 'Queued' as const,
     timeoutSeconds,
     createdAtMs,
-    createdBy: userId,
+    ...(name !== undefined && { name }),
+    ...(reason !== undefined && { reason }),
+    ...submitterOf(caller),
     expiresAtMs: createdAtMs + deliverWithinSeconds * 1000,
   }
 }
@@ -124,15 +129,18 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
 
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {
   const resultKey = keys.result(organisationId, jobId)
-  const [record, payload, result, removed] = await readItems([
+  // The reason of a batch is stored with the batch only.
+  const [record, payload, result, removed, batch] = await readItems([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
     keys.removedClusters(organisationId),
+    keys.batch(organisationId, batchIdOf(jobId)),
   ])
   if (record && isOperation(record)) return { operation: parseOperation(record) }
   if (!record) return undefined
-  const job = parseJob(record)
+  const stored = parseJob(record)
+  const job = stored.batchId === undefined || !batch ? stored : { ...stored, reason: parseBatch(batch).reason }
   const text = payloadText(job, payload)
   if (text === undefined) return undefined
   if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
@@ -181,7 +189,7 @@ export interface SubmittedPayload extends InvokeScriptPayload {
 }
 
 /** `under` is the path of the submission in the request body, for error details. */
-export function payloadOf({ type, payload }: JobSubmission, under: readonly PropertyKey[] = []): SubmittedPayload {
+export function payloadOf({ type, payload }: BatchJob, under: readonly PropertyKey[] = []): SubmittedPayload {
   if (type !== 'InvokeScript') {
     throw platformError(
       (jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type',

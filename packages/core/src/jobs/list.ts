@@ -6,9 +6,11 @@ import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
-import { getConsistent, getMany, type Item } from '../db/table.ts'
-import { type KeyPage, pageOfAll, pageOfRange } from '../db/index-page.ts'
+import { get, getConsistent, getMany, type Item } from '../db/table.ts'
+import { indexedKeys, type IndexRange, type KeyPage, olderThan, pageOfAll, pageOfRange } from '../db/index-page.ts'
 import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
+import { idsBefore } from '../id.ts'
+import { chunk } from '../lib/async.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
 import { countHidden, countStored, countSubmitted } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
@@ -22,18 +24,35 @@ export interface JobFilter {
   status?: JobStatus | undefined
   type?: (typeof jobTypes)[number] | undefined
   batchId?: string | undefined
+  /** Id or username. */
+  createdBy?: string | undefined
+  /** Part of the name. */
+  name?: string | undefined
+  /** Inclusive. */
+  since?: string | undefined
+  /** Exclusive. */
+  until?: string | undefined
 }
 
-/** A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. */
+/** Limits of one request with a filter that no index serves: records read, or keys if no record decides. */
+const searchedRecords = 1000
+const searchedKeys = 10_000
+
+/**
+ * A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. Filters for
+ * submitter, name or time search a limited number of jobs.
+ */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
   paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
-    const { jobs, totalCount, next } = await findJobs(caller, filter, each)
-    return { items: jobs.map(summary), totalCount, next }
+    const { jobs, ...rest } = await findJobs(caller, filter, each)
+    return { items: jobs.map(summary), ...rest, ...(isSearch(filter) && { searchedAll: rest.searchedAll ?? true }) }
   })
 
 interface JobMatches extends Positioned {
   jobs: (JobRecord | OperationRecord)[]
   totalCount: number
+  /** Whether a search considered all older jobs. */
+  searchedAll?: boolean
 }
 
 const noJobs: JobMatches = { jobs: [], totalCount: 0 }
@@ -43,7 +62,7 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   if (type !== undefined && type !== 'InvokeScript') {
     // Operations have neither a cluster nor a batch.
     return clusterId === undefined && batchId === undefined
-      ? pageOfType(organisationId, { type, status }, page)
+      ? pageOfType(organisationId, type, isFiltered(filter) ? (job) => matches(job, filter) : undefined, page)
       : noJobs
   }
   if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
@@ -52,12 +71,14 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
     const cluster = await Cluster.find(organisationId, clusterId)
     if (cluster === undefined) return noJobs
+    if (isSearch(filter)) return search(organisationId, ofCluster, filter, page)
     return status === undefined
       ? readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
       : readPage(filter, await pageOfAll([ofCluster, byStatus], page))
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
+  if (isSearch(filter)) return search(organisationId, range, filter, page)
   const hidden = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
   const totals = async () => {
     const [item, removed] = await getConsistent([
@@ -81,8 +102,64 @@ const summary = (job: JobRecord | OperationRecord): JobSummary =>
 
 const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? job.clusterId : undefined)
 
-const matches = (job: JobRecord | OperationRecord, { clusterId, status }: JobFilter): boolean =>
-  (clusterId === undefined || clusterId === clusterOf(job)) && (status ?? job.status) === job.status
+const isSearch = ({ createdBy, name, since, until }: JobFilter): boolean =>
+  (createdBy ?? name ?? since ?? until) !== undefined
+
+const isFiltered = (filter: JobFilter): boolean => filter.status !== undefined || isSearch(filter)
+
+const nameOf = (job: JobRecord | OperationRecord): string => ('name' in job ? (job.name ?? '') : '')
+
+const isCreatedBy = ({ createdBy, username = '' }: JobRecord | OperationRecord, idOrName: string): boolean =>
+  createdBy === idOrName || keys.foldUsername(username) === keys.foldUsername(idOrName)
+
+const matches = (job: JobRecord | OperationRecord, filter: JobFilter): boolean =>
+  (filter.clusterId === undefined || filter.clusterId === clusterOf(job)) &&
+  (filter.status ?? job.status) === job.status &&
+  (filter.type ?? job.type) === job.type &&
+  (filter.createdBy === undefined || isCreatedBy(job, filter.createdBy)) &&
+  (filter.name === undefined || keys.fold(nameOf(job)).includes(keys.fold(filter.name))) &&
+  isWithinTimes(job.id, filter)
+
+function isWithinTimes(jobId: string, filter: JobFilter): boolean {
+  const { from = '', to = '~' } = timeRange(filter)
+  return from <= jobId && jobId <= to
+}
+
+const timeRange = ({ since, until }: JobFilter): { from?: string; to?: string } => ({
+  ...(since !== undefined && { from: firstIdAt(since) }),
+  ...(until !== undefined && { to: firstIdAt(until) }),
+})
+
+const firstIdAt = (time: string): string => idsBefore('job', Math.max(0, Date.parse(time)))
+
+/** A cursor continues after the last job that was considered, so that each page costs the same. */
+async function search(organisationId: string, range: IndexRange, filter: JobFilter, page: Page): Promise<JobMatches> {
+  const { clusterId, status, type, createdBy, name } = filter
+  const needsRecords = (createdBy ?? name ?? type) !== undefined || (clusterId !== undefined && status !== undefined)
+  const limit = needsRecords ? searchedRecords : searchedKeys
+  const bounded = olderThan({ ...range, ...timeRange(filter) }, page)
+  const found = await indexedKeys({ ...bounded, newestFirst: true, limit: limit + 1 })
+  const considered = found.slice(0, limit)
+  const searchedAll = found.length <= limit
+  const removed = parseRemoved(await get(keys.removedClusters(organisationId), { stale: true }))
+  const readMatching = async (jobKeys: readonly keys.Key[]) =>
+    (await readJobs(jobKeys)).filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
+  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : considered.at(-1)?.id)
+  if (needsRecords) {
+    const { items, totalCount, next } = pageOfItems(await readMatching(considered), page, ({ id }) => id)
+    return { jobs: items, totalCount, searchedAll, next: nextOf(next) }
+  }
+  const { items, totalCount, next } = pageOfItems(considered, page, ({ id }) => id)
+  return { jobs: await readMatching(items), totalCount, searchedAll, next: nextOf(next) }
+}
+
+async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | OperationRecord)[]> {
+  const items = await Promise.all(chunk(jobKeys, 100).map((part) => getConsistent(part, { stale: true })))
+  return items
+    .flat()
+    .filter((item) => item !== undefined)
+    .map(parse)
+}
 
 /** The jobs of removed clusters; `count` also includes those on other pages. */
 interface Hidden {

@@ -13,6 +13,7 @@ import { create, type Item, type WriteItem } from '../db/table.ts'
 import { compress, decompress } from '../lib/compression.ts'
 import { isOperation } from '../operations/record.ts'
 import { transitionOf } from '../outbox/record.ts'
+import { submitterFields, submitterView } from '../submitter.ts'
 
 /** A large payload or result is a separate item, so that a status change does not rewrite it. */
 export const JobRecord = z.object({
@@ -25,7 +26,10 @@ export const JobRecord = z.object({
   statusReason: z.enum(statusReasons).optional(),
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
-  createdBy: z.string(),
+  /** Of its batch, if it has one; the reason of a batch is stored with the batch only. */
+  name: z.string().optional(),
+  reason: z.string().optional(),
+  ...submitterFields,
   expiresAtMs: z.number(),
   /** Set for jobs of a batch, and if the delivery timeout does not start at the creation. */
   deliverWithinSeconds: z.number().optional(),
@@ -144,6 +148,8 @@ export const jobSummary = (record: JobRecord): JobSummary => ({
   status: record.status,
   ...(record.statusReason === undefined ? {} : { statusReason: record.statusReason }),
   createdAt: iso(record.createdAtMs),
+  ...(record.name === undefined ? {} : { name: record.name }),
+  createdBy: submitterView(record),
   ...optionalTimestamp('startedAt', record.startedAtMs),
   ...optionalTimestamp('completedAt', record.completedAtMs),
   ...optionalTimestamp('cancelRequestedAt', record.cancelRequestedAtMs),
@@ -151,6 +157,7 @@ export const jobSummary = (record: JobRecord): JobSummary => ({
 
 export const jobView = (record: JobRecord, payload: Record<string, unknown>): Job => ({
   ...jobSummary(record),
+  ...(record.reason === undefined ? {} : { reason: record.reason }),
   payload,
   expiresAt: iso(expiryOf(record)),
   ...(record.lateResult === undefined ? {} : { lateResult: lateResultView(record.lateResult) }),

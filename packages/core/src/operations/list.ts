@@ -1,4 +1,3 @@
-import { type JobStatus } from '@platform/contract/job'
 import * as keys from '../db/keys.ts'
 import { getMany } from '../db/table.ts'
 import { type KeyPage, firstKeys, indexedKeys, type IndexRange, olderThan, pageOfRange } from '../db/index-page.ts'
@@ -15,15 +14,16 @@ const ofType = (organisationId: string, type: OperationType): IndexRange => ({
 
 export async function pageOfType(
   organisationId: string,
-  { type, status }: { type: OperationType; status?: JobStatus | undefined },
+  type: OperationType,
+  matches: ((operation: OperationRecord) => boolean) | undefined,
   page: Page,
 ): Promise<Positioned & { jobs: OperationRecord[]; totalCount: number }> {
   const operationKeys = await indexedKeys(ofType(organisationId, type))
-  if (status === undefined) {
+  if (matches === undefined) {
     const { items: pageKeys, ...rest } = pageOfItems(operationKeys, page, ({ id }) => id)
     return { jobs: await readOperations(pageKeys), ...rest }
   }
-  const matching = (await readOperations(operationKeys)).filter((operation) => operation.status === status)
+  const matching = (await readOperations(operationKeys)).filter(matches)
   const { items: jobs, ...rest } = pageOfItems(matching, page, ({ id }) => id)
   return { jobs, ...rest }
 }

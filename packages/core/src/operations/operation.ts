@@ -10,6 +10,7 @@ import { newId } from '../id.ts'
 import { isOperationTerminal, isOperation, type OperationRecord, parseOperation, type StoredStep } from './record.ts'
 import { outboxRetryMs, enqueueOperation, type JobReference } from '../aws/queues.ts'
 import { transitionOf, type Effects } from '../outbox/record.ts'
+import { submitterOf } from '../submitter.ts'
 
 /**
  * A use case stores an operation together with its change. A worker of the `installs` or `updates` queue claims the
@@ -32,16 +33,13 @@ export interface OperationRequest extends Pick<OperationRecord, 'type' | 'payloa
   steps: readonly string[]
 }
 
-export const newOperation = (
-  { organisationId, userId }: Caller,
-  { type, payload, plan, steps }: OperationRequest,
-): OperationRecord => ({
+export const newOperation = (caller: Caller, { type, payload, plan, steps }: OperationRequest): OperationRecord => ({
   id: newId('job'),
-  organisationId,
+  organisationId: caller.organisationId,
   type,
   status: 'Queued',
   createdAtMs: now(),
-  createdBy: userId,
+  ...submitterOf(caller),
   payload,
   plan,
   steps: steps.map((name) => ({ name, status: 'Pending' })),

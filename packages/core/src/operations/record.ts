@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
+import { submitterFields } from '../submitter.ts'
 import { jsonString } from '../lib/validate.ts'
 
 /** Operations are listed and polled like other jobs but have no cluster. */
@@ -25,7 +26,7 @@ export const OperationRecord = z.object({
   status: z.enum(['Queued', 'Running', 'Completed', 'Failed']),
   statusReason: z.enum(['module_operation_failed', 'update_failed']).optional(),
   createdAtMs: z.number(),
-  createdBy: z.string(),
+  ...submitterFields,
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   payload: jsonString(JsonObject),

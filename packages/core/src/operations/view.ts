@@ -1,5 +1,6 @@
 import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
 import { iso, optionalTimestamp } from '../clock.ts'
+import { submitterView } from '../submitter.ts'
 import { isOperationTerminal, type OperationRecord, type StoredStep } from './record.ts'
 
 const stepView = ({ name, status, message, startedAtMs, completedAtMs }: StoredStep): JobStep => ({
@@ -16,6 +17,7 @@ export const operationSummary = (operation: OperationRecord): JobSummary => ({
   status: operation.status,
   ...(operation.statusReason !== undefined && { statusReason: operation.statusReason }),
   createdAt: iso(operation.createdAtMs),
+  createdBy: submitterView(operation),
   ...optionalTimestamp('startedAt', operation.startedAtMs),
   ...optionalTimestamp('completedAt', operation.completedAtMs),
 })

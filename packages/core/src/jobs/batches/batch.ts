@@ -69,8 +69,8 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
   const batch = await authorizedBatch(caller, batchId)
   const jobs = batch.finishedAtMs === undefined ? [] : await jobsToRetry(batch)
   if (jobs.length === 0) throw platformError('nothing_to_retry')
-  const { maxConcurrency, maxErrors } = batch
-  return createBatch(caller, { jobs, maxConcurrency, maxErrors, retryOf: batchId })
+  const { maxConcurrency, maxErrors, name, reason } = batch
+  return createBatch(caller, { jobs, maxConcurrency, maxErrors, name, reason, retryOf: batchId })
 }
 
 /** Skips jobs of removed clusters, because a batch with an unknown cluster is rejected as a whole. */

@@ -2,6 +2,7 @@ import { type AcceptedBatch } from '@platform/contract/batch'
 import { admissionWrites, retryAdmission } from '../../accounts/active-jobs.ts'
 import { describeScripts } from '../describe-scripts.ts'
 import { parsePayload } from '../record.ts'
+import { submitterOf } from '../../submitter.ts'
 import { clustersOf, storeChunks } from './chunks.ts'
 import { type RemovalGuard, isGuardCurrent, openBatchWrite, parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf, newBatchId } from './id.ts'
@@ -28,6 +29,8 @@ export interface BatchRequest {
   jobs: readonly SubmittedJob[]
   maxConcurrency?: number | undefined
   maxErrors?: number | undefined
+  name?: string | undefined
+  reason?: string | undefined
   retryOf?: string
 }
 
@@ -80,10 +83,10 @@ function batchWrites(
   request: BatchRequest,
   { batchId: id, submittedCount }: AcceptedBatch,
 ): WriteItem[] {
-  const { organisationId, userId: createdBy } = caller
+  const { organisationId } = caller
   const { jobs, ...settings } = request
   const { starts, writes } = storeChunks(organisationId, id, jobs)
-  const item = { id, organisationId, submittedCount, ...settings, createdBy, starts, expanded: 0 }
+  const item = { id, organisationId, submittedCount, ...settings, ...submitterOf(caller), starts, expanded: 0 }
   const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }

@@ -22,6 +22,9 @@ export const newJobOf = (batch: BatchRecord, index: number, pendingJob: PendingJ
   timeoutSeconds: pendingJob.timeoutSeconds,
   createdAtMs: batch.createdAtMs,
   createdBy: batch.createdBy,
+  ...(batch.username !== undefined && { username: batch.username }),
+  ...(batch.via !== undefined && { via: batch.via }),
+  ...(batch.name !== undefined && { name: batch.name }),
   expiresAtMs: batch.createdAtMs + pendingJob.deliverWithinSeconds * 1000,
   deliverWithinSeconds: pendingJob.deliverWithinSeconds,
   ...(isThrottledAtStart(batch, index) && { isThrottled: true as const }),
@@ -35,7 +38,7 @@ export interface UnexpandedJob {
 }
 
 const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob): UnexpandedJob => ({
-  job: parseJob(newJobOf(batch, index, pendingJob)),
+  job: { ...parseJob(newJobOf(batch, index, pendingJob)), reason: batch.reason },
   payload: pendingJob.payload,
   isPending: true,
 })

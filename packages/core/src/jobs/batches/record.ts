@@ -7,6 +7,7 @@ import { get, getConsistent, type Item } from '../../db/table.ts'
 import { parseRemoved } from '../../clusters/removed.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd } from '../record.ts'
+import { submitterFields, submitterView } from '../../submitter.ts'
 
 const BatchRecord = z.object({
   id: z.string(),
@@ -16,7 +17,9 @@ const BatchRecord = z.object({
   maxErrors: z.number().optional(),
   retryOf: z.string().optional(),
   createdAtMs: z.number(),
-  createdBy: z.string(),
+  name: z.string().optional(),
+  reason: z.string().optional(),
+  ...submitterFields,
   /** The index of each chunk's first job; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
   /** Jobs with a lower index are stored. */
@@ -82,7 +85,9 @@ export const batchView = (record: BatchRecord): Batch => ({
   ...(record.maxConcurrency !== undefined && { maxConcurrency: record.maxConcurrency }),
   ...(record.maxErrors !== undefined && { maxErrors: record.maxErrors }),
   ...(record.retryOf !== undefined && { retryOf: record.retryOf }),
-  createdBy: record.createdBy,
+  ...(record.name !== undefined && { name: record.name }),
+  ...(record.reason !== undefined && { reason: record.reason }),
+  createdBy: submitterView(record),
   createdAt: iso(record.createdAtMs),
   ...(record.cancelRequestedAtMs !== undefined && { cancelRequestedAt: iso(record.cancelRequestedAtMs) }),
   ...(record.finishedAtMs !== undefined && { finishedAt: iso(record.finishedAtMs) }),

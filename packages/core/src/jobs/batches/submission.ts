@@ -1,6 +1,6 @@
 import { batchLimit } from '@platform/contract/batch'
 import { type ErrorDetail } from '@platform/contract/common'
-import { defaultDeliverWithinSeconds, defaultTimeoutSeconds, JobSubmission } from '@platform/contract/job'
+import { BatchJob, defaultDeliverWithinSeconds, defaultTimeoutSeconds } from '@platform/contract/job'
 import { type PendingJob } from './chunks.ts'
 import { PlatformError, platformError, validationFailed } from '../../error.ts'
 import { payloadOf } from '../job.ts'
@@ -29,7 +29,7 @@ export function submittedJobs(values: readonly unknown[]): SubmittedJob[] {
 }
 
 function submittedJob(value: unknown, path: readonly PropertyKey[]): SubmittedJob {
-  const submission = parseBody(JobSubmission, value, path)
+  const submission = parseBody(BatchJob, value, path)
   const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, path)
   const { clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds } = submission
   return { clusterId, timeoutSeconds, deliverWithinSeconds, payload: text, targetNodeIds }

@@ -15,8 +15,9 @@ const columns: VirtualColumn<Batch>[] = [
     title: 'Batch',
     width: 'minmax(10rem, 2fr)',
     narrow: 'start',
-    cell: ({ id, submittedCount }) => (
+    cell: ({ id, name, submittedCount }) => (
       <RowLink to="/jobs/batches/$batchId" params={{ batchId: id }}>
+        {name === undefined ? '' : `${name}: `}
         {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <ShortId id={id} />
       </RowLink>
     ),
@@ -29,6 +30,7 @@ const columns: VirtualColumn<Batch>[] = [
   },
   { title: 'Completed', width: '6rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.completed },
   { title: 'Failed', width: '5rem', isEnd: true, narrow: 'hidden', cell: ({ counts }) => counts.failed },
+  { title: 'By', width: 'minmax(6rem, 1fr)', narrow: 'hidden', cell: ({ createdBy }) => createdBy.username },
   { title: 'Submitted', width: 'minmax(9rem, 1fr)', cell: ({ createdAt }) => <Time at={createdAt} /> },
 ]
 

@@ -14,6 +14,7 @@ import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
+import { submitterText } from './job-details.tsx'
 import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
 import { NotFoundNotice } from './not-found-notice.tsx'
@@ -62,8 +63,8 @@ export function BatchPage() {
   )
 }
 
-const titleOf = ({ submittedCount }: Batch): string =>
-  `Batch of ${submittedCount} ${submittedCount === 1 ? 'job' : 'jobs'}`
+const titleOf = ({ name, submittedCount }: Batch): string =>
+  name ?? `Batch of ${submittedCount} ${submittedCount === 1 ? 'job' : 'jobs'}`
 
 const BatchOverview = ({ batch }: { batch: Batch }) => (
   <Card title="Progress">
@@ -71,6 +72,8 @@ const BatchOverview = ({ batch }: { batch: Batch }) => (
     <DescriptionList
       items={[
         ['Submitted', <Time key="s" at={batch.createdAt} isAbsolute />],
+        ['Submitted by', submitterText(batch.createdBy)],
+        ...(batch.reason === undefined ? [] : [['Reason', batch.reason] as const]),
         ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
         ['Maximum concurrent jobs', batch.maxConcurrency ?? 'all'],
         ['Failure limit', batch.maxErrors ?? 'never'],

@@ -12,7 +12,7 @@ import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
 export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
-  const { clusterId, statusReason, result, lateResult } = job
+  const { clusterId, statusReason, result, lateResult, reason } = job
   const items: (readonly [string, ReactNode])[] = [
     [
       'Id',
@@ -24,6 +24,8 @@ export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterN
       ? []
       : [['Cluster', <ClusterLink key="c" id={clusterId} name={clusterName} />] as const]),
     ['Submitted', <Time key="s" at={job.createdAt} isAbsolute />],
+    ['Submitted by', submitterText(job.createdBy)],
+    ...(reason === undefined ? [] : [['Reason', reason] as const]),
     ...(job.startedAt === undefined ? [] : [['Started', <Time key="b" at={job.startedAt} isAbsolute />] as const]),
     ...(job.completedAt === undefined ? [] : [['Ended', <Time key="e" at={job.completedAt} isAbsolute />] as const]),
     ...(job.startedAt === undefined ? [] : [['Duration', <Duration key="d" job={job} />] as const]),
@@ -48,6 +50,10 @@ export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterN
     </Card>
   )
 }
+
+/** The name of the person, and how the request was authenticated unless by a session. */
+export const submitterText = ({ id, username, via }: Schemas['Submitter']): string =>
+  `${username || id}${via === 'token' ? ' (API token)' : ''}`
 
 const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => (
   <Link to="/clusters/$clusterId" params={{ clusterId: id }}>

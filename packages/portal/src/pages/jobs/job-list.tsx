@@ -21,14 +21,15 @@ const columns: VirtualColumn<Job>[] = [
     title: 'Job',
     width: 'minmax(12rem, 2fr)',
     narrow: 'start',
-    cell: ({ id, type }) => (
+    cell: ({ id, type, name }) => (
       <RowLink to="/jobs/$jobId" params={{ jobId: id }}>
-        {titleOfType(type)} <ShortId id={id} />
+        {name ?? titleOfType(type)} <ShortId id={id} />
       </RowLink>
     ),
   },
   { title: 'Status', width: '9rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
   { title: 'Cluster', width: 'minmax(8rem, 2fr)', cell: ({ clusterId }) => <ClusterName id={clusterId} /> },
+  { title: 'By', width: 'minmax(6rem, 1fr)', narrow: 'hidden', cell: ({ createdBy }) => createdBy.username },
   { title: 'Submitted', width: '9rem', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Duration', width: '7rem', narrow: 'hidden', isEnd: true, cell: totalDurationText },
 ]

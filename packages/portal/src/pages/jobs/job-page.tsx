@@ -31,7 +31,7 @@ export function JobPage() {
   const job = query.data
   return (
     <Page
-      title={job === undefined ? 'Job' : titleOfType(job.type)}
+      title={job === undefined ? 'Job' : (job.name ?? titleOfType(job.type))}
       badge={job && <StatusBadge status={job.status} />}
       parent={{ label: 'Jobs', to: '/jobs' }}
       actions={job && <JobActions job={job} />}

@@ -92,6 +92,8 @@ function JobForm({ draft }: { draft: Draft }) {
         <Card title="Targets">
           <TargetPicker chosen={clusterIds} onChange={choose} />
           {clusterIds.length === 1 && <NodePicker clusterId={clusterIds[0]!} chosen={nodeIds} onChange={setNodeIds} />}
+          <TextField name="name" label="Name" maxLength={100} placeholder="Rotate logs" isOptional />
+          <TextField name="reason" label="Reason" maxLength={500} placeholder="Ticket 4711" isOptional />
           <JobLimits timeoutSeconds={draft.timeoutSeconds} />
           {isBatch && <BatchLimits />}
         </Card>
@@ -103,14 +105,14 @@ function JobForm({ draft }: { draft: Draft }) {
 function useSubmit() {
   const navigate = useNavigate()
   return async (draft: Draft, values: FormValues): Promise<void> => {
-    const { jobs, limits } = submissionsOf(draft, values)
+    const { jobs, limits, purpose } = submissionsOf(draft, values)
     const [only] = jobs
     if (jobs.length === 1 && only !== undefined) {
-      const { id } = await unwrap(api.POST('/api/v1/jobs', { body: only }))
+      const { id } = await unwrap(api.POST('/api/v1/jobs', { body: { ...only, ...purpose } }))
       showToast('Job submitted')
       await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
     } else {
-      const { batchId, submittedCount } = await submitBatch({ jobs, ...limits })
+      const { batchId, submittedCount } = await submitBatch({ jobs, ...purpose, ...limits })
       showToast(`${submittedCount} jobs submitted`)
       await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
     }

@@ -10,11 +10,15 @@ export interface Draft {
   timeoutSeconds?: number
 }
 
-type Submission = Schemas['JobSubmission']
+type Submission = Schemas['BatchJob']
 type Limits = Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
+type Purpose = Pick<Schemas['BatchSubmission'], 'name' | 'reason'>
 
 /** Creates a job for each cluster. Throws `ApiError` if required input is missing. */
-export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submission[]; limits: Limits } {
+export function submissionsOf(
+  draft: Draft,
+  values: FormValues,
+): { jobs: Submission[]; limits: Limits; purpose: Purpose } {
   const { script, clusterIds, nodeIds } = draft
   if (script.trim() === '') throw incomplete('Enter a script.')
   if (clusterIds.length === 0) throw incomplete('Select at least one cluster.')
@@ -36,11 +40,15 @@ export function submissionsOf(draft: Draft, values: FormValues): { jobs: Submiss
   const maxErrors = wholeNumber(values['maxErrors'])
   return {
     jobs,
+    purpose: { ...textOf('name', values), ...textOf('reason', values) },
     limits: { ...(maxConcurrency !== undefined && { maxConcurrency }), ...(maxErrors !== undefined && { maxErrors }) },
   }
 }
 
 const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
+
+const textOf = (name: 'name' | 'reason', values: FormValues) =>
+  (values[name] ?? '').trim() === '' ? {} : { [name]: values[name]?.trim() }
 
 function wholeNumber(text = ''): number | undefined {
   const number = Number(text)
