@@ -3,6 +3,7 @@ import {
   getCluster,
   issueEnrollmentToken,
   listClusters,
+  listLabels,
   registerCluster,
   updateCluster,
 } from '@platform/contract/cluster'
@@ -10,6 +11,7 @@ import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import * as Enrollment from '@platform/core/relays/enrollment'
+import * as Select from '@platform/core/clusters/select'
 import * as Timeline from '@platform/core/clusters/timeline'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -20,6 +22,7 @@ export const handler = serve(
     result(200, await Cluster.list(caller, await withSavedFilter(caller, query))),
   ),
   route(registerCluster, async ({ caller, body }) => result(201, await Cluster.register(caller, body))),
+  route(listLabels, async ({ caller, query }) => result(200, await Select.listLabels(caller, query))),
   route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),
   route(updateCluster, async ({ caller, params, body }) => result(200, await Cluster.update(caller, params.id, body))),
   route(deleteCluster, async ({ caller, params }) => {

@@ -290,6 +290,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/labels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The label keys and values of all clusters, with the number of clusters
+         * @description Most frequent first: at most 500 keys with 50 values each, or 5,000 values of one key. Reads the labels of all clusters, so do not call it for every keystroke.
+         *
+         *     Requires the permission `clusters:read`.
+         */
+        get: operations["listLabels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/clusters/{id}": {
         parameters: {
             query?: never;
@@ -314,7 +336,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Rename a cluster or move it to a site
+         * Rename a cluster, move it to a site or change its labels
          * @description Requires the permission `clusters:write`.
          */
         patch: operations["updateCluster"];
@@ -2049,6 +2071,11 @@ export interface components {
             path: string;
             code: string;
             message: string;
+            /**
+             * Format: int32
+             * @description In an invalid selector: the character, from 1
+             */
+            position?: number;
         };
         InvokeScriptPayload: {
             /**
@@ -2279,6 +2306,17 @@ export interface components {
              */
             siteId?: string;
             /**
+             * @description Labels of the cluster. Keys that begin with `platform/` or `facts/` are derived and read-only
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web",
+             *       "platform/type": "Hypervisor"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /**
              * Format: date-time
              * @description ISO 8601, UTC
              * @example 2026-11-21T09:30:00.000Z
@@ -2326,6 +2364,43 @@ export interface components {
             /** @enum {string} */
             type: "Hypervisor" | "CloudLocal";
             siteId?: string;
+            /**
+             * @description At most 32 labels
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        LabelList: {
+            items: components["schemas"]["LabelSummary"][];
+            /** @description Whether further keys exist */
+            hasMoreKeys: boolean;
+        };
+        LabelSummary: {
+            /** @example env */
+            key: string;
+            /**
+             * Format: int32
+             * @description Number of clusters that have it
+             * @example 12
+             */
+            clusterCount: number;
+            values: {
+                /** @example prod */
+                value: string;
+                /**
+                 * Format: int32
+                 * @description Number of clusters that have it
+                 * @example 12
+                 */
+                clusterCount: number;
+            }[];
+            /** @description Whether further values exist. With `key`, more values are listed */
+            hasMoreValues: boolean;
         };
         ClusterDetail: {
             /**
@@ -2349,6 +2424,17 @@ export interface components {
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             siteId?: string;
+            /**
+             * @description Labels of the cluster. Keys that begin with `platform/` or `facts/` are derived and read-only
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web",
+             *       "platform/type": "Hypervisor"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -2407,6 +2493,16 @@ export interface components {
             name?: string;
             /** @description null removes the cluster from its site */
             siteId?: string | null;
+            /**
+             * @description Merged into the labels of the cluster: null removes a label, and other labels stay
+             * @example {
+             *       "env": "prod",
+             *       "legacy": null
+             *     }
+             */
+            labels?: {
+                [key: string]: string | null;
+            };
         };
         Enrollment: {
             /** @description Valid once, within 24 hours */
@@ -5699,6 +5795,8 @@ export interface operations {
                 type?: "Hypervisor" | "CloudLocal";
                 /** @description Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll` */
                 search?: string;
+                /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
+                selector?: string;
                 /** @description Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped */
                 ids?: string;
                 /** @description A saved filter of the caller with the context `clusters`. Other parameters override it */
@@ -5866,6 +5964,53 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listLabels: {
+        parameters: {
+            query?: {
+                /** @description Only this key, with more values */
+                key?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Keys and values */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LabelList"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getCluster: {
         parameters: {
             query?: never;
@@ -5998,6 +6143,7 @@ export interface operations {
             404: components["responses"]["ClusterNotFound"];
             /**
              * @description - `cluster_name_taken`: Another cluster of the organisation has this name. Choose another one.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {

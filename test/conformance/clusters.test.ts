@@ -17,6 +17,7 @@ test('registers a cluster as Pending, readable immediately', async ({ platform }
     type: 'CloudLocal',
     status: 'Pending',
     nodeCount: 0,
+    labels: { 'platform/type': 'CloudLocal' },
     lastSeenAt: null,
     nodes: [],
     relay: null,
@@ -77,6 +78,26 @@ test('moves a cluster into and out of a site and ignores an empty change', async
   expectStatus(await admin.patch(`${path}/${id}`, { siteId: 'nothing' }), 422, 'site_not_found')
   expect(expectStatus(await admin.patch(`${path}/${id}`, { siteId: null }), 200)).toEqual(before)
   expect(invalidFields(await admin.patch(`${path}/${id}`, { name: 'ab' }))).toEqual(['body /name'])
+})
+
+test('labels clusters, finds them by selector and counts their labels', async ({ platform, admin }) => {
+  const app = platform
+    .newName()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '')
+  const { id } = await platform.newCluster({ labels: { app, env: 'prod' } })
+  await platform.newCluster({ labels: { app } })
+  const change = { labels: { env: null, tier: 'web' } }
+  expect(expectStatus(await admin.patch(`${path}/${id}`, change), 200).labels).toMatchObject({ app, tier: 'web' })
+  const query = `selector=${encodeURIComponent(`app=${app},tier`)}`
+  const { items, totalCount } = expectStatus(await admin.get(`${path}?${query}`), 200)
+  expect([items[0].id, items[0].labels.env, totalCount]).toEqual([id, undefined, 1])
+  const [summary] = expectStatus(await admin.get(`${path}/labels?key=app`), 200).items
+  expect(summary.values).toContainEqual({ value: app, clusterCount: 2 })
+  const rejected = await admin.get(`${path}?selector=${encodeURIComponent('env=prod,')}`)
+  expect(expectStatus(rejected, 400, 'validation_failed').details).toMatchObject([{ path: '/selector', position: 10 }])
+  for (const labels of [{ 'platform/type': 'x' }, { 'facts/a': 'x' }, { Env: 'x' }, { env: '-x' }, { env: 7 }])
+    expectStatus(await admin.patch(`${path}/${id}`, { labels }), 400, 'validation_failed')
 })
 
 test('removing a cluster revokes its enrollment token and frees its name', async ({ platform, admin }) => {

@@ -143,15 +143,16 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/auth/me': empty,
 
   'GET /api/v1/clusters': async (user) => ({
-    query: { filterId: (await newFilter(user)).id, ids: (await newCluster(user)).id },
+    query: { filterId: (await newFilter(user)).id, ids: (await newCluster(user)).id, selector: '!legacy' },
   }),
+  'GET /api/v1/clusters/labels': empty,
   'POST /api/v1/clusters': async (user) => ({
-    body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id },
+    body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),
   'GET /api/v1/clusters/{id}': clusterParams,
   'PATCH /api/v1/clusters/{id}': async (user) => ({
     ...(await clusterParams(user)),
-    body: { name: unique(), siteId: (await newSite(user)).id },
+    body: { name: unique(), siteId: (await newSite(user)).id, labels: { env: 'prod', legacy: null } },
   }),
   'DELETE /api/v1/clusters/{id}': clusterParams,
   'POST /api/v1/clusters/{id}/enrollment-token': clusterParams,

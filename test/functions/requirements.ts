@@ -18,6 +18,7 @@ export const requirements: Record<string, string> = {
   'POST /api/v1/auth/logout': 'user',
   'GET /api/v1/auth/me': 'user',
   'GET /api/v1/clusters': 'clusters:read',
+  'GET /api/v1/clusters/labels': 'clusters:read',
   'POST /api/v1/clusters': 'clusters:write',
   'GET /api/v1/clusters/{id}': 'clusters:read',
   'PATCH /api/v1/clusters/{id}': 'clusters:write',

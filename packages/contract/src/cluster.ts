@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { LabelChange, Labels, LabelSet, SelectorText } from './label.ts'
 
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
@@ -23,6 +24,7 @@ export const ClusterSummary = z
     status: z.enum(clusterStatuses),
     nodeCount: z.int32().min(0).meta({ example: 1 }),
     siteId: id('site').optional(),
+    labels: Labels,
     registeredAt: timestamp,
     lastSeenAt: timestamp.nullable(),
   })
@@ -55,7 +57,12 @@ export const ClusterDetail = ClusterSummary.extend({
 }).meta({ id: 'ClusterDetail' })
 
 export const ClusterRegistration = z
-  .strictObject({ name: ClusterName, type: z.enum(clusterTypes), siteId: z.string().max(200).optional() })
+  .strictObject({
+    name: ClusterName,
+    type: z.enum(clusterTypes),
+    siteId: z.string().max(200).optional(),
+    labels: LabelSet.optional(),
+  })
   .meta({ id: 'ClusterRegistration' })
 
 /** Enrollment token of a relay and the command that uses it. The token is returned only once. */
@@ -82,12 +89,14 @@ export const ClusterUpdate = z
   .strictObject({
     name: ClusterName.optional(),
     siteId: z.string().max(200).nullable().optional().meta({ description: 'null removes the cluster from its site' }),
+    labels: LabelChange.optional(),
   })
   .meta({ id: 'ClusterUpdate' })
 
 export type ClusterSummary = z.infer<typeof ClusterSummary>
 export type ClusterDetail = z.infer<typeof ClusterDetail>
 export type ClusterRegistration = z.infer<typeof ClusterRegistration>
+export type LabelList = z.infer<typeof LabelList>
 export type ClusterUpdate = z.infer<typeof ClusterUpdate>
 export type RegisteredCluster = z.infer<typeof RegisteredCluster>
 export type Enrollment = z.infer<typeof Enrollment>
@@ -95,6 +104,32 @@ export type Node = z.infer<typeof Node>
 
 const params = z.object({ id: pathId('clus') })
 const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
+
+/** Limits of the answer of `GET /clusters/labels`. */
+export const labelListLimits = { keys: 500, values: 50, valuesOfKey: 5000 } as const
+
+const clusterCount = z.int32().min(0).meta({ description: 'Number of clusters that have it', example: 12 })
+
+/** A label key with its most frequent values. */
+export const LabelSummary = z
+  .object({
+    key: z.string().max(63).meta({ example: 'env' }),
+    clusterCount,
+    values: z
+      .array(z.object({ value: z.string().max(63).meta({ example: 'prod' }), clusterCount }))
+      .max(labelListLimits.valuesOfKey),
+    hasMoreValues: z
+      .boolean()
+      .meta({ description: 'Whether further values exist. With `key`, more values are listed' }),
+  })
+  .meta({ id: 'LabelSummary' })
+
+export const LabelList = z
+  .object({
+    items: z.array(LabelSummary).max(labelListLimits.keys),
+    hasMoreKeys: z.boolean().meta({ description: 'Whether further keys exist' }),
+  })
+  .meta({ id: 'LabelList' })
 
 const ClusterPage = pageOf(ClusterSummary).extend({
   searchedAll: z.boolean().optional().meta({
@@ -117,6 +152,7 @@ export const listClusters = createRoute({
           'Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll`',
         example: 'berlin',
       }),
+      selector: SelectorText.optional(),
       ids: z.string().max(3200).regex(clusterIdList).optional().meta({
         description: 'Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped',
         example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa,clus_01jd8w5k3zr9x2m4c7t6v0b1qb',
@@ -129,6 +165,23 @@ export const listClusters = createRoute({
   },
   responses: { 200: { description: 'A page of clusters', content: json(ClusterPage) } },
   errors: ['filter_not_found', 'filter_not_applicable'],
+  capabilities: ['table:read'],
+})
+
+export const listLabels = createRoute({
+  method: 'get',
+  path: '/api/v1/clusters/labels',
+  access: 'clusters:read',
+  tags: ['Clusters'],
+  summary: 'The label keys and values of all clusters, with the number of clusters',
+  description:
+    'Most frequent first: at most 500 keys with 50 values each, or 5,000 values of one key. Reads the labels of all clusters, so do not call it for every keystroke.',
+  request: {
+    query: z.strictObject({
+      key: z.string().max(63).optional().meta({ description: 'Only this key, with more values', example: 'env' }),
+    }),
+  },
+  responses: { 200: { description: 'Keys and values', content: json(LabelList) } },
   capabilities: ['table:read'],
 })
 
@@ -161,10 +214,10 @@ export const updateCluster = createRoute({
   path: '/api/v1/clusters/{id}',
   access: 'clusters:write',
   tags: ['Clusters'],
-  summary: 'Rename a cluster or move it to a site',
+  summary: 'Rename a cluster, move it to a site or change its labels',
   request: { params, body: jsonBody(ClusterUpdate) },
   responses: { 200: { description: 'The updated cluster', content: json(ClusterDetail) } },
-  errors: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'conflict'],
+  errors: ['cluster_not_found', 'cluster_name_taken', 'unknown_site', 'limit_reached', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 

@@ -48,6 +48,7 @@ export const functions = {
   clusters: [
     cluster.listClusters,
     cluster.registerCluster,
+    cluster.listLabels,
     cluster.getCluster,
     cluster.updateCluster,
     cluster.deleteCluster,

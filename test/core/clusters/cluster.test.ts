@@ -107,6 +107,7 @@ test.each<[string, Partial<ClusterQuery>]>([
   ['a search', { search: 'kept' }],
   ['a search and a type', { search: 'KEPT', type: 'Hypervisor' }],
   ['ids', { ids: '' }],
+  ['a selector', { selector: 'platform/type=Hypervisor' }],
 ])('a walk through %s finds each cluster once while others come and go', async (_, filter) => {
   const caller = await newCaller()
   const kept: string[] = []

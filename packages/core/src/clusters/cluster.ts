@@ -26,8 +26,19 @@ import {
 import { iso, now } from '../clock.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, get, getConsistent, orThrow, patch, remove as removal, type WriteItem, upsert } from '../db/table.ts'
+import {
+  create,
+  get,
+  getConsistent,
+  type Item,
+  orThrow,
+  patch,
+  remove as removal,
+  type WriteItem,
+  upsert,
+} from '../db/table.ts'
 import { createEnrollmentToken } from './enrollment-token.ts'
+import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from './labels.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, timeOf } from '../id.ts'
 import { parseNodes } from './node.ts'
@@ -62,7 +73,7 @@ export async function register(caller: Caller, request: ClusterRegistration): Pr
 
 async function tryRegister(
   caller: Caller,
-  { name, type, siteId }: ClusterRegistration,
+  { name, type, siteId, labels = {} }: ClusterRegistration,
 ): Promise<RegisteredCluster | undefined> {
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
@@ -90,6 +101,7 @@ async function tryRegister(
     orThrow(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
     insertWrite(clusters, head, timeMs),
     create(keys.cluster(organisationId, id), item),
+    createLabelsWrite({ organisationId, id, type, siteId }, labels),
     statusCountWrite({ organisationId, type }, undefined, 'Pending'),
     enrollment.write,
     ...joinSiteWrites(organisationId, siteId),
@@ -123,6 +135,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
         keys.cluster(organisationId, clusterId),
         keys.nodes(organisationId, clusterId),
         keys.sweepState(),
+        keys.clusterLabels(organisationId, clusterId),
       ])
     : []
   if (items[0] === undefined) throw platformError('cluster_not_found')
@@ -130,7 +143,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
   const record = parseCluster(items[0])
   const status = currentStatus(record)
   return {
-    ...summary(record),
+    ...summary(record, parseLabels(items[3])),
     nodes: parseNodes(items[1]).map((node) => ({ ...node, status: nodeStatus(node.status, status) })),
     relay:
       record.relayId === undefined
@@ -147,30 +160,58 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
 }
 
 export async function update(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<ClusterDetail> {
-  const { organisationId } = caller
-  const record = await authorizedCluster(caller, clusterId, 'clusters:write')
-  const name = change.name ?? record.name
   checkSiteId(change.siteId)
-  const siteId = change.siteId === undefined ? record.siteId : (change.siteId ?? undefined)
-  const condition: Condition = { name: { is: record.name }, siteId: unchanged(record.siteId) }
-  const fields = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
-  await commit(caller, {
-    writes: [
-      orThrow(patch(keys.cluster(organisationId, clusterId), fields, condition), 'conflict'),
-      ...renameWrites(record, name),
-      ...(siteId === record.siteId ? [] : changeSiteWrites(record, siteId)),
-    ],
-    audit: { action: 'cluster.update', resource: clusterId, detail: name },
-    events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
-  })
+  await retryOnConflict(() => tryUpdate(caller, clusterId, change))
   return read(caller, clusterId)
 }
 
-async function authorizedCluster(caller: Caller, clusterId: string, permission: Permission): Promise<ClusterRecord> {
+async function tryUpdate(caller: Caller, clusterId: string, change: ClusterUpdate): Promise<true | undefined> {
+  const { record, labelsItem } = await authorizedCluster(caller, clusterId, 'clusters:write')
+  const name = change.name ?? record.name
+  const siteId = change.siteId === undefined ? record.siteId : (change.siteId ?? undefined)
+  const { labels, ...fields } = change
+  const isRecordChanged = labels === undefined || Object.keys(fields).length > 0
+  const site = siteId === record.siteId ? undefined : { id: siteId }
+  const labelsWrite = changeLabelsWrite(record, labelsItem, { labels, site })
+  if (!isRecordChanged && labelsWrite === undefined) return true
+  const failure = await commit(caller, {
+    writes: [
+      ...(isRecordChanged ? changeWrites(record, { name, siteId }) : []),
+      ...(labelsWrite === undefined ? [] : [labelsWrite]),
+    ],
+    audit: {
+      action: 'cluster.update',
+      resource: clusterId,
+      detail: labels === undefined ? name : `${name}: labels ${describeLabels(labels)}`,
+    },
+    events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
+  })
+  return failure === undefined ? true : undefined
+}
+
+function changeWrites(record: ClusterRecord, { name, siteId }: { name: string; siteId: string | undefined }) {
+  const condition: Condition = { name: { is: record.name }, siteId: unchanged(record.siteId) }
+  const fields = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
+  return [
+    orThrow(patch(keys.cluster(record.organisationId, record.id), fields, condition), 'conflict'),
+    ...renameWrites(record, name),
+    ...(siteId === record.siteId ? [] : changeSiteWrites(record, siteId)),
+  ]
+}
+
+async function authorizedCluster(
+  caller: Caller,
+  clusterId: string,
+  permission: Permission,
+): Promise<{ record: ClusterRecord; labelsItem: Item }> {
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
-  const [, item] = await reauthorize(caller, [permission], [keys.cluster(caller.organisationId, clusterId)])
-  if (item === undefined) throw platformError('cluster_not_found')
-  return parseCluster(item)
+  const itemKeys = [
+    keys.cluster(caller.organisationId, clusterId),
+    keys.clusterLabels(caller.organisationId, clusterId),
+  ]
+  const [, item, labelsItem] = await reauthorize(caller, [permission], itemKeys)
+  if (item === undefined || labelsItem === undefined) throw platformError('cluster_not_found')
+  return { record: parseCluster(item), labelsItem }
 }
 
 function renameWrites({ organisationId, id, name: oldName }: ClusterRecord, name: string): WriteItem[] {
@@ -199,7 +240,7 @@ export async function remove(caller: Caller, clusterId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
-  const record = await authorizedCluster(caller, clusterId, 'clusters:admin')
+  const { record } = await authorizedCluster(caller, clusterId, 'clusters:admin')
   if (record.activeJobs > 0) throw platformError('cluster_has_active_jobs')
   const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
   const guard = parseRemovalGuard(item)
@@ -226,6 +267,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     removal(keys.cluster(organisationId, id), condition),
     removal(keys.clusterName(organisationId, record.name)),
     removal(keys.nodes(organisationId, id)),
+    removal(keys.clusterLabels(organisationId, id)),
     removeWrite(clustersOf(organisationId), head, timeOf(id)),
     statusCountWrite(record, record.status, undefined),
     ...leaveSiteWrites(organisationId, record.siteId),

@@ -1,9 +1,12 @@
 import { type ClusterStatus, clusterStatuses, type ClusterType, clusterTypes } from '@platform/contract/cluster'
+import { type Labels } from '@platform/contract/label'
 import { type Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import { observe } from './downtime.ts'
+import { labelsOf, matchesText } from './labels.ts'
+import { clustersNamed, exactFilterLimit, nameLimit, select } from './select.ts'
 import * as keys from '../db/keys.ts'
-import { getConsistent, type Item, queryAll } from '../db/table.ts'
+import { getConsistent, type Item } from '../db/table.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, readPage } from '../db/offset-list.ts'
 import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
@@ -20,33 +23,31 @@ export interface ClusterQuery extends PageQuery {
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
   search?: string | undefined
+  selector?: string | undefined
   /** At most 100 comma-separated ids. */
   ids?: string | undefined
 }
 
 interface ClusterRecords extends Positioned {
   records: ClusterRecord[]
+  /** Absent if the labels have not been read. */
+  labels?: ReadonlyMap<string, Labels>
   totalCount: number
   /** Whether a search covered all clusters. */
   searchedAll?: boolean
 }
 
-/**
- * Up to this number of clusters, a filter reads all records and is exact. Beyond it, a filter uses indexes, which
- * contain the status that a heartbeat or sweep stored last.
- */
-const exactFilterLimit = 1000
 /** A search together with a filter reads the records of only this number of newest clusters, to limit its cost. */
 const filteredSearchLimit = 10_000
-/** Limits a search to about twelve queries, each of which returns about 9,000 names. */
-const nameLimit = 100_000
 
 export const list = (caller: Caller, { page, pageSize, cursor, search = '', ...query }: ClusterQuery) => {
   const filter = { ...query, term: keys.fold(search.trim()) }
   const scope = ['clusters', caller.organisationId, filter]
   return paged(scope, { page, pageSize, cursor }, async (each) => {
-    const { records, ...rest } = await find(caller.organisationId, filter, each)
-    return { items: records.map(summary), ...rest }
+    const { records, labels: known, ...rest } = await find(caller.organisationId, filter, each)
+    const ids = records.map(({ id }) => id)
+    const labels = known ?? (await labelsOf(caller.organisationId, ids))
+    return { items: records.map((record) => summary(record, labels.get(record.id) ?? {})), ...rest }
   })
 }
 
@@ -54,10 +55,11 @@ type Filter = Pick<ClusterQuery, 'status' | 'type'>
 
 function find(
   organisationId: string,
-  { ids, term, ...filter }: Filter & { ids?: string | undefined; term: string },
+  { ids, selector, term, ...filter }: Filter & Pick<ClusterQuery, 'ids' | 'selector'> & { term: string },
   page: Page,
 ): Promise<ClusterRecords> {
-  if (ids !== undefined) return pageOfIds(organisationId, ids.split(','), { ...filter, term }, page)
+  if (ids !== undefined) return pageOfIds(organisationId, ids.split(','), { ...filter, selector, term }, page)
+  if (selector !== undefined) return pageOfSelector(organisationId, { ...filter, selector, term }, page)
   const isFiltered = filter.status !== undefined || filter.type !== undefined
   if (term === '') return isFiltered ? pageOfFilter(organisationId, filter, page) : pageOfClusters(organisationId, page)
   return isFiltered ? searchFiltered(organisationId, { ...filter, term }, page) : search(organisationId, term, page)
@@ -82,14 +84,46 @@ async function pageOfFilter(organisationId: string, filter: Filter, page: Page):
 async function pageOfIds(
   organisationId: string,
   ids: string[],
-  { term, ...filter }: Filter & { term: string },
+  { selector, term, ...filter }: Filter & Pick<ClusterQuery, 'selector'> & { term: string },
   page: Page,
 ): Promise<ClusterRecords> {
   const clusterKeys = [...new Set(ids)].map((id) => keys.cluster(organisationId, id))
   const items = (await getConsistent(clusterKeys, { stale: true })).filter((item) => item !== undefined)
-  const records = items.filter(nameContains(term)).map(parseCluster).filter(matches(filter))
+  const named = items.filter(nameContains(term)).map(parseCluster).filter(matches(filter))
+  const labels =
+    selector === undefined
+      ? undefined
+      : await labelsOf(
+          organisationId,
+          named.map(({ id }) => id),
+        )
+  const records = labels ? named.filter(({ id }) => matchesText(selector, labels.get(id))) : named
   const descending = ({ id }: ClusterRecord): string => String(999 - ids.indexOf(id))
-  return pageOfRecords(records, page, descending)
+  return { ...pageOfRecords(records, page, descending), ...(labels && { labels }) }
+}
+
+/** The total is exact. Reads the labels of all clusters, and only the records of the page. */
+async function pageOfSelector(
+  organisationId: string,
+  filter: Filter & Pick<ClusterQuery, 'selector'> & { term: string },
+  page: Page,
+): Promise<ClusterRecords> {
+  const { selected, searchedAll } = await select(organisationId, filter, { stale: true })
+  const { items, ...rest } = pageOfItems(selected, page, ({ id }) => id)
+  const ids = items.map(({ id }) => id)
+  const labels = new Map(items.map((cluster) => [cluster.id, cluster.labels]))
+  return {
+    records: await recordsOf(organisationId, ids),
+    labels,
+    ...rest,
+    ...(searchedAll !== undefined && { searchedAll }),
+  }
+}
+
+async function recordsOf(organisationId: string, ids: readonly string[]): Promise<ClusterRecord[]> {
+  const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
+  const items = ids.length === 0 ? [] : await getConsistent(clusterKeys, { stale: true })
+  return items.filter((item) => item !== undefined).map(parseCluster)
 }
 
 function pageOfRecords(all: ClusterRecord[], page: Page, position = ({ id }: ClusterRecord) => id): ClusterRecords {
@@ -99,14 +133,9 @@ function pageOfRecords(all: ClusterRecord[], page: Page, position = ({ id }: Clu
 
 /** Reads all names, which are small, and only the records of the page. */
 async function search(organisationId: string, term: string, page: Page): Promise<ClusterRecords> {
-  const { pk } = keys.clusterName(organisationId, '')
-  const names = await queryAll({ pk, stale: true }, nameLimit)
-  const found = names.flatMap(({ sk, clusterId }) => (String(sk).includes(term) ? [String(clusterId)] : []))
-  const { items: ids, ...rest } = pageOfItems(found.toSorted().toReversed(), page, (id) => id)
-  const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
-  const items = ids.length === 0 ? [] : await getConsistent(clusterKeys, { stale: true })
-  const records = items.filter((item) => item !== undefined).map(parseCluster)
-  return { records, ...rest, searchedAll: names.length < nameLimit }
+  const { ids: found, nameCount } = await clustersNamed(organisationId, term, { stale: true })
+  const { items: ids, ...rest } = pageOfItems([...found].toSorted().toReversed(), page, (id) => id)
+  return { records: await recordsOf(organisationId, ids), ...rest, searchedAll: nameCount < nameLimit }
 }
 
 async function searchFiltered(

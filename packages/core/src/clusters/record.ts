@@ -1,4 +1,5 @@
 import { type ClusterStatus, type ClusterSummary, clusterStatuses, clusterTypes } from '@platform/contract/cluster'
+import { type Labels } from '@platform/contract/label'
 import { type ClusterCounts } from '@platform/contract/portal'
 import * as z from 'zod'
 import { iso, now } from '../clock.ts'
@@ -98,13 +99,14 @@ function lastSeenAt(record: ClusterRecord): number {
   return isSeenNow ? now() : Math.min(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0), now())
 }
 
-export const summary = (record: ClusterRecord): ClusterSummary => ({
+export const summary = (record: ClusterRecord, labels: Labels): ClusterSummary => ({
   id: record.id,
   name: record.name,
   type: record.type,
   status: currentStatus(record),
   nodeCount: record.nodeCount,
   ...(record.siteId === undefined ? {} : { siteId: record.siteId }),
+  labels,
   registeredAt: iso(record.registeredAtMs),
   lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenAt(record)),
 })

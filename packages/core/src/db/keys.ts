@@ -203,6 +203,11 @@ export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME`,
   sk: fold(name),
 })
+/** The labels of a cluster. One partition holds those of all clusters, for selectors. */
+export const clusterLabels = (organisationId: string, clusterId: string): Key => ({
+  pk: `ORG#${organisationId}#CLUSTER-LABELS`,
+  sk: clusterId,
+})
 export const nodes = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#NODES`,
   sk: clusterId,

@@ -93,8 +93,8 @@ export async function getConsistent(
 }
 
 /** Any number of keys. Returns the items in the order of the keys. */
-export async function getMany(keys: readonly Key[]): Promise<(Item | undefined)[]> {
-  return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall)))).flat()
+export async function getMany(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
+  return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall, options)))).flat()
 }
 
 const keyText = ({ pk, sk }: Partial<Record<keyof Key, unknown>>): string => JSON.stringify([pk, sk])

@@ -22,10 +22,15 @@ export function parsePart<Schema extends z.ZodType>(
     if (issue.code === 'unrecognized_keys') details.push(...unknownNames(part, schema, issue, under))
     else {
       const path = jsonPointer([...under, ...issue.path])
-      details.push({ in: part, path, code: issue.code, message: issue.message.slice(0, 500) })
+      details.push({ in: part, path, code: issue.code, message: issue.message.slice(0, 500), ...positionOf(issue) })
     }
   }
   throw validationFailed(details)
+}
+
+function positionOf(issue: z.core.$ZodIssue): Pick<ErrorDetail, 'position'> {
+  const position: unknown = issue.code === 'custom' ? issue.params?.['position'] : undefined
+  return typeof position === 'number' ? { position } : {}
 }
 
 function unknownNames(

@@ -1,0 +1,157 @@
+/**
+ * Label selectors in the grammar of Kubernetes: requirements that are joined by commas.
+ *
+ *     requirement = key | "!" key | key ("=" | "==" | "!=") value | key ("in" | "notin") "(" value {"," value} ")"
+ *
+ * White space between tokens has no meaning, and a value may be empty.
+ */
+
+export const labelKeyPattern = /^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$/
+export const labelValuePattern = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/
+
+/** Whether a text is a key of a label, also of a derived one. */
+export const isLabelKey = (text: string): boolean => labelKeyPattern.test(text)
+
+/** Whether a text is a value of a label. It may be empty. */
+export const isLabelValue = (text: string): boolean => labelValuePattern.test(text)
+
+/** Rule for keys, for messages. */
+export const keyRule =
+  'must have 1 to 63 characters of a-z, 0-9, ".", "_", "/" and "-", and begin and end with a letter or digit'
+
+/** Rule for values, for messages. */
+export const valueRule =
+  'must have at most 63 characters of A-Z, a-z, 0-9, ".", "_" and "-", and begin and end with a letter or digit'
+
+export const maxSelectorLength = 1000
+export const maxRequirements = 20
+
+/** `position` counts characters from 1. */
+export class SelectorError extends Error {
+  readonly position: number
+  readonly reason: string
+
+  constructor(position: number, reason: string) {
+    super(`At character ${position}: ${reason}`)
+    this.name = 'SelectorError'
+    this.position = position
+    this.reason = reason
+  }
+}
+
+/** A missing label satisfies `isExcluded` requirements only. Without `values`, any value satisfies the requirement. */
+export interface Requirement {
+  key: string
+  isExcluded: boolean
+  values?: ReadonlySet<string>
+}
+
+export type Selector = readonly Requirement[]
+
+interface Token {
+  text: string
+  /** From 0. */
+  at: number
+}
+
+// Only ASCII white space separates tokens.
+const isSpace = (text: string): boolean => /^[ \t\r\n]/.test(text)
+const isSymbol = (text: string): boolean => /^[=!(),]/.test(text)
+const isWord = ({ text }: Token): boolean => text !== '' && !isSymbol(text)
+
+/** Ends with an empty token. */
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = []
+  for (const match of text.matchAll(/[ \t\r\n]+|==|!=|[=!(),]|[^ \t\r\n=!(),]+/g))
+    if (!isSpace(match[0])) tokens.push({ text: match[0], at: match.index })
+  return [...tokens, { text: '', at: text.length }]
+}
+
+class Parser {
+  private readonly tokens: Token[]
+  private next = 0
+
+  constructor(text: string) {
+    this.tokens = tokensOf(text)
+  }
+
+  private get token(): Token {
+    return this.tokens[this.next] ?? { text: '', at: 0 }
+  }
+
+  private take(): Token {
+    const { token } = this
+    this.next++
+    return token
+  }
+
+  private takeIf(...texts: string[]): boolean {
+    const isNext = texts.includes(this.token.text)
+    if (isNext) this.next++
+    return isNext
+  }
+
+  private unexpected(expected: string): SelectorError {
+    const { text, at } = this.token
+    return new SelectorError(at + 1, `expected ${expected}, found ${text === '' ? 'the end' : JSON.stringify(text)}`)
+  }
+
+  parse(): Selector {
+    const requirements: Requirement[] = []
+    do {
+      if (requirements.length === maxRequirements)
+        throw new SelectorError(this.token.at + 1, `a selector can have at most ${maxRequirements} requirements`)
+      requirements.push(this.requirement())
+    } while (this.takeIf(','))
+    if (this.token.text !== '') throw this.unexpected('"," or the end')
+    return requirements
+  }
+
+  private requirement(): Requirement {
+    const isExcluded = this.takeIf('!')
+    if (!isWord(this.token)) throw this.unexpected(isExcluded ? 'a key' : 'a key or "!"')
+    const key = this.word(isLabelKey, `the key ${keyRule}`)
+    if (isExcluded || this.token.text === '' || this.token.text === ',') return { key, isExcluded }
+    if (this.takeIf('=', '==')) return { key, isExcluded, values: new Set([this.value()]) }
+    if (this.takeIf('!=')) return { key, isExcluded: true, values: new Set([this.value()]) }
+    if (this.takeIf('in')) return { key, isExcluded, values: this.valueSet() }
+    if (this.takeIf('notin')) return { key, isExcluded: true, values: this.valueSet() }
+    throw this.unexpected('"=", "!=", "in", "notin", "," or the end')
+  }
+
+  private word(isValid: (text: string) => boolean, rule: string): string {
+    const { text, at } = this.take()
+    if (!isValid(text)) throw new SelectorError(at + 1, rule)
+    return text
+  }
+
+  private value(): string {
+    if (isWord(this.token)) return this.word(isLabelValue, `the value ${valueRule}`)
+    if (['', ',', ')'].includes(this.token.text)) return ''
+    throw this.unexpected('a value')
+  }
+
+  private valueSet(): ReadonlySet<string> {
+    if (!this.takeIf('(')) throw this.unexpected('"("')
+    const values = new Set<string>()
+    do values.add(this.value())
+    while (this.takeIf(','))
+    if (!this.takeIf(')')) throw this.unexpected('"," or ")"')
+    return values
+  }
+}
+
+/** Throws a `SelectorError`, also for a text without a requirement. */
+export function parseSelector(text: string): Selector {
+  if (text.length > maxSelectorLength)
+    throw new SelectorError(maxSelectorLength + 1, `a selector can have at most ${maxSelectorLength} characters`)
+  if (/^[ \t\r\n]*$/.test(text)) throw new SelectorError(1, 'the selector is empty')
+  return new Parser(text).parse()
+}
+
+/** Whether labels satisfy every requirement. */
+export const matchesSelector = (selector: Selector, labels: Readonly<Record<string, string>>): boolean =>
+  selector.every(({ key, isExcluded, values }) => {
+    const value = Object.hasOwn(labels, key) ? labels[key] : undefined
+    return (value !== undefined && (values?.has(value) ?? true)) !== isExcluded
+  })

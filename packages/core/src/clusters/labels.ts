@@ -1,0 +1,123 @@
+import { type ClusterType } from '@platform/contract/cluster'
+import { type LabelChange, type Labels, labelLimit } from '@platform/contract/label'
+import { matchesSelector, parseSelector } from '@platform/contract/selector'
+import { unchanged } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { create, getMany, type Item, patch, type WriteItem } from '../db/table.ts'
+import { PlatformError } from '../error.ts'
+
+/**
+ * Every cluster has one item with its labels, as long as it exists. A selector reads the items of all clusters, so each
+ * attribute is a compact string. Each attribute has its own writers, so that a relay that reports facts never collides
+ * with a user who changes labels.
+ */
+type Attribute =
+  /** Labels that users set. */
+  | 'labels'
+  /** The type and the site of the cluster. */
+  | 'derived'
+  /** Facts that the relay reported. */
+  | 'reported'
+
+const prefix = 'platform/'
+
+/** One `key=value` line for each label, sorted. The prefix of most derived keys is omitted. */
+const textOf = (labels: Labels): string =>
+  Object.entries(labels)
+    .map(([key, value]) => `${key.startsWith(prefix) ? key.slice(prefix.length) : key}=${value}`)
+    .toSorted()
+    .join('\n')
+
+function entriesOf(item: Item, attribute: Attribute): [string, string][] {
+  const text = item[attribute]
+  if (typeof text !== 'string' || text === '') return []
+  return text.split('\n').map((line) => {
+    const equals = line.indexOf('=')
+    const key = line.slice(0, equals)
+    const isShort = attribute !== 'labels' && !key.includes('/')
+    return [isShort ? `${prefix}${key}` : key, line.slice(equals + 1)]
+  })
+}
+
+const ownLabels = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
+
+/** All labels of a cluster. */
+export const parseLabels = (item: Item | undefined): Labels =>
+  item === undefined
+    ? {}
+    : Object.fromEntries([...entriesOf(item, 'labels'), ...entriesOf(item, 'derived'), ...entriesOf(item, 'reported')])
+
+const derivedText = (type: ClusterType, siteId: string | undefined): string =>
+  textOf({ 'platform/type': type, ...(siteId !== undefined && { 'platform/site': siteId }) })
+
+interface ClusterOfLabels {
+  organisationId: string
+  id: string
+  type: ClusterType
+  siteId?: string | undefined
+}
+
+export const createLabelsWrite = ({ organisationId, id, type, siteId }: ClusterOfLabels, labels: Labels): WriteItem =>
+  create(keys.clusterLabels(organisationId, id), { labels: textOf(labels), derived: derivedText(type, siteId) })
+
+/**
+ * Merges a change into the labels that were read, and derives labels again if `site` is present. Returns undefined if
+ * nothing changes. The write fails if the labels have changed since.
+ */
+export function changeLabelsWrite(
+  { organisationId, id, type }: ClusterOfLabels,
+  item: Item,
+  { labels: change = {}, site }: { labels?: LabelChange | undefined; site?: { id: string | undefined } | undefined },
+): WriteItem | undefined {
+  const merged = textOf(mergeLabels(ownLabels(item), change))
+  const derived = site && derivedText(type, site.id)
+  const changed = {
+    ...(merged !== item['labels'] && { labels: merged }),
+    ...(derived !== undefined && derived !== item['derived'] && { derived }),
+  }
+  const names = Object.keys(changed)
+  if (names.length === 0) return undefined
+  const condition = Object.fromEntries(names.map((name) => [name, unchanged(item[name])]))
+  return patch(keys.clusterLabels(organisationId, id), { set: changed }, condition)
+}
+
+function mergeLabels(own: Labels, change: LabelChange): Labels {
+  const merged = new Map(Object.entries(own))
+  for (const [key, value] of Object.entries(change)) {
+    if (value === null) merged.delete(key)
+    else merged.set(key, value)
+  }
+  if (merged.size > labelLimit && merged.size > Object.keys(own).length)
+    throw new PlatformError(
+      'limit_reached',
+      `A cluster can have at most ${labelLimit} labels. Remove one of them, with null as its value.`,
+      { limit: labelLimit, used: Object.keys(own).length },
+    )
+  return Object.fromEntries(merged)
+}
+
+/** Replaces all labels that are derived from reported facts. Fails if the cluster was removed. */
+export const derivedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
+  patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reported) } })
+
+/** One call for up to 100 clusters. */
+export async function labelsOf(organisationId: string, clusterIds: readonly string[]): Promise<Map<string, Labels>> {
+  const items = await getMany(
+    clusterIds.map((id) => keys.clusterLabels(organisationId, id)),
+    { stale: true },
+  )
+  return new Map(clusterIds.map((id, index) => [id, parseLabels(items[index])]))
+}
+
+export const matchesText = (selector: string | undefined, labels: Labels = {}): boolean =>
+  selector === undefined || matchesSelector(parseSelector(selector), labels)
+
+/** For the audit trail. */
+export function describeLabels(change: LabelChange): string {
+  const texts = Object.entries(change).map(([key, value]) => (value === null ? `-${key}` : `${key}=${value}`))
+  const text = texts.join(', ')
+  return text.length <= maxDescription ? text : `${text.slice(0, maxDescription)}…`
+}
+
+/** Keeps the outbox record small. */
+const maxDescription = 200
