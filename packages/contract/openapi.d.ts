@@ -3653,6 +3653,12 @@ export interface components {
              * @example 90
              */
             defaultTokenLifetimeDays: number | null;
+            /**
+             * Format: int32
+             * @description Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay
+             * @example 90
+             */
+            jobRetentionDays: number;
         };
         OrganisationSettingsUpdate: {
             /**
@@ -3667,6 +3673,12 @@ export interface components {
              * @example 90
              */
             defaultTokenLifetimeDays?: number | null;
+            /**
+             * Format: int32
+             * @description Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay
+             * @example 90
+             */
+            jobRetentionDays?: number;
         };
         IdentityProvider: {
             /**

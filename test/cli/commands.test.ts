@@ -165,8 +165,8 @@ test('submits a batch from lines of standard input and retries its failed jobs',
 
 test('an organisation limits the lifetime of API tokens and sets its default', async () => {
   const settings = (...args: string[]) => plat.json(['organisation', 'settings', ...args])
-  const limits = ['--max-token-lifetime-days', '30', '--default-token-lifetime-days', '7']
-  const expected = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7 }
+  const limits = ['--max-token-lifetime-days', '30', '--default-token-lifetime-days', '7', '--job-retention-days', '20']
+  const expected = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7, jobRetentionDays: 20 }
   expect(await settings(...limits)).toMatchObject(expected)
   expect(await settings()).toMatchObject(expected)
   const { createdAt, expiresAt } = await plat.json(['token', 'create', 'nightly'])

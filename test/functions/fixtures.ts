@@ -209,7 +209,7 @@ const fixtures: Record<string, Fixture> = {
     return { params: { id: colleague.userId } }
   },
   'GET /api/v1/organisation/settings': empty,
-  'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365 } }),
+  'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365, jobRetentionDays: 30 } }),
   'GET /api/v1/platform/organisations': empty,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
   'PATCH /api/v1/platform/organisations/{id}': ({ organisationId }) => ({

@@ -257,9 +257,9 @@ test('changing the password revokes API tokens created since the chosen time', a
 inTenant('an administrator limits the lifetime of API tokens and sets its default', async ({ open, api }) => {
   const page = await open('/settings/users')
   const form = dialog(page)
-  await button(page, 'API token lifetimes').click()
-  await form.getByLabel('Maximum in days').fill('30')
-  await form.getByLabel('Default in days').fill('7')
+  await button(page, 'Settings').click()
+  await form.getByLabel('Maximum lifetime of API tokens').fill('30')
+  await form.getByLabel('Default lifetime of API tokens').fill('7')
   await button(form, 'Save').click()
   await form.waitFor({ state: 'hidden' })
   const admin = await api.admin
@@ -267,8 +267,8 @@ inTenant('an administrator limits the lifetime of API tokens and sets its defaul
   const { createdAt, expiresAt } = expectStatus(await create({}), 201)
   expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(7)
   expectStatus(await create({ expiresAt: null }), 400)
-  await button(page, 'API token lifetimes').click()
-  expect(await form.getByLabel('Maximum in days').inputValue()).toBe('30')
+  await button(page, 'Settings').click()
+  expect(await form.getByLabel('Maximum lifetime of API tokens').inputValue()).toBe('30')
   await page.goto('/settings/account?tab=tokens')
   await button(page, 'Create API token').click()
   const expires = form.getByLabel('Expires')

@@ -115,7 +115,7 @@ const maximumTokenLifetimeDays = 3650
 
 const lifetimeDays = z.int32().min(1).max(maximumTokenLifetimeDays).nullable()
 
-/** Settings of an organisation. A change applies to API tokens that are created from then on. */
+/** Settings of an organisation. A change of token lifetimes applies to API tokens that are created from then on. */
 export const OrganisationSettings = z
   .object({
     maxTokenLifetimeDays: lifetimeDays.meta({
@@ -125,6 +125,11 @@ export const OrganisationSettings = z
     defaultTokenLifetimeDays: lifetimeDays.meta({
       description:
         'The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum',
+      example: 90,
+    }),
+    jobRetentionDays: z.int32().min(1).max(3650).meta({
+      description:
+        'Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay',
       example: 90,
     }),
   })

@@ -388,3 +388,51 @@ test('purges all items of a job, including much output', async () => {
   await sweep()
   expect((await query({ pk: keys.job(caller.organisationId, jobId).pk })).items).toEqual([])
 })
+
+test('removes jobs with their output after the retention that follows their end; counts stay exact after an interruption', async () => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  const { organisationId } = caller
+  const clusterId = enrolled.cluster.id
+  const organisation = { id: organisationId, jobRetentionDays: 2 }
+  await batchPut([{ ...keys.organisation(organisationId), ...organisation }])
+  await append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
+  await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
+  const { batchId } = await submitAndExpand(caller, { jobs: jobsForClusters([clusterId], 60) })
+  await Batch.cancel(caller, batchId)
+  await advance(caller, batchId)
+  const submitLong = () => Job.submit(caller, { ...scriptJob(clusterId), deliverWithinSeconds: 2_592_000 })
+  const [late, waiting] = [await submitLong(), await submitLong()]
+  const listed = (filter: object) => list(caller, { page: 1, pageSize: 100, ...filter })
+
+  advanceClock(47 * 3_600_000)
+  await sweep()
+  await Job.cancel(caller, late.id)
+  expect((await listed({ clusterId })).totalCount).toBe(63)
+
+  advanceClock(2 * 3_600_000)
+  let interruptions = 0
+  {
+    using _ = onStoreCall({
+      before: async ({ input }) => {
+        const removesJob = input.TransactItems?.some(({ Delete }: any) => Delete?.Key?.sk === 'JOB')
+        if (removesJob && interruptions++ === 0) throw new Error('interrupted')
+      },
+    })
+    await sweep()
+  }
+  expect(interruptions).toBe(1)
+  await Promise.all([sweep(), sweep()])
+  await runProjections(caller)
+  expect((await query({ pk: keys.job(organisationId, jobId).pk })).items).toEqual([])
+  for (const filter of [{}, { clusterId }, { type: 'InvokeScript' }]) {
+    const { items, totalCount } = await listed(filter)
+    expect([items.map(({ id }) => id), totalCount]).toEqual([[waiting.id, late.id], 2])
+  }
+  expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ total: 2, Cancelled: 1, Completed: 0 })
+  expect(await Batch.read(caller, batchId)).toMatchObject({ submittedCount: 60, counts: { cancelled: 60 } })
+
+  await Job.cancel(caller, waiting.id)
+  await Cluster.remove(caller, clusterId)
+  await runProjections(caller)
+  expect(await listed({})).toMatchObject({ items: [], totalCount: 0 })
+})

@@ -23,9 +23,11 @@ export function addOrganisationCommands(program: Command): void {
   addCommand(organisation, 'settings', 'show or change the settings of your organisation', [
     'plat organisation settings --max-token-lifetime-days 90',
     'plat organisation settings --max-token-lifetime-days none',
+    'plat organisation settings --job-retention-days 30',
   ])
     .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', days)
     .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', days)
+    .option('--job-retention-days <days>', 'days after which ended jobs are removed', wholeNumber(1, 3650))
     .action(settings)
   addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', [
     'plat organisation usage',
@@ -76,10 +78,22 @@ async function usage(options: Shown): Promise<void> {
   ])
 }
 
-type Settings = Shown & { [Name in keyof Schemas['OrganisationSettings']]?: number | string }
+interface Settings extends Shown {
+  maxTokenLifetimeDays?: number | string
+  defaultTokenLifetimeDays?: number | string
+  jobRetentionDays?: number
+}
 
-async function settings({ maxTokenLifetimeDays, defaultTokenLifetimeDays, ...options }: Settings): Promise<void> {
-  const body = givenValues({ maxTokenLifetimeDays, defaultTokenLifetimeDays })
+async function settings({
+  maxTokenLifetimeDays,
+  defaultTokenLifetimeDays,
+  jobRetentionDays,
+  ...options
+}: Settings): Promise<void> {
+  const body = {
+    ...givenValues({ maxTokenLifetimeDays, defaultTokenLifetimeDays }),
+    ...(jobRetentionDays !== undefined && { jobRetentionDays }),
+  }
   const path = '/api/v1/organisation/settings'
   const isChange = Object.keys(body).length > 0
   await showOne(options, await unwrap(isChange ? connect().PATCH(path, { body }) : connect().GET(path)))

@@ -10,6 +10,7 @@ import { reauthorize } from './current-rights.ts'
 const StoredSettings = z.object({
   maxTokenLifetimeDays: z.number().nullable().default(null),
   defaultTokenLifetimeDays: z.number().nullable().default(365),
+  jobRetentionDays: z.number().default(90),
 })
 
 export const parseSettings = (organisation: Item | undefined): OrganisationSettings =>

@@ -5,6 +5,7 @@ import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { type Item } from '../db/table.ts'
 import { purgeCluster } from '../jobs/purge.ts'
+import { removeExpiredJobs } from '../jobs/retention.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
@@ -29,7 +30,11 @@ export async function sweep(): Promise<void> {
   if (isFull && state.failures === 0) await endFullSweeps()
   for (const { duesk } of state.oldest)
     recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
-  await Promise.all([purgeClusters(state.removedClusters), confirmOwners(state.usedTokens)])
+  await Promise.all([
+    purgeClusters(state.removedClusters),
+    confirmOwners(state.usedTokens),
+    safely({ ...keys.jobRetention() }, () => removeExpiredJobs(followUpMs)),
+  ])
 }
 
 /** A schedule runs once a minute at most, so delayed messages start the checks in between. */

@@ -14,6 +14,12 @@ const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCa
 export const addEnded = (status: JobStatus): CounterChange['add'] =>
   Object.fromEntries(Object.entries(endedCounters).flatMap(([counter, of]) => (of === status ? [[counter, 1]] : [])))
 
+/** Removes a job that has ended from the counts. */
+export const subtractEnded = (status: JobStatus): CounterChange['add'] => ({
+  jobs: -1,
+  ...Object.fromEntries(Object.keys(addEnded(status)).map((counter) => [counter, -1])),
+})
+
 /** Only for a cluster without active jobs: Queued and Running jobs are not included. */
 export const jobsByStatus = (cluster: Record<keyof typeof endedCounters, number>) => ({
   Completed: cluster.jobsCompleted,

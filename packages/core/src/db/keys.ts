@@ -36,6 +36,9 @@ export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 /** When the last sweep started, and since when sweeps have run without a gap. */
 export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
 
+/** The progress of the removal of expired jobs. */
+export const jobRetention = (): Key => ({ pk: 'PLATFORM', sk: 'JOB-RETENTION' })
+
 /** The public keys of access tokens, or of tokens for modules. */
 export const tokenKeys = (kind: 'access' | 'module'): Key => ({
   pk: 'PLATFORM',

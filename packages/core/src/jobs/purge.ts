@@ -7,6 +7,7 @@ import { purgeTimeline } from '../clusters/timeline.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
 import { getConsistent, type Item, patch, query, remove } from '../db/table.ts'
+import { forEachLimit } from '../lib/async.ts'
 import { parseJob } from './record.ts'
 import { transitionOf } from '../outbox/record.ts'
 
@@ -49,14 +50,17 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
 
 /** Removes the record last, because the index lists a job until its record is removed. */
 async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
-  for (let from = 0; from < jobKeys.length; from += concurrency) {
-    // The space excludes the job's own record from the range.
-    await Promise.all(jobKeys.slice(from, from + concurrency).map(({ pk, sk }) => removeAll({ pk, from: `${sk} ` })))
-  }
+  await removeDetails(jobKeys)
   const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)
   if (records.length === 0) return
   await commit(system(organisationId), {
     writes: records.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
     transitions: records.map((record) => transitionOf(record, record.status, undefined)),
   })
+}
+
+/** Removes payload, result and output of jobs. */
+export async function removeDetails(jobKeys: readonly keys.Key[]): Promise<void> {
+  // The space excludes the job's own record from the range.
+  await forEachLimit(concurrency, jobKeys, ({ pk, sk }) => removeAll({ pk, from: `${sk} ` }))
 }

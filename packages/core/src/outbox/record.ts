@@ -22,6 +22,8 @@ const JobTransition = z.object({
   to: Status.optional(),
   /** Set if the concurrency limit of its batch delays the job. */
   isThrottled: z.literal(true).optional(),
+  /** Set if a job is removed while its cluster exists. */
+  isExpired: z.literal(true).optional(),
 })
 export type JobTransition = z.infer<typeof JobTransition>
 

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { Gauge, KeyRound, UserPlus, Users } from 'lucide-react'
+import { Gauge, Settings, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
@@ -14,7 +14,7 @@ import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { Usage } from './quotas.tsx'
-import { TokenLifetimes } from './token-lifetimes.tsx'
+import { OrganisationSettings } from './organisation-settings.tsx'
 import { UserActions } from './user-actions.tsx'
 import { CreateUser, EditUser } from './user-dialogs.tsx'
 
@@ -28,7 +28,7 @@ export const UsersPage = () => (
 
 function UserList() {
   const [isCreating, setIsCreating] = useState(false)
-  const [isSettingLifetimes, setIsSettingLifetimes] = useState(false)
+  const [isShowingSettings, setIsShowingSettings] = useState(false)
   const [isShowingUsage, setIsShowingUsage] = useState(false)
   const isPlatformAdmin = useHasPermission('platform:admin')
   const { user } = useSearch({ from: '/signed-in/settings/users' })
@@ -53,8 +53,8 @@ function UserList() {
           <Button icon={Gauge} onClick={() => setIsShowingUsage(true)}>
             Usage
           </Button>
-          <Button icon={KeyRound} onClick={() => setIsSettingLifetimes(true)}>
-            API token lifetimes
+          <Button icon={Settings} onClick={() => setIsShowingSettings(true)}>
+            Settings
           </Button>
           <Button variant="primary" icon={UserPlus} onClick={() => setIsCreating(true)}>
             Create user
@@ -63,7 +63,7 @@ function UserList() {
       }
     >
       <UserTable onEdit={edit} />
-      {isSettingLifetimes && <TokenLifetimes onClose={() => setIsSettingLifetimes(false)} />}
+      {isShowingSettings && <OrganisationSettings onClose={() => setIsShowingSettings(false)} />}
       {isShowingUsage && <Usage onClose={() => setIsShowingUsage(false)} />}
       {isCreating && <CreateUser onClose={() => setIsCreating(false)} />}
       {user !== undefined && <EditUser id={user} onClose={() => edit()} />}

@@ -7,26 +7,44 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
 
-export function TokenLifetimes({ onClose }: { onClose: () => void }) {
+export function OrganisationSettings({ onClose }: { onClose: () => void }) {
   const query = useQuery(organisationSettingsQuery)
   const queries = useQueryClient()
-  const save = async ({ max = '', byDefault = '' }: FormValues) => {
-    const body = { maxTokenLifetimeDays: daysOf(max), defaultTokenLifetimeDays: daysOf(byDefault) }
+  const save = async ({ max = '', byDefault = '', jobs = '' }: FormValues) => {
+    const body = {
+      maxTokenLifetimeDays: daysOf(max),
+      defaultTokenLifetimeDays: daysOf(byDefault),
+      jobRetentionDays: Number(jobs),
+    }
     const settings = await unwrap(api.PATCH('/api/v1/organisation/settings', { body }))
     queries.setQueryData(organisationSettingsQuery.queryKey, settings)
-    showToast('Lifetimes of API tokens saved')
+    showToast('Settings saved')
     onClose()
   }
   return (
-    <Dialog isOpen onClose={onClose} title="Lifetimes of API tokens">
-      <p>For tokens that are created from now on. Existing tokens keep their expiry.</p>
+    <Dialog isOpen onClose={onClose} title="Settings of the organisation">
       <Loaded query={query} what="the settings">
-        {({ maxTokenLifetimeDays, defaultTokenLifetimeDays }) => (
+        {({ maxTokenLifetimeDays, defaultTokenLifetimeDays, jobRetentionDays }) => (
           <Form submitLabel="Save" onSubmit={save} actions={<CancelButton />}>
-            <DaysField name="max" label="Maximum in days" value={maxTokenLifetimeDays} hint="Empty for no maximum." />
+            <TextField
+              name="jobs"
+              label="Keep ended jobs for (days)"
+              type="number"
+              min={1}
+              max={3650}
+              step={1}
+              defaultValue={jobRetentionDays}
+              hint="Older jobs are removed with their output."
+            />
+            <DaysField
+              name="max"
+              label="Maximum lifetime of API tokens (days)"
+              value={maxTokenLifetimeDays}
+              hint="For tokens that are created from now on. Empty for no maximum."
+            />
             <DaysField
               name="byDefault"
-              label="Default in days"
+              label="Default lifetime of API tokens (days)"
               value={defaultTokenLifetimeDays}
               hint="For tokens that are created without an expiry. Empty for no expiry."
             />

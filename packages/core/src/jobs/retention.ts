@@ -1,0 +1,111 @@
+import * as z from 'zod'
+import { organisations } from '../accounts/organisation.ts'
+import { parseSettings } from '../accounts/organisation-settings.ts'
+import { system } from '../caller.ts'
+import { elapsedMs, isAhead, now } from '../clock.ts'
+import { counterWrites, subtractEnded } from '../clusters/counters.ts'
+import * as keys from '../db/keys.ts'
+import { get, getConsistent, type Item, query, remove, update } from '../db/table.ts'
+import { idsBefore } from '../id.ts'
+import { isOperation } from '../operations/record.ts'
+import { commit } from '../outbox/commit.ts'
+import { transitionOf } from '../outbox/record.ts'
+import { removeDetails } from './purge.ts'
+import { isTerminal, type JobRecord, parseJob } from './record.ts'
+
+/**
+ * Removes jobs whose retention has ended. The totals count every job, so the items must be removed by the code and not
+ * by the store's `ttl`. Once an hour, a round visits every organisation; a sweep continues it for a limited time.
+ */
+
+const roundMs = 3_600_000
+/** Limits the time of one organisation, so that a backlog does not delay the others. */
+const organisationMs = 5000
+const organisationsPerQuery = 25
+const jobsPerQuery = 100
+/** Each job needs a write of its own and one of its cluster, and a transaction has at most 100. */
+const jobsPerTransaction = 45
+const dayMs = 86_400_000
+
+/** `after` is the last organisation that the current round has visited. */
+const State = z.object({
+  nextAtMs: z.number().default(0),
+  after: z.string().optional(),
+  hasBacklog: z.boolean().default(false),
+})
+
+/** The time before which this process need not read the state. */
+let idleUntilMs = 0
+
+export async function removeExpiredJobs(limitMs: number): Promise<void> {
+  if (isAhead(idleUntilMs, roundMs)) return
+  const state = State.parse((await get(keys.jobRetention())) ?? {})
+  if (isAhead(state.nextAtMs, roundMs)) {
+    idleUntilMs = state.nextAtMs
+    return
+  }
+  const untilMs = elapsedMs() + limitMs
+  let { after, hasBacklog } = state
+  let isComplete = false
+  while (!isComplete && elapsedMs() < untilMs) {
+    const from = after === undefined ? {} : { from: `${after}~` }
+    const { items } = await query({ pk: organisations.pk, limit: organisationsPerQuery, ...from })
+    isComplete = items.length < organisationsPerQuery
+    for (const item of items) {
+      const isDone = await removeExpiredOf(item, Math.min(untilMs, elapsedMs() + organisationMs))
+      hasBacklog ||= !isDone
+      after = String(item['sk'])
+    }
+  }
+  const next = { nextAtMs: hasBacklog ? now() : now() + roundMs, hasBacklog: false }
+  await update(
+    keys.jobRetention(),
+    isComplete ? { set: next, remove: ['after'] } : { set: { hasBacklog, ...(after && { after }) } },
+  )
+}
+
+/** Returns false if the time did not suffice. Skips jobs that were created before the limit but ended after it. */
+async function removeExpiredOf(organisation: Item, untilMs: number): Promise<boolean> {
+  const organisationId = String(organisation['sk'])
+  const expiredMs = now() - parseSettings(organisation).jobRetentionDays * dayMs
+  const range = { index: 'gsi2', pk: keys.organisationJobs(organisationId), limit: jobsPerQuery } as const
+  let after: Item | undefined
+  do {
+    const page = await query({ ...range, to: idsBefore('job', expiredMs), ...(after && { after }) })
+    const stored = page.items.length === 0 ? [] : await getConsistent(page.items.map(keyOf))
+    const jobs = stored.filter((item) => item !== undefined && !isOperation(item)).map((item) => parseJob(item ?? {}))
+    const expired = jobs.filter((job) => isTerminal(job) && (job.completedAtMs ?? 0) <= expiredMs)
+    for (let from = 0; from < expired.length; from += jobsPerTransaction) {
+      await removeJobs(organisationId, expired.slice(from, from + jobsPerTransaction))
+    }
+    after = page.next
+  } while (after !== undefined && elapsedMs() < untilMs)
+  return after === undefined
+}
+
+const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: String(pk), sk: String(sk) })
+
+/**
+ * Removes the records last, because the index lists a job until its record is removed. If another sweep has removed one
+ * of them, the next round removes the rest. The jobs of a removed cluster are left to its purge.
+ */
+async function removeJobs(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
+  await removeDetails(jobs.map(({ id }) => keys.job(organisationId, id)))
+  let rest = jobs
+  while (rest.length > 0) {
+    const counters = counterWrites(
+      organisationId,
+      rest.map(({ clusterId, status }) => ({ clusterId, add: subtractEnded(status) })),
+    )
+    const failure = await commit(system(organisationId), {
+      writes: [
+        ...counters.map(({ write }) => write),
+        ...rest.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
+      ],
+      transitions: rest.map((job) => ({ ...transitionOf(job, job.status, undefined), isExpired: true as const })),
+    })
+    const missing = failure && counters[failure.index]
+    if (missing === undefined) return
+    rest = rest.filter(({ clusterId }) => clusterId !== missing.clusterId)
+  }
+}
