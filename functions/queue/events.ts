@@ -1,8 +1,11 @@
 import { projectOrganisation } from '@platform/core/background/projections'
 import { sweepClusters } from '@platform/core/background/due-items'
+import { recordStarts } from '@platform/core/jobs/start'
 import { consume } from '@platform/http/consume'
 import { EventsMessage } from '@platform/http/messages'
 
-export const handler = consume(EventsMessage, (message) =>
-  'sweep' in message ? sweepClusters() : projectOrganisation(message.organisationId),
-)
+export const handler = consume(EventsMessage, async (message) => {
+  if ('sweep' in message) return sweepClusters()
+  if ('started' in message) return recordStarts(message.organisationId, message.started.split(','))
+  await projectOrganisation(message.organisationId)
+})

@@ -4,10 +4,12 @@ import * as z from 'zod'
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /**
- * A request to check an organisation's clusters for missing heartbeats, or an organisation with pending outbox records.
+ * A request to check all clusters for missing heartbeats, jobs of an organisation that were claimed (`id,id`), or an
+ * organisation with pending outbox records.
  */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),
+  z.object({ organisationId: z.string().min(1), started: z.string().min(1) }),
   z.object({ organisationId: z.string().min(1) }),
 ])
 

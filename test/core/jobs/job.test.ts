@@ -12,6 +12,7 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import { waitingIn } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { payloadText } from '@platform/core/jobs/record'
+import { recordStart } from '@platform/core/jobs/start'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { enroll, issue } from '@platform/core/relays/enrollment'
 import { compactVerify, importJWK } from 'jose'
@@ -91,9 +92,10 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   expect(await inboxItems(enrolled.cluster.id)).toEqual([])
 })
 
-test('a claim commits an event and a status transition', async () => {
-  const { caller, enrolled, jobId } = await waitingJob()
+test('the start of a claimed job has an event and a status transition', async () => {
+  const { caller, enrolled, jobId, record } = await waitingJob()
   await claim(enrolled.request(), jobId, undefined)
+  await recordStart(await record())
   const data = { jobId, clusterId: enrolled.cluster.id, relayId: enrolled.relay.relayId, type: 'InvokeScript' }
   expect(await pendingEvents(caller, 'job.started')).toMatchObject([{ subject: jobId, data }])
   const records = await pendingRecords(caller.organisationId)
@@ -196,6 +198,7 @@ test('a relay finds jobs of its own cluster only, and reads payloads only for cl
 
 test('renews a lease after a quarter of its time, unless the job has another lease or has ended', async () => {
   const { record, key } = await runningJob()
+  await recordStart(await record())
   const countWrites = async () => (await measureUsage(async () => renewLease(await record()))).usage.calls.length - 1
   const renewedAtMs = async () => (await record()).leaseRenewedAtMs
   const claimedAtMs = await renewedAtMs()

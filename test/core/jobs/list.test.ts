@@ -7,6 +7,7 @@ import { claim } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
+import { recordStarts } from '@platform/core/jobs/start'
 import { chunk } from '@platform/core/lib/async'
 import { operationTypes } from '@platform/core/operations/record'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -61,7 +62,10 @@ async function createJobs(caller: Caller, clusters: readonly EnrolledCluster[]) 
 }
 
 async function bringToStatus(caller: Caller, enrolled: EnrolledCluster, jobId: string, status: JobStatus) {
-  if (status === 'Running') await claim(enrolled.request(), jobId, undefined)
+  if (status === 'Running') {
+    await claim(enrolled.request(), jobId, undefined)
+    await recordStarts(caller.organisationId, [jobId])
+  }
   if (status === 'Cancelled') await Job.cancel(caller, jobId)
   if (status === 'Completed') await runJob(enrolled, jobId)
   if (status === 'Failed') await runJob(enrolled, jobId, 1)

@@ -1,14 +1,17 @@
 import { Completion } from '@platform/contract/relay'
+import { read as timeline } from '@platform/core/clusters/timeline'
 import * as Job from '@platform/core/jobs/job'
 import { complete } from '@platform/core/jobs/complete'
 import { append, readBytes } from '@platform/core/jobs/output'
+import { recordStarts } from '@platform/core/jobs/start'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, expectError } from '../../support/fixtures.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { completionReport, dispatchedJob, jobCounters } from '../support/jobs.ts'
-import { pendingEvents } from '../support/outbox.ts'
+import { drainOutbox, pendingEvents } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -28,12 +31,13 @@ test('a heartbeat claims the oldest jobs for its free slots, and the same key re
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
   const first = await beat('key-0001', { freeSlots: 2 })
   expect(first).toMatchObject({ ids: jobIds.slice(0, 2), jobs: [], moreJobs: true })
-  expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
-  expect(await pendingEvents(caller, 'job.started')).toHaveLength(2)
+  expect((await jobCounters(caller, enrolled))[0]).toBe(3)
   const leases = ({ claims }: typeof first) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
   const second = await beat('key-0001', { freeSlots: 0 })
   expect([leases(second), second.moreJobs]).toEqual([leases(first), true])
-  expect(await beat('key-0002')).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
+  const running = first.ids
+  expect(await beat('key-0002', { running })).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
+  expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
 })
 
 test('the same key claims further jobs once its claims have ended', async () => {
@@ -65,11 +69,44 @@ test.each([
   expect((await jobCounters(caller, enrolled))[0]).toBe(3)
 })
 
-test('offers jobs one by one if one of them was cancelled in between', async () => {
-  const { caller, jobIds, beat } = await waitingJobs(2)
-  runBefore(/^TransactWrite/, () => Job.cancel(caller, jobIds[0]!))
-  expect(await beat('key-0001')).toMatchObject({ ids: [], jobs: [jobIds[1]], moreJobs: false })
-  expect((await beat('key-0001')).ids).toEqual([jobIds[1]])
+test.each([
+  ['a listed', 2, /^Update/, 2],
+  ['a counted', 8, /^TransactWrite/, 1],
+])('leaves out %s job that is cancelled in between', async (_, count, write, nth) => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(count)
+  const running = (await beat('key-0001', { freeSlots: count - 2 })).ids
+  await beat('key-0002', { freeSlots: 0, running })
+  const [cancelled = '', next = ''] = jobIds.slice(count - 2)
+  runBefore(write, () => Job.cancel(caller, cancelled), nth)
+  const { ids, jobs, moreJobs } = await beat('key-0003')
+  expect([[...ids, ...jobs], ids.length === 0 && moreJobs]).toEqual([[next], false])
+  await beat('key-0003')
+  expect((await Job.read(caller, next)).status).toBe('Running')
+  expect((await jobCounters(caller, enrolled))[0]).toBe(count - 1)
+})
+
+test('an end records the start, unless the message about the claim or a renewed lease did', async () => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
+  const { claims, ids } = await beat('key-0001')
+  expect(await pendingEvents(caller, 'job.started')).toEqual([])
+  await recordStarts(caller.organisationId, jobIds.slice(0, 1))
+  await recordStarts(caller.organisationId, jobIds.slice(0, 1))
+  advanceClock(151_000)
+  await beat('key-0002', { running: jobIds.slice(1, 2) })
+  expect((await pendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds.slice(0, 2))
+  for (const { jobId, leaseId } of claims)
+    await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
+  await recordStarts(caller.organisationId, jobIds)
+  const started = await pendingEvents(caller, 'job.started')
+  expect(started.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
+  await drainOutbox(caller.organisationId)
+  const { items } = await timeline(caller, enrolled.cluster.id, { page: 1, pageSize: 20 })
+  const job = items.filter(({ resource }) => resource === jobIds[2]).map(({ title, actor }) => [title, actor?.kind])
+  expect(job).toEqual([
+    ['Job completed', 'relay'],
+    ['Job started', 'relay'],
+    ['Job queued', 'user'],
+  ])
 })
 
 test('claims no job for a relay that does not know the statement key, nor more than 1 MiB of payloads', async () => {

@@ -4,19 +4,26 @@ import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, upsert, type WriteItem } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
  * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
- * Projections subtract ended jobs from any of the items, so an item may become negative.
+ * Projections count ended jobs in the item of counts, which they write anyway. When an item is full, they are subtracted
+ * from the items, so an item may become negative.
  */
 
 const shards = 4
 
-export const activeJobsKeys = (organisationId: string): keys.Key[] =>
-  Array.from({ length: shards }, (_, shard) => keys.activeJobs(organisationId, shard))
+/** The item of counts is the last one. */
+export const activeJobsKeys = (organisationId: string): keys.Key[] => [
+  ...Array.from({ length: shards }, (_, shard) => keys.activeJobs(organisationId, shard)),
+  keys.organisationCounts(organisationId),
+]
+
+const endedIn = (items: readonly (Item | undefined)[]): number => Number(items[shards]?.['activeEnded'] ?? 0)
 
 const ActiveCount = z
   .object({
@@ -31,11 +38,13 @@ const ActiveCount = z
   })
   .prefault({})
 
-const parseCounts = (items: readonly (Item | undefined)[]) => items.map((item) => ActiveCount.parse(item))
+const parseCounts = (items: readonly (Item | undefined)[]) =>
+  items.slice(0, shards).map((item) => ActiveCount.parse(item))
 
 const sum = (counts: readonly { count: number }[]): number => counts.reduce((total, { count }) => total + count, 0)
 
-export const sumOfActiveJobs = (items: readonly (Item | undefined)[]): number => sum(parseCounts(items))
+export const sumOfActiveJobs = (items: readonly (Item | undefined)[]): number =>
+  sum(parseCounts(items)) - endedIn(items)
 
 const shareOf = (total: number, shard: number): number =>
   Math.floor(total / shards) + (shard < ((total % shards) + shards) % shards ? 1 : 0)
@@ -69,7 +78,7 @@ export const admissionWrites = (organisationId: string, id: string, jobs: number
 
 /** Spreads the jobs over the items with the most room. Throws `limit_reached` if they exceed the quota. */
 export async function retryAdmission(organisationId: string, jobs: number): Promise<WriteItem[]> {
-  const items = await getConsistent(activeJobsKeys(organisationId))
+  const items = await itemsWithoutEnded(organisationId)
   const counts = parseCounts(items)
   const ownLimit = counts[0]?.limit
   if (ownLimit === undefined) ownLimits.delete(organisationId)
@@ -90,11 +99,39 @@ export async function retryAdmission(organisationId: string, jobs: number): Prom
   })
 }
 
+/** Subtracts the ended jobs from the items, and returns the items. A concurrent subtraction has the same effect. */
+async function itemsWithoutEnded(organisationId: string): Promise<(Item | undefined)[]> {
+  const itemKeys = activeJobsKeys(organisationId)
+  const items = await getConsistent(itemKeys)
+  const ended = endedIn(items)
+  if (ended === 0) return items
+  const writes = Array.from({ length: shards }, (_, shard) =>
+    upsert(keys.activeJobs(organisationId, shard), { add: { count: -shareOf(ended, shard) } }),
+  )
+  await transact([...subtractEnded(organisationId, ended), ...writes])
+  return getConsistent(itemKeys)
+}
+
+/** Fails if the ended jobs were subtracted concurrently. */
+const subtractEnded = (organisationId: string, ended: number): WriteItem[] =>
+  ended === 0
+    ? []
+    : [
+        upsert(
+          keys.organisationCounts(organisationId),
+          { add: { activeEnded: -ended } },
+          { activeEnded: { atLeast: ended } },
+        ),
+      ]
+
 export const limitWrites = (
   organisationId: string,
   items: readonly (Item | undefined)[],
   limit: number | null,
-): WriteItem[] => spreadWrites(organisationId, items, sumOfActiveJobs(items), limit ?? undefined)
+): WriteItem[] => [
+  ...spreadWrites(organisationId, items, sumOfActiveJobs(items), limit ?? undefined),
+  ...subtractEnded(organisationId, endedIn(items)),
+]
 
 /** Spreads the count evenly over the items, which must be unchanged. */
 function spreadWrites(
@@ -120,18 +157,16 @@ function spreadWrites(
   )
 }
 
-/** Needs only one write in each run of the projections, however many jobs have ended. */
 export const activeJobsProjection: Projection = {
   name: 'active jobs',
-  writes: async (organisationId, records) => {
+  countedWrites: (_, records) => {
     const ended = records
       .flatMap(({ transitions }) => transitions)
       // Operations have no cluster. A job whose creation failed was counted when its batch was accepted.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )
-    const shard = shardOf(records[0]?.id ?? '')
-    return ended.length === 0 ? [] : [upsert(keys.activeJobs(organisationId, shard), { add: { count: -ended.length } })]
+    return ended.length === 0 ? {} : { add: { activeEnded: ended.length } }
   },
 }
 

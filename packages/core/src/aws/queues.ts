@@ -9,6 +9,9 @@ const client = new SQSClient({ maxAttempts: 2, requestHandler: awsTimeouts })
 
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
+/** Messages about frequent changes are delayed, so that one run projects the change and its successors. */
+export const soonSeconds = 2
+
 export interface JobReference {
   organisationId: string
   jobId: string
@@ -55,6 +58,10 @@ export const enqueueModuleDelivery = (organisationId: string, moduleId: string, 
 
 export const enqueueProjections = (organisationId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
+
+/** Jobs that were claimed. Soon after, the consumer records the starts of those that still run. */
+export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, soonSeconds)
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)

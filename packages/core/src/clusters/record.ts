@@ -52,15 +52,12 @@ const StoredCluster = z.object({
   channelId: z.string().optional(),
   channelOpenedAtMs: z.number().optional(),
   channelClosedAtMs: z.number().optional(),
-  /** Key of the last heartbeat that claimed jobs, and their ids: `id,id`. */
-  claimKey: z.string().optional(),
-  claimedJobs: z.string().optional(),
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),
   /** Number of items in the inbox. */
   waitingJobs: z.number().default(0),
-  /** Jobs that wait and have no item in the inbox. */
+  /** Jobs that wait and have no item in the inbox, and claimed jobs that the relay has not yet reported as running. */
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Includes finished jobs. */
   jobs: z.number().default(0),

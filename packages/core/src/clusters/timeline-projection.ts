@@ -24,9 +24,11 @@ const isCluster = (value: unknown): value is string => typeof value === 'string'
 
 const eventEntries = (record: OutboxRecord): Entry[] =>
   record.events.flatMap((event, index) => {
-    const { clusterId } = event.data
+    const { clusterId, relayId } = event.data
     // Later by a millisecond, so that the timeline keeps the order of the events.
-    const ordered = { ...record, atMs: record.atMs + index }
+    const ordered = { ...record, atMs: (event.atMs ?? record.atMs) + index }
+    // The end of a job, which the platform may cause, also records its start.
+    if (event.name === 'job.started' && isText(relayId)) ordered.actor = { kind: 'relay', id: relayId }
     return isCluster(clusterId) && event.name !== removalEvent
       ? [timelineEntry(ordered, clusterId, event.id, contentOf(event))]
       : []

@@ -1,4 +1,5 @@
 import type { Claim, ClaimRequest, Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
+import { enqueueStarts } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { iso, isWithin, now, nowSeconds } from '../clock.ts'
 import { runningSinceMs } from '../clusters/downtime.ts'
@@ -6,16 +7,15 @@ import { type ClusterRecord } from '../clusters/record.ts'
 import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { unchanged } from '../db/expression.ts'
-import { getConsistent, orThrow, patch, tryUpdate } from '../db/table.ts'
+import { get, getConsistent, orThrow, patch, tryUpdate } from '../db/table.ts'
+import { transact } from '../db/transact.ts'
 import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { commit } from '../outbox/commit.ts'
-import { transitionOf } from '../outbox/record.ts'
 import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { countWaiting, leaveInbox, leftInbox, waitingIn } from './inbox.ts'
-import { jobEventData, type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
+import { leaveInbox, leftInbox, waitingIn } from './inbox.ts'
+import { recordStart } from './start.ts'
+import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 /**
  * A lease expires this long after the relay's last message about the job, but not before a silent cluster is Degraded.
@@ -102,18 +102,15 @@ export async function claim(
   if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
   if (!isClaimable(job)) throw platformError('job_not_claimable')
 
-  const { running, leaseId, write } = startOf(job, relayId, claimKey)
+  const start = startOf(job, relayId, claimKey)
   const isCurrentRelay = { relayId: { is: relayId } }
-  await commit(caller, {
-    writes: [
-      orThrow(write, 'job_not_claimable'),
-      orThrow(patch(keys.cluster(organisationId, clusterId), leftInbox([job]), isCurrentRelay), 'relay_revoked'),
-      ...leaveInbox(job),
-    ],
-    ...effectsOfStart([job], relayId),
-    canWait: true,
-  })
-  return claimResponse(running, leaseId, payload, statementKey)
+  await transact([
+    orThrow(startWrite(start), 'job_not_claimable'),
+    orThrow(patch(keys.cluster(organisationId, clusterId), leftInbox([job]), isCurrentRelay), 'relay_revoked'),
+    ...leaveInbox(job),
+  ])
+  await enqueueStarts(organisationId, [jobId])
+  return claimResponse(start.running, start.leaseId, payload, statementKey)
 }
 
 const isClaimable = ({ status, isThrottled, expiresAtMs }: JobRecord): boolean =>
@@ -128,90 +125,107 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
     leaseId,
     claimKey,
     leaseRenewedAtMs: now(),
+    isStartPending: true as const,
   }
   const running = { ...job, ...started }
   const nextCheckMs = nextCheckWhileRunning(running, 0)
   // An earlier check schedules this one.
   const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
   const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
-  const set = { ...started, ...due, ...keys.jobStatusIndexKey(job, started.status) }
-  const isWaiting = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
-  return {
-    running,
-    leaseId,
-    write: patch(keys.job(job.organisationId, job.id), { set }, isWaiting),
-  }
+  const change = { set: { ...started, ...due, ...keys.jobStatusIndexKey(job, started.status) } }
+  const condition = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
+  return { running, leaseId, change, condition }
 }
 
-const effectsOfStart = (jobs: readonly JobRecord[], relayId: string) => ({
-  events: jobs.map((job) => ({
-    name: 'job.started' as const,
-    subject: job.id,
-    data: { ...jobEventData(job), relayId },
-  })),
-  transitions: jobs.map((job) => transitionOf(job, 'Queued', 'Running')),
-})
+type Start = ReturnType<typeof startOf>
+
+const startWrite = ({ running, change, condition }: Start) =>
+  patch(keys.job(running.organisationId, running.id), change, condition)
 
 type HeartbeatClaims = NonNullable<HeartbeatResponse['claims']>
 type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { claimKey: string }
 
 /**
- * Claims the oldest jobs of the inbox in one transaction. The same key returns the same claims, until they have ended.
- * `cluster` is the record that this heartbeat has written, so the request is neither replayed nor of another relay.
- * Returns undefined if the jobs must be claimed one by one, because one of them was cancelled or claimed in between.
+ * Claims the oldest jobs of the inbox. The same key returns the same claims until the relay reports the jobs as running
+ * or they have ended. `cluster` is the record that this heartbeat has written, so the request is neither replayed nor of
+ * another relay; it lists no job that the relay reports as running. Returns undefined if the jobs must be claimed one by
+ * one, because one of them was cancelled or claimed in between.
  */
 export async function claimWaiting(
   caller: RelayCaller,
   cluster: ClusterRecord,
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
-  const repeated = cluster.claimKey === claimKey ? await repeatedClaims(caller, cluster, claimKey) : []
-  const moreJobs = countWaiting(cluster) > 0
+  const listed = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
+  const repeated = listed.flatMap((each) => repeatedClaim(each, caller, claimKey))
+  const claimable = listed.filter(({ job }) => isClaimable(job))
+  const waitingCount = claimable.length + Math.max(0, cluster.waitingJobs)
+  const moreJobs = waitingCount > 0
   if (repeated.length > 0) return { claims: await responsesTo(repeated, statementKey), moreJobs }
   if (!moreJobs || freeSlots === 0) return { claims: [], moreJobs }
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
   if (successors === 'unknown') return { claims: [], moreJobs }
   if (successors === 'undecided') return undefined
-  const waitingIds = await waitingIn(cluster, Math.min(freeSlots, maxClaims))
-  const waiting = await jobsWithPayload(caller, waitingIds)
-  const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
-  if (claimable.length === 0) return waitingIds.length > 0 ? undefined : { claims: [], moreJobs }
-  const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
-  const jobIds = starts.map(({ running }) => running.id)
-  const failure = await commit(caller, {
-    writes: [
-      ...starts.map(({ write }) => write),
-      ...starts.flatMap(({ running }) => leaveInbox(running)),
-      patch(
-        keys.cluster(caller.organisationId, cluster.id),
-        { ...leftInbox(starts.map(({ running }) => running)), set: { claimKey, claimedJobs: jobIds.join(',') } },
-        {
-          relayId: { is: caller.relayId },
-          claimKey: unchanged(cluster.claimKey),
-          claimedJobs: unchanged(cluster.claimedJobs),
-        },
-      ),
-    ],
-    ...effectsOfStart(
-      starts.map(({ running }) => running),
-      caller.relayId,
-    ),
-    canWait: true,
-  })
-  if (failure !== undefined) return undefined
+  const limit = Math.min(freeSlots, maxClaims)
+  const started =
+    claimable.length > 0
+      ? await startListed(caller, withinLimit(claimable.slice(0, limit)), claimKey)
+      : await startFromInbox(caller, cluster, limit, claimKey)
+  if (started === undefined) return undefined
   await failpoint('claim.written')
-  return { claims: await responsesTo(starts, statementKey), moreJobs: countWaiting(cluster) > starts.length }
+  const jobIds = started.map(({ running }) => running.id)
+  if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
+  return { claims: await responsesTo(started, statementKey), moreJobs: waitingCount > started.length }
 }
 
+type Waiting = { job: JobRecord; payload: string }
 type Started = { running: JobRecord; leaseId: string; payload: string }
 
-async function repeatedClaims(caller: RelayCaller, cluster: ClusterRecord, claimKey: string): Promise<Started[]> {
-  const jobIds = cluster.claimedJobs?.split(',') ?? []
-  const claimed = await jobsWithPayload(caller, jobIds)
-  return claimed.flatMap(({ job, payload }) => {
-    const isSame = job.status === 'Running' && job.relayId === caller.relayId && job.claimKey === claimKey
-    return isSame && job.leaseId !== undefined ? [{ running: job, leaseId: job.leaseId, payload }] : []
+/** One write of each job is sufficient, because its record decides. Jobs that changed in between are left out. */
+async function startListed(
+  { relayId }: RelayCaller,
+  waiting: readonly Waiting[],
+  claimKey: string,
+): Promise<Started[]> {
+  const started = waiting.map(async ({ job, payload }) => {
+    const { running, leaseId, change, condition } = startOf(job, relayId, claimKey)
+    const key = keys.job(job.organisationId, job.id)
+    // After a lost response, the condition of the repeated write fails.
+    const item = (await tryUpdate(key, change, condition)) ?? (await get(key))
+    return item?.['leaseId'] === leaseId ? [{ running, leaseId, payload }] : []
   })
+  return (await Promise.all(started)).flat()
+}
+
+/** In one transaction, because the cluster counts the jobs. */
+async function startFromInbox(
+  caller: RelayCaller,
+  cluster: ClusterRecord,
+  limit: number,
+  claimKey: string,
+): Promise<Started[] | undefined> {
+  const waitingIds = await waitingIn(cluster, limit)
+  const waiting = await jobsWithPayload(caller, waitingIds)
+  const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  if (claimable.length === 0) return waitingIds.length > 0 ? undefined : []
+  const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
+  const jobs = starts.map(({ running }) => running)
+  const { add } = leftInbox(jobs)
+  const failure = await transact([
+    ...starts.map(startWrite),
+    ...jobs.flatMap(leaveInbox),
+    patch(
+      keys.cluster(caller.organisationId, cluster.id),
+      { add: { ...add, listedJobs: new Set(jobs.map(({ id }) => id)) } },
+      { relayId: { is: caller.relayId } },
+    ),
+  ])
+  return failure === undefined ? starts : undefined
+}
+
+function repeatedClaim({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
+  const isSame = job.status === 'Running' && job.relayId === relayId && job.claimKey === claimKey
+  return isSame && job.leaseId !== undefined ? [{ running: job, leaseId: job.leaseId, payload }] : []
 }
 
 async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly string[]) {
@@ -273,6 +287,7 @@ async function successorsFor(statementKey: string | undefined): Promise<string[]
 
 export async function renewLease(job: JobRecord): Promise<void> {
   if (isWithin(job.leaseRenewedAtMs, renewAfterMs)) return
+  await recordStart(job)
   const condition = { status: { is: 'Running' }, leaseId: { is: job.leaseId } } as const
   await tryUpdate(keys.job(job.organisationId, job.id), { set: { leaseRenewedAtMs: now() } }, condition)
 }

@@ -12,7 +12,8 @@ import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { findOwnJob, checkLease } from './claim.ts'
 import { deleteMiddle, endOf as endOfChunks, fieldsAfter, lastChunks, outputWrites } from './output.ts'
-import { isTerminal, type JobRecord, effectsOfFinish } from './record.ts'
+import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
+import { effectsOfStart } from './start.ts'
 import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
@@ -35,7 +36,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
         ...(result.hasOutput ? [] : outputWrites(job, chunks)),
         ...result.writes,
       ],
-      ...effectsOfFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+      ...effectsOfEnd(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
     if (failure !== undefined) continue
     await failpoint('complete.written')
@@ -61,6 +62,15 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
 }
 
+/** The effects of `finishWrites`. */
+export function effectsOfEnd(job: JobRecord, end: JobEnd) {
+  const [start, finish] = [effectsOfStart(job), effectsOfFinish(job, end)]
+  return {
+    events: [...start.events, ...finish.events],
+    transitions: [...start.transitions, ...finish.transitions],
+  }
+}
+
 export const finishWrites = (
   job: JobRecord,
   end: Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>,
@@ -70,12 +80,20 @@ export const finishWrites = (
     {
       set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
       // The rest is needed only while the job runs.
-      remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs'],
+      remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
     },
     // Fails if output arrived since the job was read, because the result must include it.
-    { status: { is: 'Running' }, leaseId: { is: job.leaseId }, outputBytes: unchanged(job.outputBytes || undefined) },
+    {
+      status: { is: 'Running' },
+      leaseId: { is: job.leaseId },
+      isStartPending: unchanged(job.isStartPending),
+      outputBytes: unchanged(job.outputBytes || undefined),
+    },
   ),
-  patch(keys.cluster(job.organisationId, job.clusterId), { add: { activeJobs: -1, ...addEnded(end.status) } }),
+  patch(keys.cluster(job.organisationId, job.clusterId), {
+    add: { activeJobs: -1, ...addEnded(end.status) },
+    drop: { listedJobs: new Set([job.id]) },
+  }),
 ]
 
 async function repeatedCompletion(job: JobRecord, report: Completion, completion: string): Promise<CompletionResponse> {

@@ -7,9 +7,9 @@ import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
 import { cancelTimeOf, nextCheckWhileRunning, timeLimitOf } from './claim.ts'
-import { finishWrites } from './complete.ts'
+import { effectsOfEnd, finishWrites } from './complete.ts'
 import { resultOf } from './result.ts'
-import { type JobRecord, effectsOfFinish } from './record.ts'
+import { type JobRecord } from './record.ts'
 
 export async function enforceDeadline(job: JobRecord): Promise<void> {
   if (job.status === 'Queued') return checkQueued(job)
@@ -47,7 +47,7 @@ async function checkRunning(job: JobRecord): Promise<void> {
   const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
     writes: [...finishWrites(job, { ...end, ...result.field }), ...result.writes],
-    ...effectsOfFinish(job, end),
+    ...effectsOfEnd(job, end),
   })
 }
 

@@ -7,6 +7,10 @@ import { type JobRecord } from './record.ts'
 /**
  * The inbox lists the jobs that wait for a cluster's relay. The first few single jobs are listed in the cluster's
  * record, which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
+ *
+ * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was lost.
+ * A heartbeat that reports the job as running, or its end, removes it from the list. So a listed job may be running:
+ * only its own record decides.
  */
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
@@ -41,6 +45,11 @@ export const leaveInbox = ({ clusterId, id, isListed }: Waiting): WriteItem[] =>
 
 export const countWaiting = ({ waitingJobs, listedJobs }: ClusterRecord): number =>
   Math.max(0, waitingJobs) + listedJobs.size
+
+/** Without the jobs that the relay reports as running. */
+export function unreported(cluster: ClusterRecord, running: readonly string[]): ClusterRecord {
+  return { ...cluster, listedJobs: new Set([...cluster.listedJobs].filter((id) => !running.includes(id))) }
+}
 
 /** Oldest first. */
 export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {

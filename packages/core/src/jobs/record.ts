@@ -41,6 +41,8 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
+  /** Set until the outbox has the start of the job. */
+  isStartPending: z.literal(true).optional(),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   /** Bytes that the scripts wrote, including those that the relay dropped. */

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
+import { enqueueProjections, outboxRetryMs, soonSeconds } from '../aws/queues.ts'
 import { outboxCheck } from './outbox-check.ts'
 import type { Actor, Caller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -11,7 +11,7 @@ import { derivedId, newId, timeOf } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
-import type { Effects, RecordBody } from './record.ts'
+import { type Effects, type RecordBody, storedBody } from './record.ts'
 
 export interface Change extends Effects {
   writes: readonly WriteItem[]
@@ -25,8 +25,6 @@ export interface Change extends Effects {
   /** For frequent changes that soon have a successor: one run then projects both. */
   canWait?: true
 }
-
-const waitSeconds = 2
 
 /**
  * One transaction contains the writes, the outbox record and the idempotent response. It fails if the caller's session
@@ -49,7 +47,7 @@ export async function commit(actor: Actor, change: Change): Promise<ConditionFai
   if (!hasEffects) return undefined
   check.confirm()
   await failpoint('commit.written')
-  if (isEnqueued !== true) await enqueueProjections(actor.organisationId, canWait ? waitSeconds : 0)
+  if (isEnqueued !== true) await enqueueProjections(actor.organisationId, canWait ? soonSeconds : 0)
   return undefined
 }
 
@@ -106,7 +104,7 @@ export function outboxWrite(
   const { organisationId } = actor
   return create(keys.outbox(organisationId, id), {
     id,
-    record: JSON.stringify(body),
+    record: storedBody(body),
     ...due,
   })
 }

@@ -3,6 +3,7 @@ import type { JobStatus } from '@platform/contract/job'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import type { Item } from '../db/table.ts'
+import { compress, decompress } from '../lib/compression.ts'
 
 /**
  * A change writes an outbox record in its transaction, with its audit entry and events. Projections process it later
@@ -33,6 +34,8 @@ const StoredEvent = z.object({
   name: z.string(),
   subject: z.string(),
   data: z.record(z.string(), z.unknown()),
+  /** Set if the event occurred before the change that records it. */
+  atMs: z.number().optional(),
 })
 
 const Audit = z.object({
@@ -70,15 +73,25 @@ export type StoredOutboxEvent = z.infer<typeof StoredEvent>
 export interface Effects {
   /** `action` is `<noun>.<verb>`, `resource` an id. `isExtra` marks audit entries that callers append. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
-  events?: readonly (EventOf | ModuleEvent)[]
+  events?: readonly ((EventOf | ModuleEvent) & { atMs?: number | undefined })[]
   transitions?: readonly JobTransition[]
   sweep?: SweepSummary
   /** Event ids derive from this id. Duplicates are detected only until the record is projected. */
   id?: string
 }
 
+/** A longer text is compressed, so that most records are below 1 KB, and writes of them cost less. */
+const maxTextLength = 800
+
+export function storedBody(body: z.infer<typeof RecordBody>): string | Uint8Array {
+  const text = JSON.stringify(body)
+  return text.length > maxTextLength ? compress(text) : text
+}
+
+const textOf = (stored: unknown): string => (typeof stored === 'string' ? stored : decompress(stored))
+
 export const parseRecord = (item: Item): OutboxRecord => ({
-  ...RecordBody.parse(JSON.parse(String(item['record']))),
+  ...RecordBody.parse(JSON.parse(textOf(item['record']))),
   id: String(item['sk']),
   organisationId: keys.organisationOf(String(item['pk'])),
 })

@@ -170,8 +170,6 @@ const fieldsOfRelay = [
   'channelId',
   'channelOpenedAtMs',
   'channelClosedAtMs',
-  'claimKey',
-  'claimedJobs',
 ]
 
 function enrollmentWrites(

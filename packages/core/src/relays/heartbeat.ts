@@ -17,7 +17,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, replace, tryUpdate } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
-import { countWaiting, waitingIn } from '../jobs/inbox.ts'
+import { countWaiting, unreported, waitingIn } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
@@ -64,12 +64,13 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
     : intervals.heartbeatSeconds
 
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
-  const { claimKey, freeSlots, statementKey } = report
-  if (claimKey === undefined) return { jobs: await waitingIn(record, freeSlots) }
-  const claimed = await claimWaiting(caller, record, { claimKey, freeSlots, statementKey })
+  const { claimKey, freeSlots, statementKey, running } = report
+  const waiting = unreported(record, running)
+  if (claimKey === undefined) return { jobs: await waitingIn(waiting, freeSlots) }
+  const claimed = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
   if (claimed !== undefined) return { jobs: [], ...claimed }
   // Jobs changed after the record was read.
-  const current = (await Cluster.find(record.organisationId, record.id)) ?? record
+  const current = unreported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
   return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
 }
 
@@ -116,7 +117,8 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
       ...channelAfterReport(record, caller, report),
     }
     const interval = intervalFor({ ...record, ...reported }, report)
-    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce, interval }
+    const started = new Set(report.running.filter((id) => record.listedJobs.has(id)))
+    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce, interval, started }
     const updated = await writeHeartbeat(record, change)
     if (updated !== undefined) return updated
   }
@@ -163,17 +165,22 @@ interface HeartbeatChange {
   recentTokens: string
   nonce: string
   interval: number
+  /** Listed jobs that the relay reports as running. */
+  started?: ReadonlySet<string>
 }
 
 async function writeHeartbeat(
   record: ClusterRecord,
-  { presence, nodes, recentTokens, nonce, interval }: HeartbeatChange,
+  { presence, nodes, recentTokens, nonce, interval, started }: HeartbeatChange,
 ): Promise<ClusterRecord | undefined> {
   const status = clusterStatus(withSilence({ ...record, ...presence }, intervals), now())
   const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval, interval !== intervals.heartbeatSeconds)
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const key = keys.cluster(record.organisationId, record.id)
-  const change = { set: { ...presence, recentTokens, beatNonce: nonce, ...due } }
+  const change = {
+    set: { ...presence, recentTokens, beatNonce: nonce, ...due },
+    ...(started !== undefined && started.size > 0 && { drop: { listedJobs: started } }),
+  }
   const condition = {
     beatNonce: { is: record.beatNonce },
     relayId: { is: record.relayId },
@@ -184,7 +191,7 @@ async function writeHeartbeat(
     const item = await tryUpdate(key, change, condition)
     return item && parseCluster(item)
   }
-  const changeWithStatus = { set: { ...change.set, ...statusIndexKeys(record, status) } }
+  const changeWithStatus = { ...change, set: { ...change.set, ...statusIndexKeys(record, status) } }
   const failure = await commit(system(record.organisationId), {
     writes: [
       patch(key, changeWithStatus, { ...condition, status: { is: record.status } }),

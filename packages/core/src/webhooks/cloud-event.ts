@@ -5,7 +5,7 @@ import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 type EventContext = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 
 export const cloudEvent = (
-  { id, name, subject, data }: Omit<StoredOutboxEvent, 'name'> & { name: string },
+  { id, name, subject, data, atMs: occurredAtMs }: Omit<StoredOutboxEvent, 'name'> & { name: string },
   { organisationId, atMs, traceId }: EventContext,
 ): CloudEvent => ({
   specversion: '1.0',
@@ -13,7 +13,7 @@ export const cloudEvent = (
   source: `/organisations/${organisationId}`,
   type: isModuleEventName(name) ? name : `platform.${name}`,
   subject,
-  time: iso(atMs),
+  time: iso(occurredAtMs ?? atMs),
   datacontenttype: 'application/json',
   ...(traceId !== '' && { traceid: traceId }),
   data,

@@ -11,9 +11,12 @@ import { transact } from '@platform/core/db/transact'
 import { isId, newId, timeOf } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
+import { claim } from '@platform/core/jobs/claim'
+import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
+import { recordStarts } from '@platform/core/jobs/start'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -35,7 +38,7 @@ import {
   storeClusters,
   submitAndExpand,
 } from '../../support/batches.ts'
-import { inboxItems, runJob, scriptJob } from '../../support/jobs.ts'
+import { completionReport, inboxItems, runJob, scriptJob } from '../../support/jobs.ts'
 import { measureUsage } from '../../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -227,7 +230,11 @@ test('a late projection of a start does not finish the batch again', async () =>
   const { pk } = keys.outbox(caller.organisationId, '')
   const { batchId, jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id], 2) })
   await runProjections(caller)
-  for (const id of jobIds) await runJob(enrolled, id)
+  for (const id of jobIds) {
+    const { leaseId } = await claim(enrolled.request(), id, undefined)
+    await recordStarts(caller.organisationId, [id])
+    await complete(enrolled.request(), id, completionReport(enrolled, leaseId))
+  }
 
   const { items } = await query({ pk })
   const started = items.find(({ record }) => String(record).includes('"job.started"'))
