@@ -18,8 +18,8 @@ const layers = {
 
 /** Additional files that a package may import. */
 const exceptions = {
-  // `plat module` validates manifests with the rules of the platform.
-  cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest)\\.ts$',
+  // `plat module` validates manifests with the rules of the platform, and `plat` uses proxies like the relay.
+  cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
   // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts) and with
   // notifications (names of users).
   portal: '^packages/contract/src/(portal-paths|unix-text|user-name)\\.ts$',

@@ -1,6 +1,5 @@
 import { parseChannel } from '@platform/relay/channel-settings'
 import { connect, PacketReader, subscribe } from '@platform/relay/mqtt'
-import { proxyFor } from '@platform/relay/proxy'
 import { afterEach, expect, test } from 'vitest'
 import { publish } from './support/fake-broker.ts'
 import { Stage } from './support/stage.ts'
@@ -119,34 +118,4 @@ test('reads packets that arrive in any parts, and writes long ones', () => {
   const connectPacket = connect({ clientId: 'c', username: '', password: 'p'.repeat(300), keepAliveSeconds: 40 })
   expect([...connectPacket.subarray(0, 3)]).toEqual([0x10, 0xbd, 0x02])
   expect(subscribe('a').toString('hex')).toBe('8206000100016100')
-})
-
-const environment = {
-  HTTPS_PROXY: 'http://user:p%40ss@proxy:3128',
-  http_proxy: 'plain:8080',
-  NO_PROXY: 'exact.example.com, .inner.example.com,*.wild.example.com ports.example.com:8443,10.0.0.7',
-}
-
-test.each([
-  ['https://platform.example.com', 'proxy:3128'],
-  ['wss://platform.example.com', 'proxy:3128'],
-  ['http://platform.example.com', 'plain:8080'],
-  ['https://127.0.0.1:8080', undefined],
-  ['http://localhost', undefined],
-  ['https://exact.example.com', undefined],
-  ['https://sub.exact.example.com', undefined],
-  ['https://notexact.example.com', 'proxy:3128'],
-  ['https://a.inner.example.com', undefined],
-  ['https://b.wild.example.com', undefined],
-  ['https://ports.example.com', 'proxy:3128'],
-  ['https://ports.example.com:8443', undefined],
-  ['https://10.0.0.7', undefined],
-  ['https://10.0.0.70', 'proxy:3128'],
-])('%s uses the proxy %s', (url, expected) => {
-  expect(proxyFor(new URL(url), environment)?.host).toBe(expected)
-  expect(proxyFor(new URL(url), { ...environment, NO_PROXY: '*' })).toBeUndefined()
-})
-
-test('rejects a proxy that is not an address', () => {
-  expect(() => proxyFor(new URL('https://platform.example.com'), { HTTPS_PROXY: 'http://' })).toThrow(TypeError)
 })

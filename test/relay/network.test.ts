@@ -1,6 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { missingPrograms } from '../support/installed-programs.ts'
+import { listen } from '../support/http-server.ts'
 import { Program } from '../support/program.ts'
+import { certificates } from '../support/slapd.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { canIsolate, IsolatedNetwork } from './support/network.ts'
 import { Stage } from './support/stage.ts'
 
@@ -11,6 +17,13 @@ afterEach(async () => {
   await stage?.[Symbol.asyncDispose]()
   network?.[Symbol.dispose]()
 })
+
+function startProxy(folder: string, allowed: string): Program {
+  const address = [`Listen ${network.host}`, 'Port 3128', 'Timeout 600']
+  const rules = [...address, 'BasicAuth user secret', `ConnectPort ${new URL(allowed).port}`]
+  writeFileSync(join(folder, 'proxy.conf'), `${rules.join('\n')}\n`)
+  return new Program('tinyproxy', ['-d', '-c', join(folder, 'proxy.conf')], { cwd: folder, env: process.env })
+}
 
 const start = async (settings: Parameters<typeof Stage.start>[0]) =>
   (stage = await Stage.start({ host: network.host, namespace: network.name, ...settings }))
@@ -45,17 +58,7 @@ test.skipIf(!canIsolate || !existsSync('/usr/bin/tinyproxy')).each([
         if (!isAllowed) fake.channelUrl = `ws://${network.host}:1/channel`
       },
     })
-    const rules = [
-      `Listen ${network.host}`,
-      'Port 3128',
-      'BasicAuth user secret',
-      `ConnectPort ${new URL(platform.url).port}`,
-    ]
-    writeFileSync(stage.file('proxy.conf'), [...rules, 'Timeout 600', ''].join('\n'))
-    await using proxy = new Program('tinyproxy', ['-d', '-c', stage.file('proxy.conf')], {
-      cwd: stage.folder,
-      env: process.env,
-    })
+    await using proxy = startProxy(stage.folder, platform.url)
     const job = await platform.run({ script: 'echo out' })
     expect(job.output).toBe('out\n')
     if (isAllowed) await platform.until(() => platform.broker.openCount === 1)
@@ -66,6 +69,48 @@ test.skipIf(!canIsolate || !existsSync('/usr/bin/tinyproxy')).each([
     expect(proxy.hasEnded).toBe(false)
     // Direct requests come from the other end of the cable.
     expect([...platform.addresses]).toEqual([network.host])
+  },
+  60_000,
+)
+
+const skipReason = missingPrograms('ip', 'tinyproxy', 'openssl')
+test.skipIf(!canIsolate || skipReason !== '')(
+  `plat reaches the platform only through its proxy, with credentials and a private authority${skipReason}`,
+  async () => {
+    await using folder = await temporaryFolder()
+    const { ca: _, ...pair } = await certificates(folder.path, `IP:${network.host}`)
+    const addresses: (string | undefined)[] = []
+    const answer = JSON.stringify({ error: 'unauthenticated', message: 'No session.', traceId: '1' })
+    const server = createServer(pair, ({ socket }, outgoing) => {
+      addresses.push(socket.remoteAddress)
+      outgoing.writeHead(401, { 'content-type': 'application/json' }).end(answer)
+    })
+    await using listening = await listen(server, network.host)
+    await using proxy = startProxy(folder.path, listening.url)
+    await proxy.writes(/Accepting connections/)
+    const plat = async (HTTPS_PROXY: string) => {
+      const main = join(process.cwd(), 'packages/cli/src/main.ts')
+      const args = ['netns', 'exec', network.name, process.execPath, main, 'cluster', 'list']
+      const extra = { NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem'), PLAT_TOKEN: 'token', HOME: folder.path }
+      const PLAT_SERVER = listening.url.replace('http:', 'https:')
+      const env = { PATH: process.env['PATH'], ...extra, PLAT_SERVER, HTTPS_PROXY }
+      await using program = new Program('ip', args, { cwd: folder.path, env })
+      return { exitCode: (await program.ended).exitCode, text: program.text }
+    }
+    const host = `${network.host}:3128`
+    expect(await plat(`http://user:s%65cret@${host}`)).toMatchObject({
+      exitCode: 3,
+      text: expect.stringMatching(/No session/),
+    })
+    expect(await plat(`http://user:wrong@${host}`)).toMatchObject({
+      exitCode: 4,
+      text: expect.stringMatching(/status 40[17]\)/),
+    })
+    expect(await plat(`socks5://${host}`)).toMatchObject({
+      exitCode: 2,
+      text: expect.stringMatching(/HTTPS_PROXY names a proxy/),
+    })
+    expect(addresses).toEqual([network.host])
   },
   60_000,
 )

@@ -37,13 +37,13 @@ export interface TestServer extends ListeningServer {
   requests: ReceivedRequest[]
 }
 
-export async function listen(server: Server): Promise<ListeningServer> {
-  server.listen(0, '127.0.0.1')
+export async function listen(server: Server, address = '127.0.0.1'): Promise<ListeningServer> {
+  server.listen(0, address)
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    host: `127.0.0.1:${port}`,
-    url: `http://127.0.0.1:${port}`,
+    host: `${address}:${port}`,
+    url: `http://${address}:${port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       server.close()

@@ -19,13 +19,13 @@ export interface Certificates {
   key: string
 }
 
-export async function certificates(folder: string): Promise<Certificates> {
+export async function certificates(folder: string, altName = 'DNS:localhost', days = 1): Promise<Certificates> {
   const file = (name: string) => join(folder, name)
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ca = ['-x509', '-days', '1', '-subj', '/CN=Test authority', '-keyout', file('ca.key'), '-out', file('ca.pem')]
   await outputOf('openssl', 'req', ...newKey, ...ca)
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
-  const request = [...names, '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-x509', '-days', '1']
+  const names = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${altName}`]
+  const request = [...names, '-CA', file('ca.pem'), '-CAkey', file('ca.key'), '-x509', '-days', String(days)]
   await outputOf('openssl', 'req', ...newKey, ...request, '-keyout', file('key.pem'), '-out', file('cert.pem'))
   const [caText, cert, key] = await Promise.all(
     ['ca.pem', 'cert.pem', 'key.pem'].map((name) => readFile(file(name), 'utf8')),

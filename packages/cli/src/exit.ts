@@ -25,7 +25,6 @@ export class CliError extends Error {
 /** The message of any thrown value. For a failed connection, it contains the error code of the system. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error.cause instanceof Error && error.message === 'fetch failed') return messageOf(error.cause)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return error.message || (code ?? error.name)
 }

@@ -24,6 +24,8 @@ Environment
   PLAT_TOKEN     access or API token; overrides the session of plat login and is not stored
   PLAT_PASSWORD  password for plat login
   PLAT_IDP_SECRET  secret for plat idp add
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY  proxy for all requests
+  NODE_EXTRA_CA_CERTS  file with a private certificate authority
 
 Exit codes
   0    success

@@ -1,15 +1,27 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { Transport, TransportResponse } from './transport.ts'
+import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 /**
  * A transport for programs whose users may reach any host, such as the command line. It does not restrict destinations.
- * Every request has its own connection, so that a broken connection affects no other request.
+ * `agentFor` opens the connections, for example through a proxy.
  */
-export const plainTransport: Transport = (url, { method, headers, body, timeoutMs, maxBytes }) =>
-  new Promise((resolve, reject) => {
-    const open = url.startsWith('https:') ? https.request : http.request
-    const outgoing = open(url, { method, headers: { 'user-agent': 'Platform', ...headers }, agent: false })
+export const transportWith =
+  (agentFor: (url: URL) => http.Agent | false): Transport =>
+  (url, request) =>
+    send(new URL(url), request, agentFor)
+
+/** A transport that opens a connection for every request, so that a broken connection affects no other request. */
+export const plainTransport = transportWith(() => false)
+
+function send(
+  url: URL,
+  { method, headers, body, timeoutMs, maxBytes }: TransportRequest,
+  agentFor: (url: URL) => http.Agent | false,
+): Promise<TransportResponse> {
+  return new Promise((resolve, reject) => {
+    const open = url.protocol === 'https:' ? https.request : http.request
+    const outgoing = open(url, { method, headers: { 'user-agent': 'Platform', ...headers }, agent: agentFor(url) })
     const fail = (error: unknown) => {
       reject(error instanceof Error ? error : new Error('The connection failed.'))
       outgoing.destroy()
@@ -28,6 +40,7 @@ export const plainTransport: Transport = (url, { method, headers, body, timeoutM
     })
     outgoing.end(body)
   })
+}
 
 async function readResponse(incoming: http.IncomingMessage, maxBytes: number): Promise<TransportResponse> {
   const parts: Buffer[] = []

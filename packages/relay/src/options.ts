@@ -88,7 +88,7 @@ function checkProxies(): void {
   try {
     for (const protocol of ['http', 'https']) proxyFor(new URL(`${protocol}://platform.invalid`))
   } catch (error) {
-    throw new FatalError('usage', `HTTPS_PROXY or HTTP_PROXY is not an address: ${messageOf(error)}.`)
+    throw new FatalError('usage', messageOf(error))
   }
 }
 

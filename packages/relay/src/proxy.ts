@@ -1,40 +1,95 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { Socket } from 'node:net'
+import { BlockList, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
 const connectLimitMs = 15_000
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 const ports: Record<string, string> = { 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443' }
 
+/** Thrown if the setting of a proxy is invalid. The message names the setting and the correction, but no credentials. */
+export class ProxySettingError extends Error {}
+
+/** Thrown if a proxy does not open a connection. The message says what to do. */
+export class ProxyError extends Error {}
+
+type Environment = Record<string, string | undefined>
+
 /**
- * The proxy for an address, from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. Connections to this machine use none.
- * Throws `TypeError` if the variable is not an address.
+ * The proxy for an address, from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, or undefined. Lower-case names take
+ * precedence. Connections to this machine use none. Throws `ProxySettingError`.
  */
-export function proxyFor(url: URL, environment: NodeJS.ProcessEnv = process.env): URL | undefined {
-  const isSecure = url.protocol === 'https:' || url.protocol === 'wss:'
-  const proxy = variable(environment, isSecure ? 'https_proxy' : 'http_proxy')
-  if (!proxy || loopback.test(url.hostname) || isExempt(url, variable(environment, 'no_proxy'))) return undefined
-  return new URL(proxy.includes('://') ? proxy : `http://${proxy}`)
+export function proxyFor(url: URL, environment: Environment = process.env): URL | undefined {
+  const name = isSecure(url) ? 'https_proxy' : 'http_proxy'
+  const found = [name, name.toUpperCase()].find((key) => environment[key]?.trim())
+  if (found === undefined || loopback.test(url.hostname)) return undefined
+  const proxy = parseProxy(found, environment[found]!.trim())
+  return isExempt(url, environment['no_proxy'] || environment['NO_PROXY'] || '') ? undefined : proxy
 }
 
-function variable(environment: NodeJS.ProcessEnv, name: string): string {
-  return environment[name] || environment[name.toUpperCase()] || ''
+const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:'
+
+function parseProxy(name: string, text: string): URL {
+  const address = text.includes('://') ? text : `http://${text}`
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  // A password with an unescaped `/`, `?` or `#` ends the host early.
+  const isAddress = url !== undefined && url.hostname !== '' && /^\/?$/.test(url.pathname + url.search + url.hash)
+  if (!isAddress) {
+    throw new ProxySettingError(
+      `${name} is not the address of a proxy. Use http://user:password@host:port, with special characters in the user name and password percent-encoded, such as %40 for @.`,
+    )
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new ProxySettingError(
+      `${name} names a proxy with the protocol ${url.protocol.slice(0, -1)}, which is not supported. Use an http or https proxy.`,
+    )
+  }
+  try {
+    credentialsOf(url)
+  } catch {
+    throw new ProxySettingError(
+      `${name} has a % in its user name or password that is not followed by two hexadecimal digits. Write %25 for it.`,
+    )
+  }
+  return url
 }
 
-// Each entry is `*`, or a host with an optional port. A name includes its subdomains, with or without a leading dot.
-function isExempt({ hostname, port, protocol }: URL, noProxy: string): boolean {
-  return noProxy
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .filter((entry) => entry !== '')
-    .some((entry) => {
-      const [, host = '', entryPort] = /^(\[[^\]]*\]|[^:]*|.*)(?::(\d+))?$/.exec(entry) ?? []
-      if (entryPort !== undefined && entryPort !== (port || ports[protocol])) return false
-      const name = host.replace(/^\*?\./, '')
-      return host === '*' || hostname === name || hostname.endsWith(`.${name}`)
-    })
+const credentialsOf = ({ username, password }: URL): string =>
+  `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+
+// An entry is `*`, a name, an address or a block of addresses; all but the last with an optional port.
+function isExempt(url: URL, noProxy: string): boolean {
+  const host = url.hostname.replaceAll(/^\[|\]$|\.$/g, '')
+  const entries = noProxy.toLowerCase().split(/[\s,]+/)
+  return entries.some((entry) => {
+    const { name, port } = partsOf(entry)
+    if (name === '' || (port !== undefined && port !== (url.port || ports[url.protocol]))) return false
+    return name === '*' || (isIP(host) === 0 ? isWithinDomain(host, name) : isInBlock(host, name))
+  })
 }
+
+function partsOf(entry: string): { name: string; port: string | undefined } {
+  // An IPv6 address has a port only after brackets.
+  const [, name, port] = /^\[([^\]]*)\](?::(\d+))?$/.exec(entry) ?? /^([^:]*)(?::(\d+))?$/.exec(entry) ?? []
+  return { name: name ?? entry, port }
+}
+
+function isWithinDomain(host: string, domain: string): boolean {
+  const name = domain.replaceAll(/^\*?\.|\.$/g, '')
+  return host === name || (name !== '' && host.endsWith(`.${name}`))
+}
+
+function isInBlock(address: string, text: string): boolean {
+  const [network = '', prefix] = text.split('/')
+  const bits = isIP(network) === 6 ? 128 : 32
+  const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+  if (isIP(network) === 0 || !(length <= bits)) return false
+  const block = new BlockList()
+  block.addSubnet(network, length, familyOf(network))
+  return block.check(address, familyOf(address))
+}
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /** The proxy without its credentials, for messages. */
 export function proxyName({ protocol, host }: URL): string {
@@ -43,34 +98,32 @@ export function proxyName({ protocol, host }: URL): string {
 
 const agents = new Map<string, http.Agent>()
 
-/** Keeps connections open for later requests, through the proxy if there is one. */
-export function agentFor(url: URL): http.Agent {
+/** Opens connections, through the proxy if there is one. Keeps them open for later requests unless `keepAlive` is false. */
+export function agentFor(url: URL, { keepAlive = true } = {}): http.Agent {
   const proxy = proxyFor(url)
-  const isSecure = url.protocol === 'https:' || url.protocol === 'wss:'
-  const key = `${isSecure} ${proxy?.href}`
-  const agent = agents.get(key) ?? newAgent(isSecure, proxy)
+  const key = `${isSecure(url)} ${keepAlive} ${proxy?.href}`
+  const agent = agents.get(key) ?? newAgent(isSecure(url), keepAlive, proxy)
   agents.set(key, agent)
   return agent
 }
 
 type Callback = (error: Error | null, socket?: Socket) => void
 
-function newAgent(isSecure: boolean, proxy: URL | undefined): http.Agent {
-  const agent = new (isSecure ? https : http).Agent({ keepAlive: true })
+function newAgent(usesTls: boolean, keepAlive: boolean, proxy: URL | undefined): http.Agent {
+  const agent = new (usesTls ? https : http).Agent({ keepAlive })
   if (proxy === undefined) return agent
   const createConnection = (options: ConnectionOptions & { host: string; port: number }, callback: Callback) => {
     const host = options.host.includes(':') ? `[${options.host}]` : options.host
     openTunnel(proxy, `${host}:${options.port}`, (error, socket) => {
       if (socket === undefined) callback(error)
-      else callback(null, isSecure ? connectTls({ ...options, socket }) : socket)
+      else callback(null, usesTls ? connectTls({ ...options, socket }) : socket)
     })
   }
   return Object.assign(agent, { createConnection })
 }
 
 function openTunnel(proxy: URL, target: string, callback: Callback): void {
-  const credentials = [proxy.username, proxy.password].map(decodeURIComponent).join(':')
-  const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const authorization = `Basic ${Buffer.from(credentialsOf(proxy)).toString('base64')}`
   const name = proxyName(proxy)
   const request = (proxy.protocol === 'https:' ? https : http).request({
     hostname: proxy.hostname.replaceAll(/^\[|\]$/g, ''),
@@ -81,14 +134,21 @@ function openTunnel(proxy: URL, target: string, callback: Callback): void {
     agent: false,
     timeout: connectLimitMs,
   })
+  const fail = (message: string) => callback(new ProxyError(message))
   request.once('connect', ({ statusCode }, socket) => {
     if (statusCode === 200) return callback(null, socket.setTimeout(0))
     socket.destroy()
-    callback(new Error(`the proxy ${name} does not connect to ${target} (status ${statusCode})`))
+    fail(`the proxy ${name} does not connect to ${target} (status ${statusCode}); ${adviceOf(statusCode)}`)
   })
   request.once('timeout', () => request.destroy(new Error('no response')))
   request.once('error', (error: NodeJS.ErrnoException) =>
-    callback(new Error(`the proxy ${name} is not available (${error.code ?? error.message})`)),
+    fail(`the proxy ${name} is not available (${error.code ?? error.message}); check its address and that it runs`),
   )
   request.end()
+}
+
+function adviceOf(status: number | undefined): string {
+  if (status === 407 || status === 401) return 'set its user name and password, as in http://user:password@host:port'
+  if (status === 403) return 'let it allow CONNECT to this host and port, or list the host in NO_PROXY'
+  return 'check that it is a proxy and can reach this host'
 }

@@ -1,6 +1,10 @@
+import { transportWith } from '@platform/oci/plain-transport'
+import { agentFor, ProxySettingError } from '@platform/relay/proxy'
+import type { TransportResponse } from '@platform/oci/transport'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, messageOf } from '../exit.ts'
 import { say } from '../print/write.ts'
+import { version } from '../version.ts'
 
 const responseTimeoutSeconds = 60
 const initialPauseMs = 250
@@ -48,18 +52,34 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
 // Jitter prevents many callers from retrying at the same time.
 const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
+const transport = transportWith(agentFor)
+const userAgent = `plat/${version()}`
+
 // Reads the body as well, so that a truncated response counts as no response.
 async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
   try {
-    const limit = AbortSignal.timeout(1000 * (policy.responseTimeoutSeconds ?? responseTimeoutSeconds))
-    const response = await fetch(request, { signal: limit })
-    const { status, headers } = response
-    const body = await response.arrayBuffer()
-    return { response: new Response(body.byteLength === 0 ? null : body, { status, headers }) }
+    const content = Buffer.from(await request.arrayBuffer())
+    const length = { 'content-length': String(content.length) }
+    const { status, headers, body } = await transport(request.url, {
+      method: request.method,
+      headers: { ...Object.fromEntries(request.headers), 'user-agent': userAgent, ...(content.length > 0 && length) },
+      ...(content.length > 0 && { body: content }),
+      timeoutMs: 1000 * (policy.responseTimeoutSeconds ?? responseTimeoutSeconds),
+      maxBytes: Infinity,
+    })
+    return {
+      response: new Response(body.length === 0 ? null : new Uint8Array(body), { status, headers: pairsOf(headers) }),
+    }
   } catch (error) {
+    if (error instanceof ProxySettingError) throw new CliError('usage', error.message)
     return { reason: messageOf(error) }
   }
 }
+
+const pairsOf = (headers: TransportResponse['headers']): [string, string][] =>
+  Object.entries(headers).flatMap(([name, values = []]) =>
+    [values].flat().map((value): [string, string] => [name, value]),
+  )
 
 async function isUndecided(response: Response): Promise<boolean> {
   const { status } = response

@@ -1,8 +1,11 @@
 import { registryClient, type RegistryClient } from '@platform/oci/client'
-import { plainTransport } from '@platform/oci/plain-transport'
+import { transportWith } from '@platform/oci/plain-transport'
 import { type ImageReference, parseReference, targetOf } from '@platform/oci/reference'
+import { agentFor } from '@platform/relay/proxy'
 import { CliError } from '../exit.ts'
 import { credentialsFor } from './credentials.ts'
+
+const transport = transportWith((url) => agentFor(url, { keepAlive: false }))
 
 /** An image in a registry. */
 export interface Remote {
@@ -31,7 +34,7 @@ export function openRemote(reference: string, { isTarget = true }: { isTarget?: 
   const { registry, repository } = parsed
   const credentials = () => credentialsFor(registry, isTarget)
   return {
-    client: registryClient(registry, { transport: plainTransport, credentials }),
+    client: registryClient(registry, { transport, credentials }),
     repository,
     target: targetOf(parsed),
   }
