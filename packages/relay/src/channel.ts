@@ -4,6 +4,7 @@ import { WebSocket } from 'ws'
 import { backOffMs, randomMs } from './backoff.ts'
 import { parseChannel } from './channel-settings.ts'
 import { messageOf, info, warn } from './log.ts'
+import type { ChannelState } from './mode.ts'
 import { connect, disconnect, MqttError, type Packet, PacketReader, pingreq, subscribe } from './mqtt.ts'
 import { agentFor } from './proxy.ts'
 import { relayVersion } from './version.ts'
@@ -25,6 +26,8 @@ export type ControlChannelOptions = {
   onWake: () => void
   /** Called after the channel has opened or closed. */
   onChange: () => void
+  /** Called when the channel cannot be opened. */
+  onProblem: () => void
 }
 
 /** Keeps a connection to the broker that the platform names in its responses to heartbeats. */
@@ -35,7 +38,7 @@ export class ControlChannel {
   #connection: Connection | undefined
   #stop = new AbortController()
   #running = Promise.resolve()
-  #isFailing = false
+  #failure: string | undefined
 
   constructor(options: ControlChannelOptions) {
     this.#options = options
@@ -43,6 +46,10 @@ export class ControlChannel {
 
   get isOpen(): boolean {
     return this.#connection?.isOpen === true
+  }
+
+  get state(): ChannelState {
+    return { isOpen: this.isOpen, url: this.#settings?.url, problem: this.#failure }
   }
 
   /** Uses the settings of the newest response; undefined if the platform offers no channel. */
@@ -89,8 +96,8 @@ export class ControlChannel {
       this.#connection = connection
       await connection.opened
       openedAtMs = performance.now()
-      if (this.#isFailing) info('The control channel is open again.')
-      this.#isFailing = false
+      if (this.#failure !== undefined) info('The control channel is open again.')
+      this.#failure = undefined
       onChange()
       await connection.closed
     } catch (error) {
@@ -103,10 +110,35 @@ export class ControlChannel {
   }
 
   #report(error: unknown): void {
-    if (this.#isFailing || this.#settings === undefined) return
-    this.#isFailing = true
-    warn(`The control channel is closed: ${messageOf(error)}. Until it opens, the relay asks for work at intervals.`)
+    const isKnown = this.#failure !== undefined
+    if (this.#settings === undefined) return
+    this.#failure = messageOf(error)
+    if (isKnown) return
+    warn(`The control channel is closed: ${this.#failure}. Until it opens, the relay asks for work at intervals.`)
+    this.#options.onProblem()
   }
+}
+
+/** The reason why a connection to a broker cannot be opened; undefined if it can. */
+export function tryOpen(url: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = newSocket(url)
+    socket.on('error', (error) => resolve(messageOf(error)))
+    socket.on('open', () => {
+      resolve(undefined)
+      socket.terminate()
+    })
+  })
+}
+
+function newSocket(url: string): WebSocket {
+  return new WebSocket(url, ['mqtt'], {
+    agent: agentFor(new URL(url)),
+    headers: { 'user-agent': `platform-relay/${relayVersion}` },
+    handshakeTimeout: openLimitMs,
+    maxPayload: maxMessageBytes,
+    perMessageDeflate: false,
+  })
 }
 
 /** One connection to the broker. `opened` resolves once the relay is subscribed; `closed` rejects with the reason. */
@@ -141,14 +173,7 @@ export class Connection {
   }
 
   #openSocket(password: string): WebSocket {
-    const { url } = this.#settings
-    const socket = new WebSocket(url, ['mqtt'], {
-      agent: agentFor(new URL(url)),
-      headers: { 'user-agent': `platform-relay/${relayVersion}` },
-      handshakeTimeout: openLimitMs,
-      maxPayload: maxMessageBytes,
-      perMessageDeflate: false,
-    })
+    const socket = newSocket(this.#settings.url)
     socket.on('open', () => this.#send(connect({ ...this.#settings, password })))
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
     socket.on('error', (error) => this.#end(messageOf(error)))

@@ -7,7 +7,14 @@ export const exitCodes = {
   revoked: 4,
   stateInUse: 5,
   stateUnusable: 6,
-  unreachable: 7,
+  checkDns: 10,
+  checkProxy: 11,
+  checkConnection: 12,
+  checkTls: 13,
+  checkPlatform: 14,
+  checkTime: 15,
+  checkRelay: 16,
+  checkChannel: 17,
 } as const
 
 /** Thrown to end the program with an exit code and a message that states what to do next. */

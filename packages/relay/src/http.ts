@@ -39,17 +39,6 @@ export class RetryableError extends Error {
  * aborts.
  */
 export async function post({ signal, timeoutMs, ...request }: Post): Promise<RelayResponse> {
-  return perform({ method: 'POST', ...request }, timeoutMs, signal)
-}
-
-/** Sends a GET request once. Throws `RetryableError` unless the response is JSON. */
-export async function get(url: string, timeoutMs: number): Promise<RelayResponse> {
-  return perform({ method: 'GET', url, headers: {}, body: '' }, timeoutMs, new AbortController().signal)
-}
-
-type Request = Pick<Post, 'url' | 'headers' | 'body'> & { method: string }
-
-async function perform(request: Request, timeoutMs: number, signal: AbortSignal): Promise<RelayResponse> {
   signal.throwIfAborted()
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)), timeoutMs)
@@ -67,11 +56,11 @@ async function perform(request: Request, timeoutMs: number, signal: AbortSignal)
   }
 }
 
-function send({ method, url, headers, body }: Request, signal: AbortSignal) {
+function send({ url, headers, body }: Pick<Post, 'url' | 'headers' | 'body'>, signal: AbortSignal) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const address = new URL(url)
     const send = address.protocol === 'https:' ? httpsRequest : httpRequest
-    const options = { method, agent: agentFor(address), signal }
+    const options = { method: 'POST', agent: agentFor(address), signal }
     const length = { 'content-length': Buffer.byteLength(body) }
     send(address, { ...options, headers: { ...headers, ...length } }, resolve)
       .once('error', reject)

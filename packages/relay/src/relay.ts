@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ControlChannel } from './channel.ts'
-import { ModeFile } from './check.ts'
 import { HeartbeatLoop } from './heartbeat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
@@ -14,6 +13,7 @@ import { relayUser, type ScriptUser } from './executor/user.ts'
 import { type Identity, keyFor } from './identity.ts'
 import { Journal } from './journal.ts'
 import { messageOf, warn } from './log.ts'
+import { ModeFile } from './mode.ts'
 import { connectNodes } from './node.ts'
 import { NodeWatch } from './node-watch.ts'
 import type { Options } from './options.ts'
@@ -74,6 +74,7 @@ export class Relay {
       passwordFor: (clientId) => this.#client.channelPassword(clientId),
       onWake: () => this.#heartbeats.onWakeUp(),
       onChange: () => this.#onChannelChange(),
+      onProblem: () => this.#mode.write(this.#channel.state),
     })
     this.#mode = new ModeFile(stateFolder)
     this.#heartbeats = new HeartbeatLoop({
@@ -90,7 +91,7 @@ export class Relay {
   async run(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#heartbeats.stop())
-    this.#mode.write(false)
+    this.#mode.write(this.#channel.state)
     await this.#recover()
     // The relay exits without waiting for this check, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
@@ -98,7 +99,6 @@ export class Relay {
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#heartbeats.run()
     await (this.#isRevoked ? this.#abandon() : this.#shutDown(String(signal.reason)))
-    this.#mode.remove()
     this.#journal.close()
     if (this.#isRevoked) {
       throw new FatalError('revoked', 'The server no longer accepts this relay. Issue a new token to enroll it again.')
@@ -112,7 +112,7 @@ export class Relay {
   }
 
   #onChannelChange(): void {
-    this.#mode.write(this.#channel.isOpen)
+    this.#mode.write(this.#channel.state)
     this.#heartbeats.onChannelChange()
   }
 

@@ -1,0 +1,50 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { isJsonObject, parseJsonObject } from './json.ts'
+import { isAlive, stampOf } from './process-group.ts'
+
+/** The control channel of a relay. `url` is absent if the platform offers none, `problem` if it has not failed. */
+export type ChannelState = { isOpen: boolean; url?: string | undefined; problem?: string | undefined }
+
+/** The last state that a relay has stored, and whether it is running. */
+export type Mode = ChannelState & { isRunning: boolean }
+
+/**
+ * Stores how a running relay learns of work. `--check` reads it, because a second connection would disturb the first
+ * one.
+ */
+export class ModeFile {
+  readonly #path: string
+
+  constructor(stateFolder: string) {
+    this.#path = join(stateFolder, 'mode.json')
+  }
+
+  write(state: ChannelState): void {
+    const relay = { pid: process.pid, stamp: stampOf(process.pid) }
+    try {
+      writeFileSync(this.#path, JSON.stringify({ relay, ...state }), { mode: 0o600 })
+    } catch {
+      // Only `--check` needs it.
+    }
+  }
+
+  read(): Mode {
+    const { relay, isOpen, url, problem } = parseJsonObject(this.#text()) ?? {}
+    const { pid, stamp } = isJsonObject(relay) ? relay : {}
+    return {
+      isRunning: typeof pid === 'number' && typeof stamp === 'string' && isAlive({ pid, stamp }),
+      isOpen: isOpen === true,
+      url: typeof url === 'string' && URL.canParse(url) ? url : undefined,
+      problem: typeof problem === 'string' ? problem : undefined,
+    }
+  }
+
+  #text(): string {
+    try {
+      return readFileSync(this.#path, 'utf8')
+    } catch {
+      return ''
+    }
+  }
+}

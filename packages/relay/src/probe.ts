@@ -1,0 +1,67 @@
+import { type IncomingHttpHeaders, request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { type PeerCertificate, TLSSocket } from 'node:tls'
+import { messageOf } from './log.ts'
+import { agentFor, ProxyError, proxyFor } from './proxy.ts'
+
+const limitMs = 15_000
+
+/** The steps of a request, in order. */
+export type Hop = 'DNS' | 'Proxy' | 'Connection' | 'TLS' | 'Platform'
+
+/** The step at which a request failed. `cause` is a code of the system, or a message. */
+export type Failure = { hop: Hop; cause: string }
+
+export type Response = {
+  status: number
+  headers: IncomingHttpHeaders
+  body: string
+  address: string | undefined
+  durationMs: number
+  /** The certificate of the server, and the reason why it is not valid. */
+  tls: { certificate: PeerCertificate; problem: string | undefined } | undefined
+}
+
+/** Sends a GET request, also to a server whose certificate is not valid. Send nothing secret. */
+export async function probe(url: URL): Promise<Response | Failure> {
+  const isSecure = url.protocol === 'https:'
+  const isProxied = proxyFor(url) !== undefined
+  let hop: Hop = isProxied ? 'Proxy' : isIP(url.hostname.replaceAll(/[[\]]/g, '')) ? 'Connection' : 'DNS'
+  const startedMs = performance.now()
+  try {
+    return await new Promise((resolve, reject) => {
+      const limit = AbortSignal.timeout(limitMs)
+      const agent = agentFor(url, { keepAlive: false })
+      // The caller reports an invalid certificate, with the names and times in it.
+      const options = { agent, signal: limit, rejectUnauthorized: false }
+      const outgoing = (isSecure ? httpsRequest : httpRequest)(url, options)
+      const connected = () => (hop = isSecure ? 'TLS' : 'Platform')
+      outgoing.once('socket', (socket) => {
+        if (isProxied) connected()
+        socket.once('lookup', (error) => (hop = error ? hop : 'Connection'))
+        socket.once('connect', connected)
+        socket.once('secureConnect', () => (hop = 'Platform'))
+      })
+      outgoing.once('response', (incoming) => {
+        const { statusCode: status = 0, headers, socket } = incoming
+        const tls = socket instanceof TLSSocket ? tlsOf(socket) : undefined
+        const { remoteAddress: address } = socket
+        const durationMs = Math.round(performance.now() - startedMs)
+        text(incoming).then((body) => resolve({ status, headers, body, address, durationMs, tls }), reject)
+      })
+      outgoing.once('error', (error) => reject(limit.aborted ? new Error(`no response in ${limitMs / 1000} s`) : error))
+      outgoing.end()
+    })
+  } catch (error) {
+    const hasCode = error instanceof Error && 'code' in error && !(error instanceof ProxyError)
+    return { hop, cause: hasCode ? String(error.code) : messageOf(error) }
+  }
+}
+
+function tlsOf(socket: TLSSocket): Response['tls'] {
+  // Despite its type, it is the code of the error.
+  const problem: unknown = socket.authorizationError
+  return { certificate: socket.getPeerCertificate(), problem: problem ? String(problem) : undefined }
+}
