@@ -20,9 +20,9 @@ const layers = {
 const exceptions = {
   // `plat module` validates manifests with the rules of the platform, and `plat` uses proxies like the relay.
   cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
-  // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts) and with
-  // notifications (names of users).
-  portal: '^packages/contract/src/(portal-paths|unix-text|user-name)\\.ts$',
+  // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts), with
+  // notifications (names of users) and with the API (label selectors).
+  portal: '^packages/contract/src/(portal-paths|selector|unix-text|user-name)\\.ts$',
 }
 
 /** These packages run on other machines, with possibly different versions, so they import only types of the API. */

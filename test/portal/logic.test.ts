@@ -12,6 +12,7 @@ import {
   type Step,
   withWidget,
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
+import { selectorCompletions } from '../../packages/portal/src/pages/clusters/selector-completions.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
 import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
 import { nameOf } from '@platform/contract/user-name'
@@ -28,6 +29,32 @@ test.each([
   [{ username: 'עדה', displayName: 'عادة' }, '\u2068عادة\u2069 (\u2068עדה\u2069)'],
 ])('names the user %j so that letters of any direction keep their place', (user, name) => {
   expect(nameOf(user)).toBe(name)
+})
+
+const known = [
+  { key: 'env', clusterCount: 3, values: ['prod', 'test'].map((value) => ({ value, clusterCount: 1 })) },
+  { key: 'edge', clusterCount: 1, values: [{ value: '', clusterCount: 1 }] },
+  { key: 'platform/site', clusterCount: 1, values: [{ value: 'site_1', clusterCount: 1, name: 'Berlin' }] },
+]
+
+test.each([
+  ['', ['env', 'edge', 'platform/site']],
+  ['e', ['env', 'edge']],
+  ['env', ['env', 'env=prod', 'env=test']],
+  ['edge', ['edge']],
+  ['!env', ['!env']],
+  ['env=', ['env=prod', 'env=test']],
+  ['env != t', ['env != test']],
+  ['edge,env==p', ['edge,env==prod']],
+  ['env in (', ['env in (prod', 'env in (test']],
+  ['env in (prod, te', ['env in (prod, test']],
+  ['env in (prod),ed', ['env in (prod),edge']],
+  ['platform/site=ber', ['platform/site=site_1']],
+  ['env in (prod) ', []],
+  ['env=prod ', []],
+  ['none=', []],
+])('completes the selector %j', (text, expected) => {
+  expect(selectorCompletions(text, known).map((completion) => completion.text)).toEqual(expected)
 })
 
 test('polls successful queries at their interval', () => {

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import {
+  isDerivedKey,
   keyRule,
   labelKeyPattern,
   labelValuePattern,
@@ -11,9 +12,6 @@ import {
 
 /** Maximum number of labels that can be set on a cluster. Derived labels do not count. */
 export const labelLimit = 32
-
-/** Whether the platform derives labels with this key, so that nobody can set them. */
-export const isDerivedKey = (key: string): boolean => /^(?:platform|facts)\//.test(key)
 
 /** Derives a valid value: invalid characters become `-`. */
 export const toLabelValue = (text: string): string =>

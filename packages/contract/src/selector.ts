@@ -15,6 +15,9 @@ export const isLabelKey = (text: string): boolean => labelKeyPattern.test(text)
 /** Whether a text is a value of a label. It may be empty. */
 export const isLabelValue = (text: string): boolean => labelValuePattern.test(text)
 
+/** Whether the platform derives labels with this key, so that they cannot be set. */
+export const isDerivedKey = (key: string): boolean => /^(?:platform|facts)\//.test(key)
+
 /** Rule for keys, for messages. */
 export const keyRule =
   'must have 1 to 63 characters of a-z, 0-9, ".", "_", "/" and "-", and begin and end with a letter or digit'

@@ -71,6 +71,7 @@ const clusterStates = [
   tab('timeline', 'Timeline'),
   tab('jobs', 'Jobs'),
   form('edit', 'Edit cluster'),
+  form('labels', 'Edit labels'),
   plain('token', 'New enrollment token'),
   form('remove', 'Remove cluster'),
 ]
@@ -109,7 +110,7 @@ const organisationStates = [
   form('create', 'Create organisation'),
   form('administrator', /^Add first administrator of /),
 ]
-const clustersStates = [form('sites', 'Sites'), dialog('filters', 'Saved filters')]
+const clustersStates = [form('sites', 'Sites'), dialog('filters', 'Saved filters'), dialog('columns', 'Columns')]
 const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
 const newJob = 'Run a script'

@@ -113,6 +113,7 @@ const clusters = createRoute({
       status: oneOfIn(search, 'status', ['Healthy', 'Degraded', 'Pending', 'Offline']),
       type: oneOfIn(search, 'type', ['Hypervisor', 'CloudLocal']),
       search: textIn(search, 'search'),
+      selector: textIn(search, 'selector'),
     }),
   component: lazyPage(() => import('../pages/clusters/clusters-page.tsx'), 'ClustersPage'),
 })

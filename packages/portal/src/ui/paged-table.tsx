@@ -9,6 +9,8 @@ import styles from './virtual-table.module.css'
 interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
   /** Formats the total above the list, such as `(total) => `${total} jobs``. */
   summary?: (total: number) => ReactNode
+  /** Controls above the list. */
+  toolbar?: (total: number) => ReactNode
   empty: ReactNode
 }
 
@@ -17,7 +19,7 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
-function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...table }: PagedTableProps<Row>) {
+function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, ...table }: PagedTableProps<Row>) {
   const { total, isPartial, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
   const notes = failures.map(({ page, error, retry }) => <ErrorNote key={page} error={error} onRetry={retry} />)
   if (total === undefined) return notes.length > 0 ? notes : <Loading what={table.label.toLowerCase()} />
@@ -39,6 +41,7 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, empty, ...table 
         </p>
       )}
       {note}
+      {toolbar?.(total)}
       <VirtualTable {...table} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}
     </div>

@@ -115,7 +115,7 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   const move = () => {
     const row = list.current?.querySelector<HTMLElement>(`[data-index="${target.current}"]`)
     if (!row) return
-    const inside = row.querySelector<HTMLElement>('a, button, input')
+    const inside = row.querySelector<HTMLElement>('a') ?? row.querySelector<HTMLElement>('button, input')
     ;(inside ?? row).focus({ preventScroll: true })
     if (row.dataset['blank'] === undefined) target.current = undefined
   }

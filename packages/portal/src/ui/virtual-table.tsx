@@ -14,9 +14,10 @@ export interface VirtualColumn<Row> {
   width: string
   isEnd?: boolean
   /**
-   * Position on narrow screens: at the start or end of the first line, or hidden. Other columns are on the second line.
+   * Position on narrow screens: at the start or end of the first line, before it (a checkbox), or hidden. Other columns
+   * are on the second line.
    */
-  narrow?: 'start' | 'end' | 'hidden'
+  narrow?: 'lead' | 'start' | 'end' | 'hidden'
 }
 
 export interface VirtualVariant<Row> {
@@ -162,7 +163,10 @@ interface CellsProps<Row> {
 }
 
 const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | undefined }) => (
-  <div role="cell" className={classes(styles['cell'], column.isEnd && styles['end'])}>
+  <div
+    role="cell"
+    className={classes(styles['cell'], column.isEnd && styles['end'], column.narrow === 'start' && styles['wide'])}
+  >
     {row === undefined ? <span className={styles['blank']} /> : column.cell(row)}
   </div>
 )
@@ -173,7 +177,7 @@ const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
 const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>
-      <Cells columns={[...at(columns, 'start'), ...at(columns, 'end')]} row={row} />
+      <Cells columns={(['lead', 'start', 'end'] as const).flatMap((position) => at(columns, position))} row={row} />
     </div>
     <div className={styles['second']}>
       <Cells columns={at(columns, undefined)} row={row} />

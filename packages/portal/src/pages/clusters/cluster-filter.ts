@@ -9,6 +9,7 @@ export interface ClusterFilter {
   status?: Cluster['status']
   type?: Cluster['type']
   search?: string
+  selector?: string
 }
 
 /** The maximum length of a search that the API accepts. */
@@ -20,9 +21,11 @@ export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
     status: oneOfIn(saved, 'status', clusterStatuses),
     type: oneOfIn(saved, 'type', clusterTypes),
     search: textIn(saved, 'search')?.trim().slice(0, maxSearchLength),
+    selector: textIn(saved, 'selector'),
   })
 
 export const isFiltered = (filter: ClusterFilter): boolean => Object.keys(filter).length > 0
 
-export const filterText = ({ status, type, search }: ClusterFilter): string =>
-  [status, type, search !== undefined && `name contains “${search}”`].filter(Boolean).join(', ') || 'all clusters'
+export const filterText = ({ status, type, search, selector }: ClusterFilter): string =>
+  [status, type, search !== undefined && `name contains “${search}”`, selector].filter(Boolean).join(', ') ||
+  'all clusters'

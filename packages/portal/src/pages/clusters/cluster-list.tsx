@@ -1,65 +1,43 @@
-import { useQuery } from '@tanstack/react-query'
 import { SearchX, Server } from 'lucide-react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
-import { StatusBadge } from '../../ui/badge.tsx'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { Time } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
-import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
+import { ColumnsButton, nameColumn, useClusterColumns } from './cluster-columns.tsx'
 import { type ClusterFilter, filterText, isFiltered } from './cluster-filter.ts'
-import { clusterListKey, type ClusterSummary, sitesQuery, typeNames } from './cluster-queries.ts'
-
-const columns: VirtualColumn<ClusterSummary>[] = [
-  {
-    title: 'Name',
-    width: 'minmax(10rem, 3fr)',
-    narrow: 'start',
-    cell: ({ id, name }) => (
-      <RowLink to="/clusters/$clusterId" params={{ clusterId: id }}>
-        {name}
-      </RowLink>
-    ),
-  },
-  { title: 'Status', width: '7.5rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
-  { title: 'Type', width: '7rem', cell: ({ type }) => typeNames[type] },
-  { title: 'Nodes', width: '4rem', isEnd: true, narrow: 'hidden', cell: ({ nodeCount }) => nodeCount.toLocaleString() },
-  { title: 'Site', width: 'minmax(6rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
-  { title: 'Last seen', width: '8rem', cell: ({ lastSeenAt }) => (lastSeenAt ? <Time at={lastSeenAt} /> : 'never') },
-  {
-    title: 'Registered',
-    width: '8rem',
-    narrow: 'hidden',
-    cell: ({ registeredAt }) => <Time at={registeredAt} />,
-  },
-]
-
-function SiteName({ id }: { id: string | undefined }) {
-  const { data } = useQuery({ ...sitesQuery, enabled: id !== undefined })
-  return data?.find((site) => site.id === id)?.name
-}
+import { clusterListKey } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+import { clusterCountText } from './selector-completions.ts'
 
 interface ListProps {
   filter: ClusterFilter
   onClear: () => void
 }
 
-export const ClusterList = ({ filter, onClear }: ListProps) => (
-  <PagedTable
-    label="Clusters"
-    queryKey={[...clusterListKey, filter]}
-    fetchPage={(page, signal) =>
-      unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
-    }
-    columns={columns}
-    rowKey={({ id }) => id}
-    pollSeconds={10}
-    summary={(total) => (total === 1 ? '1 cluster' : `${total.toLocaleString()} clusters`)}
-    empty={isFiltered(filter) ? <NoMatches filter={filter} onClear={onClear} /> : <NoClusters />}
-  />
-)
+export function ClusterList({ filter, onClear }: ListProps) {
+  const { columns, ...chosen } = useClusterColumns()
+  return (
+    <PagedTable
+      label="Clusters"
+      queryKey={[...clusterListKey, filter]}
+      fetchPage={(page, signal) =>
+        unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
+      }
+      columns={[nameColumn, ...columns]}
+      rowKey={({ id }) => id}
+      pollSeconds={10}
+      summary={clusterCountText}
+      toolbar={() => (
+        <div className={styles['toolbar']}>
+          <ColumnsButton {...chosen} />
+        </div>
+      )}
+      empty={isFiltered(filter) ? <NoMatches filter={filter} onClear={onClear} /> : <NoClusters />}
+    />
+  )
+}
 
 const NoMatches = ({ filter, onClear }: ListProps) => (
   <EmptyState icon={SearchX} title="No matching clusters" action={<Button onClick={onClear}>Clear filters</Button>}>

@@ -14,10 +14,12 @@ import { Time, totalDurationText } from '../../ui/time.tsx'
 import { type VirtualColumn, VirtualTable } from '../../ui/virtual-table.tsx'
 import { type Cluster, sitesQuery, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
+import { LabelsCard } from './labels.tsx'
 
 export const OverviewTab = ({ cluster }: { cluster: Cluster }) => (
   <div className={styles['cards']}>
     <ClusterCard cluster={cluster} />
+    <LabelsCard cluster={cluster} />
     <RelayCard relay={cluster.relay} />
   </div>
 )

@@ -12,6 +12,7 @@ import { ClusterList } from './cluster-list.tsx'
 import { typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { SavedFilters } from './saved-filters.tsx'
+import { SelectorFilter } from './selector-field.tsx'
 import { SitesDialog } from './sites.tsx'
 
 /** The list of clusters. Its filter is part of the URL. */
@@ -74,6 +75,9 @@ export function ClusterFilters({ filter, onChange }: FiltersProps) {
         onChange={(search) => changeFilter({ search })}
       />
       <SavedFilters filter={filter} onChange={onChange} />
+      <div className={styles['selector']}>
+        <SelectorFilter selector={filter.selector} onChange={(selector) => changeFilter({ selector })} />
+      </div>
     </div>
   )
 }
@@ -84,9 +88,9 @@ interface StatusProps {
 }
 
 // The summary counts all clusters, so the counts would be wrong with other filters.
-function StatusField({ filter: { status, type, search }, onChange }: StatusProps) {
+function StatusField({ filter: { status, ...others }, onChange }: StatusProps) {
   const counts = useSummary().data?.clusters
-  const isCounted = type === undefined && search === undefined && counts !== undefined
+  const isCounted = Object.keys(others).length === 0 && counts !== undefined
   const labelled = (name: string, count: number | undefined) =>
     isCounted ? `${name} (${(count ?? 0).toLocaleString()})` : name
   return (

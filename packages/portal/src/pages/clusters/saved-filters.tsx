@@ -17,7 +17,9 @@ type SavedFilter = Schemas['SavedFilter']
 // Distinguishes the saved filters of this list from those of other lists.
 const context = 'clusters'
 
-const savedQuery = queryOptions({
+export const isClusterFilter = (saved: SavedFilter): boolean => saved.context === context
+
+export const savedFiltersQuery = queryOptions({
   queryKey: ['saved-filters'],
   queryFn: async () => (await unwrap(api.GET('/api/v1/users/me/saved-filters'))).items,
   staleTime: 60_000,
@@ -54,22 +56,20 @@ export function SavedFilters({ filter, onChange }: SavedFiltersProps) {
 }
 
 function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void }) {
-  const query = useQuery(savedQuery)
+  const query = useQuery(savedFiltersQuery)
   return (
     <Loaded query={query} what="saved filters">
       {(saved) => (
         <ul className={styles['entries']} aria-label="Saved filters">
-          {saved
-            .filter((each) => each.context === context)
-            .map((each) => (
-              <li key={each.id}>
-                <Button variant="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
-                  <strong>{each.name}</strong>
-                  <span className={styles['quiet']}>{filterText(filterOf(each.filter))}</span>
-                </Button>
-                <RemoveFilter saved={each} />
-              </li>
-            ))}
+          {saved.filter(isClusterFilter).map((each) => (
+            <li key={each.id}>
+              <Button variant="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
+                <strong>{each.name}</strong>
+                <span className={styles['quiet']}>{filterText(filterOf(each.filter))}</span>
+              </Button>
+              <RemoveFilter saved={each} />
+            </li>
+          ))}
         </ul>
       )}
     </Loaded>
@@ -83,7 +83,7 @@ function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
     setIsBusy(true)
     try {
       await expectNoBody(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
-      await setQueryData(savedQuery.queryKey, (known) => known.filter((each) => each.id !== id))
+      await setQueryData(savedFiltersQuery.queryKey, (known) => known.filter((each) => each.id !== id))
     } catch (error) {
       showErrorToast(`Failed to remove the filter ${name}`, error)
       setIsBusy(false)
@@ -98,7 +98,7 @@ const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => v
     onSubmit={async ({ name = '' }) => {
       const body = { name, context, filter: { ...filter } }
       const saved = await unwrap(api.POST('/api/v1/users/me/saved-filters', { body }))
-      await setQueryData(savedQuery.queryKey, (known) => [saved, ...known])
+      await setQueryData(savedFiltersQuery.queryKey, (known) => [saved, ...known])
       showToast('Filter saved', name)
       onSaved()
     }}

@@ -80,7 +80,7 @@ export function RecentJobs() {
               <li key={job.id}>
                 <StatusBadge status={job.status} />
                 <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={styles['name']}>
-                  {titleOfType(job.type)} <code>{job.id.slice(-6)}</code>
+                  {job.name ?? titleOfType(job.type)} <code>{job.id.slice(-6)}</code>
                 </Link>
                 <Time at={job.createdAt} />
               </li>

@@ -1,0 +1,61 @@
+import type { Completion } from '../../ui/completion.ts'
+
+interface KnownValue {
+  value: string
+  clusterCount: number
+  /** The name that the value stands for, for example the name of a site. */
+  name?: string | undefined
+}
+
+export interface KnownLabel {
+  key: string
+  clusterCount: number
+  values: readonly KnownValue[]
+}
+
+const word = '[^\\s,!=()]'
+const atEnd = new RegExp(`${word}*$`)
+const key = new RegExp(`^\\s*!?\\s*${word}*$`)
+const keyWithOperator = new RegExp(`^\\s*(${word}+)\\s*(?:==?|!=)\\s*$`)
+const keyWithSet = new RegExp(`(${word}+)\\s+(?:in|notin)\\s*\\((?:[^()]*,)?\\s*$`)
+
+export const labelText = (name: string, value: string): string => (value === '' ? name : `${name}=${value}`)
+
+export const clusterCountText = (count: number): string =>
+  count === 1 ? '1 cluster' : `${count.toLocaleString()} clusters`
+
+/** Completions of the last key or value of a selector. */
+export function selectorCompletions(text: string, known: readonly KnownLabel[]): Completion[] {
+  const last = atEnd.exec(text)?.[0] ?? ''
+  const before = text.slice(0, text.length - last.length)
+  const requirement = before.slice(before.lastIndexOf(',') + 1)
+  const valueOf = keyWithSet.exec(before)?.[1] ?? keyWithOperator.exec(requirement)?.[1]
+  if (valueOf !== undefined) return valueCompletions(before, valueOf, last, known)
+  if (!key.test(requirement + last)) return []
+  const completions = keyCompletions(before, last, known)
+  if (requirement.includes('!')) return completions
+  // A complete key also offers its values.
+  const values = valueCompletions(`${before}${last}=`, last, '', known)
+  return [...completions, ...values.map((each) => ({ ...each, label: `${last}=${each.label}` }))]
+}
+
+export const keyCompletions = (before: string, prefix: string, known: readonly KnownLabel[]): Completion[] =>
+  known
+    .filter((each) => each.key.startsWith(prefix))
+    .map((each) => ({ text: before + each.key, label: each.key, hint: clusterCountText(each.clusterCount) }))
+
+export function valueCompletions(
+  before: string,
+  ofKey: string,
+  prefix: string,
+  known: readonly KnownLabel[],
+): Completion[] {
+  const values = known.find((each) => each.key === ofKey)?.values ?? []
+  const isMatch = ({ value, name = '' }: KnownValue) =>
+    value !== '' && (value.startsWith(prefix) || name.toLowerCase().startsWith(prefix.toLowerCase()))
+  return values.filter(isMatch).map(({ value, name, clusterCount }) => ({
+    text: before + value,
+    label: name ?? value,
+    hint: clusterCountText(clusterCount),
+  }))
+}

@@ -1,0 +1,97 @@
+import { maxSelectorLength, parseSelector, SelectorError } from '@platform/contract/selector'
+import { useState } from 'react'
+import { CompletionField } from '../../ui/completion-field.tsx'
+import { useDebounced } from '../../ui/hooks.ts'
+import styles from './clusters.module.css'
+import { useKnownLabels } from './label-queries.ts'
+import { selectorCompletions } from './selector-completions.ts'
+
+/** Undefined for a valid selector. */
+export function selectorError(text: string): SelectorError | undefined {
+  try {
+    parseSelector(text)
+    return undefined
+  } catch (error) {
+    if (error instanceof SelectorError) return error
+    throw error
+  }
+}
+
+interface SelectorFieldProps {
+  value: string
+  onChange: (selector: string) => void
+  onEnter?: () => void
+  onBlur?: () => void
+  /** Shown below the field. */
+  hint?: string
+}
+
+/** A field for a label selector. It shows an error at its position. */
+export function SelectorField({ value, hint = '', ...props }: SelectorFieldProps) {
+  const [isUsed, setIsUsed] = useState(false)
+  const known = useKnownLabels(isUsed)
+  const text = value.trim()
+  const error = text === '' ? undefined : selectorError(value)
+  // An unfinished selector is shown as an error only after a pause in typing.
+  const isPaused = useDebounced(value) === value
+  const shown = isPaused ? error : undefined
+  return (
+    <CompletionField
+      {...props}
+      name="selector"
+      label="Label selector"
+      value={value}
+      placeholder="env=prod,tier in (web,api),!legacy"
+      maxLength={maxSelectorLength}
+      completions={selectorCompletions(value, known)}
+      onFocus={() => setIsUsed(true)}
+      isInvalid={shown !== undefined}
+      status={shown === undefined ? hint : <Problem text={value} error={shown} />}
+    />
+  )
+}
+
+const Problem = ({ text, error: { message, position } }: { text: string; error: SelectorError }) => (
+  <>
+    {message}
+    <br />
+    <code aria-hidden className={styles['problem']}>
+      {text.slice(0, position - 1)}
+      <mark>{text.slice(position - 1) || ' '}</mark>
+    </code>
+  </>
+)
+
+interface SelectorFilterProps {
+  /** The selector of the URL. */
+  selector: string | undefined
+  onChange: (selector: string | undefined) => void
+}
+
+/**
+ * A selector field that follows the URL. The selector is applied by the Enter key and when the field loses the focus,
+ * because each pause in typing already shows the matches.
+ */
+export function SelectorFilter({ selector, onChange }: SelectorFilterProps) {
+  const [draft, setDraft] = useState<string>()
+  const [known, setKnown] = useState(selector)
+  if (selector !== known) {
+    setKnown(selector)
+    setDraft(undefined)
+  }
+  const apply = () => {
+    const text = draft?.trim()
+    if (text === undefined || text === (selector ?? '')) return
+    if (text === '') onChange(undefined)
+    else if (selectorError(text) === undefined) onChange(text)
+  }
+  return (
+    <SelectorField
+      value={draft ?? selector ?? ''}
+      onChange={setDraft}
+      hint={draft === undefined || draft === selector ? '' : 'Press Enter to filter the list.'}
+      onEnter={apply}
+      onBlur={apply}
+    />
+  )
+}

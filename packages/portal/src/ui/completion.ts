@@ -1,0 +1,6 @@
+export interface Completion {
+  /** The text of the field after the completion was chosen. */
+  text: string
+  label: string
+  hint?: string
+}
