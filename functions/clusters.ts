@@ -2,17 +2,21 @@ import {
   deleteCluster,
   getCluster,
   issueEnrollmentToken,
+  labelClusters,
   listClusters,
   listLabels,
   registerCluster,
   updateCluster,
 } from '@platform/contract/cluster'
+import { resolveTarget } from '@platform/contract/target'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Select from '@platform/core/clusters/select'
 import * as Timeline from '@platform/core/clusters/timeline'
+import { labelMany } from '@platform/core/clusters/label-many'
+import * as Target from '@platform/core/clusters/target'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -23,6 +27,8 @@ export const handler = serve(
   ),
   route(registerCluster, async ({ caller, body }) => result(201, await Cluster.register(caller, body))),
   route(listLabels, async ({ caller, query }) => result(200, await Select.listLabels(caller, query))),
+  route(labelClusters, async ({ caller, body }) => result(200, await labelMany(caller, body))),
+  route(resolveTarget, async ({ caller, body }) => result(200, await Target.resolve(caller, body))),
   route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),
   route(updateCluster, async ({ caller, params, body }) => result(200, await Cluster.update(caller, params.id, body))),
   route(deleteCluster, async ({ caller, params }) => {

@@ -305,7 +305,35 @@ export interface paths {
          */
         get: operations["listLabels"];
         put?: never;
-        post?: never;
+        /**
+         * Set and remove labels of many clusters
+         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters.
+         *
+         *     Requires the permission `clusters:write`.
+         */
+        post: operations["labelClusters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count the clusters of a target, without a change
+         * @description Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.
+         *
+         *     Requires the permission `clusters:read`.
+         */
+        post: operations["resolveTarget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -471,7 +499,7 @@ export interface paths {
         put?: never;
         /**
          * Submit up to 500 jobs at once
-         * @description All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. Each job is readable at GET /jobs/{id} immediately.
+         * @description All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. A target is resolved once and includes every matching cluster that existed before the request; it must have at most 500 clusters. Each job is readable at GET /jobs/{id} immediately.
          *
          *     Requires the permission `jobs:write`.
          */
@@ -2061,6 +2089,11 @@ export interface components {
             limit?: number;
             /**
              * Format: int64
+             * @description With `target_changed` and `batch_limit_exceeded`: how many clusters the target has
+             */
+            resolvedCount?: number;
+            /**
+             * Format: int64
              * @description With `limit_reached`: how many exist
              */
             used?: number;
@@ -2402,6 +2435,84 @@ export interface components {
             /** @description Whether further values exist. With `key`, more values are listed */
             hasMoreValues: boolean;
         };
+        AssignedLabels: {
+            /**
+             * Format: int32
+             * @description Number of clusters of the target
+             * @example 12
+             */
+            resolvedCount: number;
+            /**
+             * Format: int32
+             * @description Number of clusters whose labels changed
+             * @example 3
+             */
+            changedCount: number;
+        };
+        LabelAssignment: {
+            target: components["schemas"]["Target"];
+            /**
+             * @description At most 32 labels
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web"
+             *     }
+             */
+            set?: {
+                [key: string]: string;
+            };
+            /**
+             * @example [
+             *       "legacy"
+             *     ]
+             */
+            remove?: string[];
+        };
+        /**
+         * @example {
+         *       "selector": "env=prod,!legacy"
+         *     }
+         */
+        Target: {
+            clusterIds?: string[];
+            /**
+             * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+             * @example env=prod,!legacy
+             */
+            selector?: string;
+            /**
+             * @description A saved filter of the caller with the context `clusters`
+             * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            savedFilterId?: string;
+            /**
+             * @description All clusters of the organisation
+             * @enum {boolean}
+             */
+            all?: true;
+        };
+        ResolvedTarget: {
+            /**
+             * Format: int32
+             * @description Number of clusters
+             * @example 1
+             */
+            resolvedCount: number;
+            /**
+             * @description Names of the newest ten clusters
+             * @example [
+             *       "berlin-1"
+             *     ]
+             */
+            names: string[];
+            /** @description With `includeIds`: all clusters, newest first */
+            clusterIds?: string[];
+        };
+        TargetResolution: {
+            target: components["schemas"]["Target"];
+            /** @description Whether the response contains `clusterIds` */
+            includeIds?: boolean;
+        };
         ClusterDetail: {
             /**
              * @description Identifier with the prefix clus_
@@ -2727,6 +2838,12 @@ export interface components {
              */
             submittedCount: number;
             /**
+             * Format: int32
+             * @description With `target`: number of its clusters
+             * @example 500
+             */
+            resolvedCount?: number;
+            /**
              * Format: date-time
              * @description ISO 8601, UTC
              * @example 2026-11-21T09:30:00.000Z
@@ -2734,8 +2851,51 @@ export interface components {
             createdAt: string;
         };
         BatchSubmission: {
-            /** @description One to 500 jobs, all for clusters of the organisation */
-            jobs: components["schemas"]["BatchJob"][];
+            /** @description One to 500 jobs, all for clusters of the organisation. Either `jobs`, or `target` with `type` and `payload`, is required */
+            jobs?: components["schemas"]["BatchJob"][];
+            /**
+             * @description Submits one job to each of these clusters, instead of `jobs`
+             * @example {
+             *       "selector": "env=prod,!legacy"
+             *     }
+             */
+            target?: {
+                clusterIds?: string[];
+                /**
+                 * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+                 * @example env=prod,!legacy
+                 */
+                selector?: string;
+                /**
+                 * @description A saved filter of the caller with the context `clusters`
+                 * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                savedFilterId?: string;
+                /**
+                 * @description All clusters of the organisation
+                 * @enum {boolean}
+                 */
+                all?: true;
+            };
+            /** @example InvokeScript */
+            type?: string;
+            /**
+             * @description Payload of the job type; InvokeScriptPayload for InvokeScript
+             * @example {
+             *       "script": "uname"
+             *     }
+             */
+            payload?: components["schemas"]["InvokeScriptPayload"];
+            /**
+             * Format: int32
+             * @description Seconds that the job can wait for its relay; default 3600
+             */
+            deliverWithinSeconds?: number;
+            /**
+             * Format: int32
+             * @description Rejects the batch with `target_changed` if the target has another number of clusters
+             */
+            expectedCount?: number;
             /**
              * @description Short title, shown in lists
              * @example Rotate logs
@@ -3048,6 +3208,11 @@ export interface components {
              * @example 4
              */
             h: number;
+            /**
+             * @description The widget shows only clusters with these labels
+             * @example env=prod,!legacy
+             */
+            selector?: string;
         };
         WidgetPlacementOutput: {
             /** @example cluster-health */
@@ -3076,6 +3241,11 @@ export interface components {
              * @example 4
              */
             h: number;
+            /**
+             * @description The widget shows only clusters with these labels
+             * @example env=prod,!legacy
+             */
+            selector?: string;
         };
         DashboardLayoutUpdate: {
             layout: components["schemas"]["WidgetPlacement"][];
@@ -3330,6 +3500,11 @@ export interface components {
              *     ]
              */
             events: string[];
+            /**
+             * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered
+             * @example env=prod
+             */
+            selector?: string;
             /** @example true */
             enabled: boolean;
             /**
@@ -3371,6 +3546,11 @@ export interface components {
              *     ]
              */
             events: string[];
+            /**
+             * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered
+             * @example env=prod
+             */
+            selector?: string;
             /** @example true */
             enabled: boolean;
             /**
@@ -3419,6 +3599,11 @@ export interface components {
              */
             events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
+             * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered
+             * @example env=prod,!legacy
+             */
+            selector?: string;
+            /**
              * @description Default true
              * @example true
              */
@@ -3439,6 +3624,11 @@ export interface components {
              *     ]
              */
             events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            /**
+             * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered. null removes it
+             * @example env=prod,!legacy
+             */
+            selector?: string | null;
             /**
              * @description true resets the failure count
              * @example true
@@ -6023,6 +6213,215 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    labelClusters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LabelAssignment"];
+            };
+        };
+        responses: {
+            /** @description The clusters are labelled */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssignedLabels"];
+                };
+            };
+            /**
+             * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
+             *     - `validation_failed`: The request is not valid. See details for each field that must change.
+             *     - `invalid_json`: The request body must be one JSON object in UTF-8.
+             *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
+             *     - `batch_limit_exceeded`: A batch can have at most 500 jobs. Split it and send the parts one after another.
+             */
+            400: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    resolveTarget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetResolution"];
+            };
+        };
+        responses: {
+            /** @description The clusters at the moment */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResolvedTarget"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getCluster: {
         parameters: {
             query?: never;
@@ -6775,7 +7174,7 @@ export interface operations {
              * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
              *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one job is for a cluster outside of the organisation. No job was created.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
              */
             403: {
                 headers: {
@@ -6789,8 +7188,22 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /**
              * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `target_changed`: The target has another number of clusters than expected. Check it and send the new count.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -6808,6 +7221,7 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by.
              *     - `unknown_job_type`: This job type does not exist. Use InvokeScript.
              *     - `job_type_not_submittable`: Jobs of this type are created by their own endpoints.
              *     - `node_not_in_cluster`: A target node does not belong to the cluster.
@@ -7002,7 +7416,7 @@ export interface operations {
              * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
              *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
              *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one job is for a cluster outside of the organisation. No job was created.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
              */
             403: {
                 headers: {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import type { IdPrefix } from '@platform/contract/common'
 import { newId } from '@platform/core/id'
-import { call, type RequestParts, validRequest } from './fixtures.ts'
+import { call, type RequestParts, requestWithTarget, validRequest } from './fixtures.ts'
 import { idPlaces, valueAt, withValueOf } from './id-places.ts'
 import { moduleWorld } from './module-world.ts'
 import { type Operation, operations } from './operations.ts'
@@ -21,6 +21,10 @@ const expectedResults: Record<string, string> = {
   'GET /api/v1/clusters query.filterId': '404 filter_not_found',
   'GET /api/v1/clusters query.ids': '200 nothing',
   'POST /api/v1/clusters body.siteId': '422 site_not_found',
+  'POST /api/v1/clusters/labels body.target.clusterIds': '403 cluster_forbidden',
+  'POST /api/v1/clusters/labels body.target.savedFilterId': '404 filter_not_found',
+  'POST /api/v1/targets/resolve body.target.clusterIds': '403 cluster_forbidden',
+  'POST /api/v1/targets/resolve body.target.savedFilterId': '404 filter_not_found',
   'GET /api/v1/clusters/{id} params.id': '404 cluster_not_found',
   'PATCH /api/v1/clusters/{id} params.id': '404 cluster_not_found',
   'PATCH /api/v1/clusters/{id} body.siteId': '422 site_not_found',
@@ -34,6 +38,9 @@ const expectedResults: Record<string, string> = {
   'GET /api/v1/jobs/{id} params.id': '404 job_not_found',
   'POST /api/v1/jobs/{id}/cancel params.id': '404 job_not_found',
   'GET /api/v1/jobs/{id}/output params.id': '404 job_not_found',
+  'POST /api/v1/jobs/batch body.payload.targetNodeIds': '422 node_not_in_cluster',
+  'POST /api/v1/jobs/batch body.target.clusterIds': '403 cluster_forbidden',
+  'POST /api/v1/jobs/batch body.target.savedFilterId': '404 filter_not_found',
   'POST /api/v1/jobs/batch body.jobs.clusterId': '403 cluster_forbidden',
   'POST /api/v1/jobs/batch body.jobs.payload.targetNodeIds': '422 node_not_in_cluster',
   'GET /api/v1/jobs/batch/{batchId} params.batchId': '404 batch_not_found',
@@ -65,7 +72,7 @@ const expectedResults: Record<string, string> = {
 const isOpenToPlatform = (name: string): boolean => name === 'POST /api/v1/users body.organisationId'
 
 /** Resources of single users, which are hidden from colleagues as well. */
-const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/.test(name)
+const isPrivate = (name: string): boolean => /\/users\/me\/|\/notifications|filterId/i.test(name)
 
 /** Modules, identity providers and the list of organisations belong to the platform. */
 const isOfPlatform = ({ name }: Operation): boolean =>
@@ -98,8 +105,13 @@ const withUnknownIds = (parts: RequestParts): RequestParts =>
     JSON.stringify(parts).replaceAll(/"([a-z]+)_[0-9a-z]{26}"/g, (_, prefix: IdPrefix) => `"${newId(prefix)}"`),
   )
 
+const requestFor = (operation: Operation, place: string, user: SignedInUser) =>
+  / body\.target\.|\/batch body\.payload\./.test(`${operation.name} ${place}`)
+    ? requestWithTarget(operation, user, place.split('.')[2])
+    : validRequest(operation, user)
+
 async function expectNotFound(operation: Operation, place: string, owner: SignedInUser, user: SignedInUser) {
-  const [own, other] = [await validRequest(operation, user), await validRequest(operation, owner)]
+  const [own, other] = [await requestFor(operation, place, user), await requestFor(operation, place, owner)]
   expect(valueAt(other, place), 'The line in fixtures.ts must contain the id').toBeDefined()
   const foreign = await access(operation, place, { own, other }, user)
   expect(foreign).toMatchObject({ outcome: expectedResults[`${operation.name} ${place}`], writes: 0 })

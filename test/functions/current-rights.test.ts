@@ -39,7 +39,7 @@ async function changedUser(change: string, prepare: (user: SignedInUser) => Requ
 }
 
 const isChanging = ({ name, method, endpoint }: Operation) =>
-  method !== 'GET' && endpoint.access !== 'relay' && name !== 'POST /api/v1/auth/logout'
+  method !== 'GET' && !endpoint.readsOnly && endpoint.access !== 'relay' && name !== 'POST /api/v1/auth/logout'
 /** By default, one change per operation; all changes for those that run scripts. */
 const cells = operations
   .filter((operation) => isProtected(operation) && isChanging(operation))

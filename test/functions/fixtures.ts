@@ -49,6 +49,15 @@ export function validRequest({ name }: Operation, user: SignedInUser): RequestPa
   return fixture(user)
 }
 
+/** A target has one member, so each of its ids needs its own request. */
+export async function requestWithTarget(operation: Operation, user: SignedInUser, member?: string) {
+  const { jobs, ...body } = ((await validRequest(operation, user)).body ?? {}) as Record<string, unknown>
+  const { clusterId, ...script } = await newScript(user)
+  const target =
+    member === 'savedFilterId' ? { savedFilterId: (await newFilter(user)).id } : { clusterIds: [clusterId] }
+  return { body: { ...body, ...(jobs !== undefined && script), target } }
+}
+
 /** Performs another operation, by default as the administrator. Returns its response body. */
 async function perform({ adminHeaders }: SignedInUser, name: string, parts: RequestParts, headers = adminHeaders) {
   const { status, text, json } = await call(operationNamed(name), parts, headers)
@@ -97,7 +106,7 @@ const colleagueParams: Fixture = async (user) => ({
 })
 const newAccount = () => ({ username: `u-${randomUUID()}`, email: 'ada@example.com', password, roles: ['Viewer'] })
 
-const hook = { url: 'https://hooks.example.com/platform', events: ['*'] }
+const hook = { url: 'https://hooks.example.com/platform', events: ['*'], selector: 'env=prod' }
 const newWebhook = (user: SignedInUser) => perform(user, 'POST /api/v1/webhooks', { body: hook })
 const webhookParams: Fixture = async (user) => ({ params: { id: (await newWebhook(user)).id } })
 async function deliveryParams(user: SignedInUser): Promise<RequestParts> {
@@ -146,6 +155,10 @@ const fixtures: Record<string, Fixture> = {
     query: { filterId: (await newFilter(user)).id, ids: (await newCluster(user)).id, selector: '!legacy' },
   }),
   'GET /api/v1/clusters/labels': empty,
+  'POST /api/v1/clusters/labels': async (user) => ({
+    body: { target: { clusterIds: [(await newCluster(user)).id] }, set: { env: 'prod' }, remove: ['legacy'] },
+  }),
+  'POST /api/v1/targets/resolve': async (user) => ({ body: { target: { clusterIds: [(await newCluster(user)).id] } } }),
   'POST /api/v1/clusters': async (user) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),

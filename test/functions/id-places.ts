@@ -7,8 +7,8 @@ import type { Operation } from './operations.ts'
 
 const document = JSON.parse(JSON.stringify(openApiDocument())) as ApiDocument
 
-/** Ids that the platform did not issue. */
-const externalIds = new Set(['widgetId', 'tenantId', 'clientId'])
+/** Not ids, or ids that the platform did not issue. */
+const externalIds = new Set(['widgetId', 'tenantId', 'clientId', 'includeIds'])
 
 const isId = (name: string): boolean => /^(ids?|actor)$|Ids?$/.test(name) && !externalIds.has(name)
 

@@ -2,10 +2,13 @@ import * as z from 'zod'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { BatchCounts } from './event.ts'
-import { purposeFields, Submitter } from './job.ts'
+import { BatchJob, purposeFields, Submitter } from './job.ts'
+import { Target, targetCountLimit } from './target.ts'
 
 /** Maximum number of jobs in a batch. */
 export const batchLimit = 500
+
+const targetMembers = ['target', 'type', 'payload', 'deliverWithinSeconds', 'expectedCount'] as const
 
 /** The use case validates `jobs`: it reports `batch_limit_exceeded` before it validates the individual jobs. */
 export const BatchSubmission = z
@@ -13,13 +16,22 @@ export const BatchSubmission = z
     jobs: z
       .array(z.unknown())
       .min(1)
+      .optional()
       .meta({
-        description: 'One to 500 jobs, all for clusters of the organisation',
+        description:
+          'One to 500 jobs, all for clusters of the organisation. Either `jobs`, or `target` with `type` and `payload`, is required',
         type: 'array',
         minItems: 1,
         maxItems: batchLimit,
         items: { $ref: '#/components/schemas/BatchJob' },
       }),
+    target: Target.optional().meta({ description: 'Submits one job to each of these clusters, instead of `jobs`' }),
+    type: BatchJob.shape.type.optional(),
+    payload: BatchJob.shape.payload.optional(),
+    deliverWithinSeconds: BatchJob.shape.deliverWithinSeconds,
+    expectedCount: z.int32().min(0).max(targetCountLimit).optional().meta({
+      description: 'Rejects the batch with `target_changed` if the target has another number of clusters',
+    }),
     ...purposeFields,
     maxConcurrency: z.int32().min(1).max(batchLimit).optional().meta({
       description: 'Maximum number of jobs of the batch that are queued for a relay or running at once; default: all',
@@ -27,6 +39,17 @@ export const BatchSubmission = z
     maxErrors: z.int32().min(0).max(batchLimit).optional().meta({
       description: 'If more jobs than this fail, the jobs that have not started are cancelled; default: never',
     }),
+  })
+  .superRefine(({ jobs, ...submission }, context) => {
+    const reject = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message })
+    const { target, type, payload } = submission
+    if (jobs === undefined && target === undefined) reject('jobs', 'is required, unless there is a target')
+    else if (jobs === undefined) {
+      if (type === undefined) reject('type', 'is required with target')
+      if (payload === undefined) reject('payload', 'is required with target')
+    } else
+      for (const member of targetMembers)
+        if (submission[member] !== undefined) reject(member, 'must be absent with jobs')
   })
   .meta({ id: 'BatchSubmission' })
 
@@ -36,6 +59,7 @@ export const AcceptedBatch = z
     batchId: id('batch'),
     jobIds: z.array(id('job')).max(batchLimit),
     submittedCount: z.int32().min(1).max(batchLimit).meta({ example: 500 }),
+    resolvedCount: z.int32().optional().meta({ description: 'With `target`: number of its clusters', example: 500 }),
     createdAt: timestamp,
   })
   .meta({ id: 'AcceptedBatch' })
@@ -74,12 +98,15 @@ export const submitBatch = createRoute({
   tags: ['Batches'],
   summary: 'Submit up to 500 jobs at once',
   description:
-    'All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. Each job is readable at GET /jobs/{id} immediately.',
+    'All or nothing: the whole batch is rejected if one cluster does not belong to the organisation. A target is resolved once and includes every matching cluster that existed before the request; it must have at most 500 clusters. Each job is readable at GET /jobs/{id} immediately.',
   request: { body: jsonBody(BatchSubmission) },
   responses: { 202: { description: 'Accepted and stored', content: json(AcceptedBatch) } },
   errors: [
     'limit_reached',
     'batch_limit_exceeded',
+    'target_changed',
+    'filter_not_found',
+    'filter_not_applicable',
     'cluster_forbidden',
     'unknown_job_type',
     'job_type_not_submittable',

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
-import { LabelChange, Labels, LabelSet, SelectorText } from './label.ts'
+import { LabelChange, LabelKeys, Labels, LabelSet, SelectorText } from './label.ts'
+import { Target } from './target.ts'
 
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const
@@ -96,6 +97,8 @@ export const ClusterUpdate = z
 export type ClusterSummary = z.infer<typeof ClusterSummary>
 export type ClusterDetail = z.infer<typeof ClusterDetail>
 export type ClusterRegistration = z.infer<typeof ClusterRegistration>
+export type LabelAssignment = z.infer<typeof LabelAssignment>
+export type AssignedLabels = z.infer<typeof AssignedLabels>
 export type LabelList = z.infer<typeof LabelList>
 export type ClusterUpdate = z.infer<typeof ClusterUpdate>
 export type RegisteredCluster = z.infer<typeof RegisteredCluster>
@@ -130,6 +133,29 @@ export const LabelList = z
     hasMoreKeys: z.boolean().meta({ description: 'Whether further keys exist' }),
   })
   .meta({ id: 'LabelList' })
+
+/** Maximum number of clusters that one request labels. */
+export const labellingLimit = 500
+
+/** Labels that are set on, or removed from, every cluster of a target. */
+export const LabelAssignment = z
+  .strictObject({ target: Target, set: LabelSet.optional(), remove: LabelKeys.optional() })
+  .refine(({ set = {}, remove = [] }) => Object.keys(set).length + remove.length > 0, {
+    message: 'must set or remove a label',
+    path: ['set'],
+  })
+  .refine(({ set = {}, remove = [] }) => remove.every((key) => !Object.hasOwn(set, key)), {
+    message: 'must not contain a key that is also set',
+    path: ['remove'],
+  })
+  .meta({ id: 'LabelAssignment' })
+
+export const AssignedLabels = z
+  .object({
+    resolvedCount: z.int32().min(0).meta({ description: 'Number of clusters of the target', example: 12 }),
+    changedCount: z.int32().min(0).meta({ description: 'Number of clusters whose labels changed', example: 3 }),
+  })
+  .meta({ id: 'AssignedLabels' })
 
 const ClusterPage = pageOf(ClusterSummary).extend({
   searchedAll: z.boolean().optional().meta({
@@ -183,6 +209,27 @@ export const listLabels = createRoute({
   },
   responses: { 200: { description: 'Keys and values', content: json(LabelList) } },
   capabilities: ['table:read'],
+})
+
+export const labelClusters = createRoute({
+  method: 'post',
+  path: '/api/v1/clusters/labels',
+  access: 'clusters:write',
+  tags: ['Clusters'],
+  summary: 'Set and remove labels of many clusters',
+  description:
+    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters.',
+  request: { body: jsonBody(LabelAssignment) },
+  responses: { 200: { description: 'The clusters are labelled', content: json(AssignedLabels) } },
+  errors: [
+    'batch_limit_exceeded',
+    'cluster_forbidden',
+    'filter_not_found',
+    'filter_not_applicable',
+    'limit_reached',
+    'conflict',
+  ],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })
 
 export const registerCluster = createRoute({

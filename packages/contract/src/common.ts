@@ -124,6 +124,10 @@ export const ErrorBody = z
     howToRetrieve: z.string().max(500).optional(),
     setupComplete: z.boolean().optional(),
     limit: z.int().optional().meta({ description: 'With `limit_reached`: how many can exist' }),
+    resolvedCount: z
+      .int()
+      .optional()
+      .meta({ description: 'With `target_changed` and `batch_limit_exceeded`: how many clusters the target has' }),
     used: z.int().optional().meta({ description: 'With `limit_reached`: how many exist' }),
   })
   .meta({ id: 'Error' })

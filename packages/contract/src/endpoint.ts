@@ -76,6 +76,8 @@ export type EndpointDefinition = {
   capabilities?: readonly Capability[]
   /** The use case validates the body itself, because the API guarantees the order of its checks. */
   validatesBody?: true
+  /** A POST that changes nothing, so that it is neither recorded nor stored for an `Idempotency-Key`. */
+  readsOnly?: true
   /** Rejects requests from pages of other origins. */
   sameOriginOnly?: true
   /** Maximum size of the body: by default 64 KiB for public endpoints and 4 MiB for others. */
@@ -122,8 +124,8 @@ export const allowsUnknownInput = ({ path }: EndpointDefinition): boolean =>
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
 /** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints handle retries themselves. */
-export const isIdempotent = ({ method, access }: EndpointDefinition): boolean =>
-  method === 'post' && access !== 'public' && access !== 'relay'
+export const isIdempotent = ({ method, access, readsOnly }: EndpointDefinition): boolean =>
+  method === 'post' && readsOnly !== true && access !== 'public' && access !== 'relay'
 
 // Authentication reads keys or the token, stores the last use of an API token, and records denied calls.
 function authenticationCapabilities(access: Access): readonly Capability[] {

@@ -39,7 +39,7 @@ export const errors = {
   cross_origin_request: [403, 'The request came from another origin. Use the portal, or send a bearer token.'],
   https_required: [403, 'Sign-in over plain HTTP works only on the same machine. Use https.'],
   setup_already_complete: [403, 'Setup is complete. Sign in at POST /api/v1/auth/login.'],
-  cluster_forbidden: [403, 'At least one job is for a cluster outside of the organisation. No job was created.'],
+  cluster_forbidden: [403, 'At least one cluster is not in the organisation. Nothing was changed.'],
 
   route_not_found: [404, 'There is no such path. See GET /api/v1/openapi.json.'],
   cluster_not_found: [404, 'The cluster does not exist or is not accessible.'],
@@ -98,6 +98,7 @@ export const errors = {
   ],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
+  target_changed: [409, 'The target has another number of clusters than expected. Check it and send the new count.'],
   conflict: [409, 'Another request changed the same resource at the same time. Try again.'],
 
   precondition_failed: [412, 'The resource changed since it was read. Read it again and retry.'],

@@ -3,6 +3,7 @@ import { clusterStatuses, clusterTypes } from './cluster.ts'
 import { id, listOf, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { jobTypes, statusReasons } from './job.ts'
+import { Labels } from './label.ts'
 import { ModuleId, version } from './manifest.ts'
 import { providerProblems, providerTypes } from './identity.ts'
 import { moduleErrorCodes, moduleHealths } from './module.ts'
@@ -63,7 +64,7 @@ export const eventSchemas = {
     previousStatus: z.enum(clusterStatuses),
   }),
   'cluster.updated': z.object({ ...clusterFields, siteId: id('site').nullable() }),
-  'cluster.deleted': z.object(clusterFields),
+  'cluster.deleted': z.object({ ...clusterFields, labels: Labels.optional() }),
   'relay.replaced': z.object({ ...clusterFields, relayId: id('relay'), previousRelayId: id('relay') }),
   'relay.duplicate_detected': z.object({ ...clusterFields, relayId: id('relay') }),
   'enrollment.reuse_detected': z.object({ clusterId: id('clus'), enrollmentId: id('enroll') }),

@@ -23,6 +23,7 @@ import * as session from './session.ts'
 import * as setup from './setup.ts'
 import * as signIn from './sign-in.ts'
 import * as site from './site.ts'
+import * as target from './target.ts'
 import * as timeline from './timeline.ts'
 import * as update from './update.ts'
 import * as user from './user.ts'
@@ -49,6 +50,8 @@ export const functions = {
     cluster.listClusters,
     cluster.registerCluster,
     cluster.listLabels,
+    cluster.labelClusters,
+    target.resolveTarget,
     cluster.getCluster,
     cluster.updateCluster,
     cluster.deleteCluster,
@@ -177,6 +180,7 @@ const nouns = [
   setup,
   signIn,
   site,
+  target,
   timeline,
   update,
   user,

@@ -31,14 +31,12 @@ const LabelKey = z
   )
 const LabelValue = z.string().max(63).regex(labelValuePattern, valueRule)
 
-const count = <Labels extends object>(labels: Labels): boolean => Object.keys(labels).length <= labelLimit
-const tooMany = `must have at most ${labelLimit} labels`
 const example = { env: 'prod', tier: 'web' }
 
 /** Labels that a caller sets. */
 export const LabelSet = z
   .record(LabelKey, LabelValue)
-  .refine(count, tooMany)
+  .refine((labels) => Object.keys(labels).length <= labelLimit, `must have at most ${labelLimit} labels`)
   .meta({ description: `At most ${labelLimit} labels`, maxProperties: labelLimit, example })
 
 /** A change of labels: each key is set or, with null, removed. Other labels stay. */

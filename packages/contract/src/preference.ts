@@ -1,12 +1,20 @@
 import * as z from 'zod'
 import { id, jsonBytes, line, listOf, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { SelectorText } from './label.ts'
 
 const cells = z.int32().min(0).max(10_000).meta({ description: 'Cells of the dashboard grid', example: 4 })
 
 /** Position and size of a widget, in cells of the dashboard grid. */
 export const WidgetPlacement = z
-  .strictObject({ widgetId: line(1, 100).meta({ example: 'cluster-health' }), x: cells, y: cells, w: cells, h: cells })
+  .strictObject({
+    widgetId: line(1, 100).meta({ example: 'cluster-health' }),
+    x: cells,
+    y: cells,
+    w: cells,
+    h: cells,
+    selector: SelectorText.optional().meta({ description: 'The widget shows only clusters with these labels' }),
+  })
   .meta({ id: 'WidgetPlacement' })
 
 const layout = z.array(WidgetPlacement).max(200)

@@ -6,7 +6,9 @@
  * White space between tokens has no meaning, and a value may be empty.
  */
 
+/** The key of a label. */
 export const labelKeyPattern = /^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$/
+/** The value of a label, which may be empty. */
 export const labelValuePattern = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/
 
 /** Whether a text is a key of a label, also of a derived one. */
@@ -26,8 +28,9 @@ export const keyRule =
 export const valueRule =
   'must have at most 63 characters of A-Z, a-z, 0-9, ".", "_" and "-", and begin and end with a letter or digit'
 
+/** Maximum length of a selector. */
 export const maxSelectorLength = 1000
-export const maxRequirements = 20
+const maxRequirements = 20
 
 /** `position` counts characters from 1. */
 export class SelectorError extends Error {

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { id, line, listOf, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { eventNames } from './event.ts'
+import { SelectorText } from './label.ts'
 
 /** Maximum number of webhooks of an organisation. */
 export const webhookLimit = 50
@@ -35,15 +36,25 @@ const events = z
       'CloudEvents types of GET /events/catalog, `platform.<area>.*` for an area, `module.*` for events that modules publish, or `*` for all events',
     example: ['platform.job.*', 'platform.batch.finished'],
   })
+const selectorRule =
+  'Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered'
 const enabled = z.boolean().meta({ example: true })
 
 export const WebhookCreation = z
-  .strictObject({ url, events, enabled: enabled.optional().meta({ description: 'Default true' }) })
+  .strictObject({
+    url,
+    events,
+    selector: SelectorText.optional().meta({ description: selectorRule }),
+    enabled: enabled.optional().meta({ description: 'Default true' }),
+  })
   .meta({ id: 'WebhookCreation' })
 export const WebhookChange = z
   .strictObject({
     url: url.optional(),
     events: events.optional(),
+    selector: SelectorText.nullable()
+      .optional()
+      .meta({ description: `${selectorRule}. null removes it` }),
     enabled: enabled.optional().meta({ description: 'true resets the failure count' }),
   })
   .meta({ id: 'WebhookChange' })
@@ -55,6 +66,7 @@ const webhookFields = {
     .array(z.string().max(100))
     .max(50)
     .meta({ example: ['platform.job.*'] }),
+  selector: z.string().max(1000).optional().meta({ description: selectorRule, example: 'env=prod' }),
   enabled,
   failureCount: z.int32().min(0).meta({ description: 'Failed attempts since the last success', example: 0 }),
   disabledAt: timestamp.optional().meta({

@@ -2,7 +2,10 @@ import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
 import { type ErrorCode, messageOf } from '@platform/contract/errors'
 
 export type ErrorExtra = Partial<
-  Pick<ErrorBody, 'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete' | 'limit' | 'used'>
+  Pick<
+    ErrorBody,
+    'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete' | 'limit' | 'used' | 'resolvedCount'
+  >
 > & {
   /** Sent as the `Retry-After` header. */
   retryAfterSeconds?: number

@@ -45,6 +45,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'DELETE /auth/session': changes(2, 8),
   'GET /clusters': reads(3),
   'GET /clusters/labels': reads(1),
+  'POST /clusters/labels': changes(5, 8),
+  'POST /targets/resolve': reads(2),
   'POST /clusters': changes(2, 24),
   'GET /clusters/{id}': reads(1),
   'PATCH /clusters/{id}': changes(3, 12),

@@ -17,7 +17,13 @@ export async function storeClusters({ organisationId }: Caller, count: number): 
   const ids = Array.from({ length: count }, () => newId('clus'))
   const indexKeys = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')
   const fields = { type: 'Hypervisor', activeJobs: 0, waitingJobs: 0, ...indexKeys }
-  await batchPut(ids.map((id) => ({ ...keys.cluster(organisationId, id), id, name: id, ...fields })))
+  await batchPut(
+    ids.flatMap((id) => [
+      { ...keys.cluster(organisationId, id), id, name: id, ...fields },
+      { ...keys.clusterName(organisationId, id), clusterId: id },
+      { ...keys.clusterLabels(organisationId, id), labels: '', derived: 'type=Hypervisor' },
+    ]),
+  )
   return ids
 }
 

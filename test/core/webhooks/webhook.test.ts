@@ -1,9 +1,14 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { webhookLimit } from '@platform/contract/webhook'
 import { config } from '@platform/core/config'
+import * as Batch from '@platform/core/jobs/batches/batch'
+import { runProjections } from '@platform/core/outbox/run-projections'
+import { webhookProjection } from '@platform/core/webhooks/projection'
 import { ensureKeys } from '@platform/core/signing/keys'
 import { webhookRootKey } from '@platform/core/signing/root-keys'
 import { statementKeys } from '@platform/core/signing/statement-keys'
+import * as Cluster from '@platform/core/clusters/cluster'
+import * as Delivery from '@platform/core/webhooks/delivery-log'
 import { isSubscribed } from '@platform/core/webhooks/record'
 import { secretOf, signedHeaders } from '@platform/core/webhooks/secret'
 import * as Webhook from '@platform/core/webhooks/webhook'
@@ -12,6 +17,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
+import { scriptJob } from '../support/jobs.ts'
 
 const settings = { url: 'https://hooks.example.com/platform', events: ['platform.job.*'] }
 
@@ -134,4 +140,26 @@ test.each([
 ])('a subscription to %j matches exact types and areas', (events, expected) => {
   const types = ['platform.cluster.deleted', 'platform.job.completed']
   expect(types.map((type) => isSubscribed({ events }, type))).toEqual(expected)
+})
+
+test('a webhook with a selector gets only events about matching clusters, also about their removal', async () => {
+  const caller = await newCaller()
+  const { id } = await Webhook.create(caller, { url: settings.url, events: ['*'], selector: 'env=prod' })
+  const deliveries = async () => {
+    await runProjections(caller.organisationId, [webhookProjection])
+    const { items } = await Delivery.list(caller, id, { page: 1, pageSize: 100 })
+    return items.map(({ eventType }) => eventType.replace('platform.', '')).toReversed()
+  }
+  const register = (name: string, env: string) =>
+    Cluster.register(caller, { name, type: 'Hypervisor', labels: { env } })
+  const [prod, test] = [await register('prod', 'prod'), await register('test', 'test')]
+  await Batch.submit(caller, { jobs: [scriptJob(test.id)] })
+  expect(await deliveries()).toEqual(['cluster.registered'])
+  await Cluster.update(caller, prod.id, { labels: { env: 'test' } })
+  await Cluster.update(caller, prod.id, { labels: { env: 'prod' } })
+  await Cluster.remove(caller, prod.id)
+  expect(await deliveries()).toContain('cluster.deleted')
+  expect(await Webhook.change(caller, id, { selector: null })).not.toHaveProperty('selector')
+  await Cluster.update(caller, test.id, { labels: { tier: 'web' } })
+  expect((await deliveries()).at(-1)).toBe('cluster.updated')
 })

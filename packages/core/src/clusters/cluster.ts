@@ -240,7 +240,7 @@ export async function remove(caller: Caller, clusterId: string): Promise<void> {
 
 async function tryRemove(caller: Caller, clusterId: string): Promise<true | undefined> {
   const { organisationId } = caller
-  const { record } = await authorizedCluster(caller, clusterId, 'clusters:admin')
+  const { record, labelsItem } = await authorizedCluster(caller, clusterId, 'clusters:admin')
   if (record.activeJobs > 0) throw platformError('cluster_has_active_jobs')
   const [head, item] = await getConsistent([keys.clusterOffsets(organisationId), keys.removalGuard(organisationId)])
   const guard = parseRemovalGuard(item)
@@ -248,7 +248,14 @@ async function tryRemove(caller: Caller, clusterId: string): Promise<true | unde
   const failure = await commit(caller, {
     writes: [...removalWrites(record, parseHead(head)), countRemovalWrite(organisationId, guard)],
     audit: { action: 'cluster.delete', resource: clusterId, detail: record.name },
-    events: [{ name: 'cluster.deleted', subject: clusterId, data: { clusterId, name: record.name } }],
+    // Webhooks with a selector need the labels, which are removed.
+    events: [
+      {
+        name: 'cluster.deleted',
+        subject: clusterId,
+        data: { clusterId, name: record.name, labels: parseLabels(labelsItem) },
+      },
+    ],
   })
   return failure === undefined ? true : undefined
 }

@@ -100,13 +100,17 @@ function mergeLabels(own: Labels, change: LabelChange): Labels {
 export const derivedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
   patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reported) } })
 
-/** One call for up to 100 clusters. */
-export async function labelsOf(organisationId: string, clusterIds: readonly string[]): Promise<Map<string, Labels>> {
+/** One call for up to 100 clusters. Removed clusters are omitted. */
+export async function labelsOf(
+  organisationId: string,
+  clusterIds: readonly string[],
+  options = { stale: true },
+): Promise<Map<string, Labels>> {
   const items = await getMany(
     clusterIds.map((id) => keys.clusterLabels(organisationId, id)),
-    { stale: true },
+    options,
   )
-  return new Map(clusterIds.map((id, index) => [id, parseLabels(items[index])]))
+  return new Map(clusterIds.flatMap((id, index) => (items[index] ? [[id, parseLabels(items[index])]] : [])))
 }
 
 export const matchesText = (selector: string | undefined, labels: Labels = {}): boolean =>

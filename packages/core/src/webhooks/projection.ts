@@ -1,4 +1,6 @@
 import { type CloudEvent } from '@platform/contract/event'
+import { type Labels, Labels as EventLabels } from '@platform/contract/label'
+import { labelsOf, matchesText } from '../clusters/labels.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import { cloudEvent } from './cloud-event.ts'
 import { isBackingOff } from './delivery-outcome.ts'
@@ -6,7 +8,7 @@ import * as keys from '../db/keys.ts'
 import { getMany, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { type DeliveryRecord, deliveryWrites, deliveryKey, newDelivery } from './delivery-record.ts'
-import { derivedId } from '../id.ts'
+import { derivedId, isId } from '../id.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
@@ -27,8 +29,10 @@ export const webhookProjection: Projection = {
   beforeCommit: async (organisationId, records) => {
     const events = records.flatMap((record) => record.events.map((event) => cloudEvent(event, record)))
     if (events.length === 0) return
-    const subscriptions = (await enabledWebhooks(organisationId))
-      .map((webhook) => ({ webhook, matching: events.filter(({ type }) => isSubscribed(webhook, type)) }))
+    const webhooks = await enabledWebhooks(organisationId)
+    const labels = await labelsOfEvents(organisationId, webhooks, events)
+    const subscriptions = webhooks
+      .map((webhook) => ({ webhook, matching: events.filter((event) => isWanted(webhook, event, labels)) }))
       .filter(({ matching }) => matching.length > 0)
     await forEachLimit(webhookConcurrency, subscriptions, ({ webhook, matching }) =>
       createDeliveries(webhook, matching),
@@ -47,6 +51,29 @@ export const webhookProjection: Projection = {
 async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]> {
   const { items } = await query({ pk: keys.webhook(organisationId, '').pk })
   return items.map(parseWebhook).filter(({ isEnabled }) => isEnabled)
+}
+
+/** The labels of the clusters of events. Reads them only if a webhook has a selector. */
+async function labelsOfEvents(
+  organisationId: string,
+  webhooks: readonly WebhookRecord[],
+  events: readonly CloudEvent[],
+): Promise<ReadonlyMap<string, Labels>> {
+  if (webhooks.every(({ selector }) => selector === undefined)) return new Map()
+  const ids = new Set(events.flatMap(({ data }) => clusterOf(data) ?? []))
+  return labelsOf(organisationId, [...ids], { stale: false })
+}
+
+const clusterOf = ({ clusterId }: CloudEvent['data']): string | undefined =>
+  typeof clusterId === 'string' && isId('clus', clusterId) ? clusterId : undefined
+
+/** The event of a removed cluster has its last labels. */
+function isWanted(webhook: WebhookRecord, { type, data }: CloudEvent, labels: ReadonlyMap<string, Labels>): boolean {
+  if (!isSubscribed(webhook, type)) return false
+  if (webhook.selector === undefined) return true
+  const known = labels.get(clusterOf(data) ?? '')
+  const current = known ?? EventLabels.safeParse(data['labels']).data
+  return current !== undefined && matchesText(webhook.selector, current)
 }
 
 async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {

@@ -15,6 +15,7 @@ const StoredWebhook = z.object({
   id: z.string(),
   url: z.string(),
   events: z.array(z.string()),
+  selector: z.string().optional(),
   isEnabled: z.boolean(),
   secretVersion: z.number().default(1),
   /** Replaced secrets, oldest first. Deliveries are also signed with them until they expire. */
@@ -58,6 +59,7 @@ export const webhookView = (record: WebhookRecord): Webhook => ({
   id: record.id,
   url: record.url,
   events: record.events,
+  ...(record.selector !== undefined && { selector: record.selector }),
   enabled: record.isEnabled,
   failureCount: record.failures,
   ...(record.disabledAtMs !== undefined && { disabledAt: iso(record.disabledAtMs) }),

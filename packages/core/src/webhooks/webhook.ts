@@ -37,7 +37,7 @@ export async function list({ organisationId }: Caller): Promise<{ items: Webhook
 /** Returns the secret only once. */
 export async function create(
   caller: Caller,
-  { url, events, enabled = true }: WebhookCreation,
+  { url, events, selector, enabled = true }: WebhookCreation,
 ): Promise<CreatedWebhook> {
   checkAddress(url)
   const { organisationId, userId } = caller
@@ -48,6 +48,7 @@ export async function create(
     id: newId('hook'),
     url,
     events: [...new Set(events)],
+    ...(selector !== undefined && { selector }),
     isEnabled: enabled,
     secretVersion: 1,
     previousSecrets: [],
@@ -85,24 +86,31 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
   const settings = { url, events: [...new Set(events)], isEnabled: enabled }
   const isReset = change.enabled === true || url !== record.url
   // Writes only changed fields, because other changes may be concurrent.
-  const fields = { url: change.url, events: change.events && settings.events, isEnabled: change.enabled }
-  const write = isReset ? resetWrite(record, fields) : updateWrite(record, fields)
+  const fields = {
+    set: {
+      url: change.url,
+      events: change.events && settings.events,
+      isEnabled: change.enabled,
+      selector: change.selector ?? undefined,
+    },
+    remove: change.selector === null ? ['selector'] : [],
+  }
+  const write = isReset
+    ? wakeWrite(record, {
+        set: { ...fields.set, ...resetFailures.set },
+        remove: [...fields.remove, ...resetFailures.remove, 'disabledAtMs'],
+      })
+    : table.patch(keys.webhook(record.organisationId, record.id), fields)
   await commit(caller, {
     writes: [table.orThrow(write, 'webhook_not_found')],
     audit: { action: 'webhook.change', resource: record.id, detail: changedFields.join(', ') },
   })
   if (isReset && enabled) await enqueueWebhook({ organisationId: record.organisationId, webhookId: record.id })
-  const { disabledAtMs: _, ...recordWithoutDisabledAt } = record
-  return webhookView(isReset ? { ...recordWithoutDisabledAt, ...settings, failures: 0 } : { ...record, ...settings })
+  const { disabledAtMs, selector: oldSelector, ...rest } = record
+  const selector = change.selector === undefined ? oldSelector : (change.selector ?? undefined)
+  const changed = { ...rest, ...settings, ...(selector !== undefined && { selector }) }
+  return webhookView(isReset ? { ...changed, failures: 0 } : { ...changed, disabledAtMs })
 }
-
-type Settings = { [Name in 'url' | 'events' | 'isEnabled']: WebhookRecord[Name] | undefined }
-
-const resetWrite = (record: WebhookRecord, settings: Settings) =>
-  wakeWrite(record, { set: { ...settings, ...resetFailures.set }, remove: [...resetFailures.remove, 'disabledAtMs'] })
-
-const updateWrite = (record: WebhookRecord, settings: Settings) =>
-  table.patch(keys.webhook(record.organisationId, record.id), { set: settings })
 
 const previousSecretMs = 24 * 3_600_000
 const previousSecretLimit = 4

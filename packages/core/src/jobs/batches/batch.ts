@@ -1,10 +1,11 @@
-import { type AcceptedBatch, type Batch, type BatchSubmission } from '@platform/contract/batch'
+import { type AcceptedBatch, type Batch, batchLimit, type BatchSubmission } from '@platform/contract/batch'
 import { defaultDeliverWithinSeconds, InvokeScriptPayload } from '@platform/contract/job'
 import { createBatch } from './create.ts'
 import { parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf } from './id.ts'
 import { type BatchRecord, batchView, findBatch, parseBatch } from './record.ts'
-import { type SubmittedJob, submittedJobs } from './submission.ts'
+import { type SubmittedJob, submittedJobs, submittedToAll } from './submission.ts'
+import { withTarget } from '../../clusters/target.ts'
 import { type Caller } from '../../caller.ts'
 import { commit, readWithRights } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
@@ -17,8 +18,14 @@ import { paged, type PageQuery } from '../../db/paging.ts'
 import { type JobRecord, parseJob, payloadText } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
-export const submit = async (caller: Caller, { jobs, ...limits }: BatchSubmission): Promise<AcceptedBatch> =>
-  createBatch(caller, { jobs: submittedJobs(jobs), ...limits })
+export async function submit(caller: Caller, submission: BatchSubmission): Promise<AcceptedBatch> {
+  const { jobs = [], target, type = '', payload = {}, deliverWithinSeconds, expectedCount, ...settings } = submission
+  if (target === undefined) return createBatch(caller, { jobs: submittedJobs(jobs), ...settings })
+  const jobOf = submittedToAll({ type, payload, deliverWithinSeconds })
+  return withTarget(caller, { target, expectedCount, limit: batchLimit }, (clusterIds) =>
+    createBatch(caller, { jobs: clusterIds.map(jobOf), ...settings, resolvedCount: clusterIds.length }),
+  )
+}
 
 export const read = async ({ organisationId }: Caller, batchId: string): Promise<Batch> => {
   const batch = await findBatch(organisationId, batchId)

@@ -6,7 +6,8 @@ import { compress, decompress } from '../../lib/compression.ts'
 
 /**
  * Jobs of an open batch are stored in compressed chunks of a few dozen, so that one transaction can accept 500 jobs. A
- * chunk has one line per job: metadata, a tab, and the payload. The metadata refers to a cluster by its index in the
+ * chunk has one line per job: metadata, a tab, and the payload, which is empty if the previous job of the chunk has the
+ * same one. The metadata refers to a cluster by its index in the
  * batch's cluster list, which is a separate item.
  */
 
@@ -31,12 +32,22 @@ export const clustersOf = (jobs: readonly PendingJob[]): string[] => [
 export function storeChunks(organisationId: string, batchId: string, jobs: readonly PendingJob[]) {
   const clusterIds = clustersOf(jobs)
   const indexes = new Map(clusterIds.map((id, index) => [id, index]))
-  const lines = jobs.map(
-    ({ clusterId, timeoutSeconds, deliverWithinSeconds, payload }) =>
-      `${JSON.stringify([indexes.get(clusterId), timeoutSeconds, deliverWithinSeconds])}\t${payload}`,
+  const isRepeat = (index: number) => index > 0 && jobs[index]?.payload === jobs[index - 1]?.payload
+  const metadata = jobs.map(({ clusterId, timeoutSeconds, deliverWithinSeconds }) =>
+    JSON.stringify([indexes.get(clusterId), timeoutSeconds, deliverWithinSeconds]),
   )
-  const starts = startsOf(lines.map((line) => Buffer.byteLength(line) + 1))
-  const chunks = starts.map((start, index) => compress(lines.slice(start, starts[index + 1]).join('\n')))
+  const starts = startsOf(
+    jobs.map(
+      ({ payload }, index) => (metadata[index]?.length ?? 0) + (isRepeat(index) ? 0 : Buffer.byteLength(payload)) + 2,
+    ),
+  )
+  const chunks = starts.map((start, chunk) => {
+    const lines = jobs.slice(start, starts[chunk + 1]).map(({ payload }, offset) => {
+      const index = start + offset
+      return `${metadata[index]}\t${offset > 0 && isRepeat(index) ? '' : payload}`
+    })
+    return compress(lines.join('\n'))
+  })
   const writes: WriteItem[] = [
     create(keys.batchClusters(organisationId, batchId), { clusters: compress(clusterIds.join('\n')) }),
     ...chunks.map((chunkJobs, index) => create(keys.batchChunk(organisationId, batchId, index), { jobs: chunkJobs })),
@@ -67,19 +78,17 @@ export const chunkKeys = (organisationId: string, batchId: string, starts: reado
 
 const Metadata = z.tuple([z.number(), z.number(), z.number()])
 
-const parseChunk = (item: Item, clusterIds: readonly string[]): PendingJob[] =>
-  decompress(item['jobs'])
+function parseChunk(item: Item, clusterIds: readonly string[]): PendingJob[] {
+  let payload = ''
+  return decompress(item['jobs'])
     .split('\n')
     .map((line) => {
       const tab = line.indexOf('\t')
       const [clusterIndex, timeoutSeconds, deliverWithinSeconds] = Metadata.parse(JSON.parse(line.slice(0, tab)))
-      return {
-        clusterId: clusterIds[clusterIndex] ?? '',
-        timeoutSeconds,
-        deliverWithinSeconds,
-        payload: line.slice(tab + 1),
-      }
+      payload = line.slice(tab + 1) || payload
+      return { clusterId: clusterIds[clusterIndex] ?? '', timeoutSeconds, deliverWithinSeconds, payload }
     })
+}
 
 /** Reads the chunks that contain the jobs `from` to `to`. Returns undefined if the batch is no longer open. */
 export async function readPendingJobs(

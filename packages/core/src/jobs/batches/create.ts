@@ -32,6 +32,8 @@ export interface BatchRequest {
   name?: string | undefined
   reason?: string | undefined
   retryOf?: string
+  /** Number of clusters of the target, if the batch has one. */
+  resolvedCount?: number
 }
 
 /**
@@ -42,7 +44,7 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
   const { organisationId } = caller
   const clusterIds = clustersOf(request.jobs)
   if (!clusterIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
-  const response = responseFor(newBatchId(), request.jobs.length)
+  const response = responseFor(newBatchId(), request)
   const counter = counterOf(perMinute(`batches:${organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   const writes = batchWrites(caller, request, response)
   let guard = await checkRequest(caller, clusterIds, request.jobs)
@@ -70,10 +72,11 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
   return response
 }
 
-const responseFor = (batchId: string, submittedCount: number): AcceptedBatch => ({
+const responseFor = (batchId: string, { jobs, resolvedCount }: BatchRequest): AcceptedBatch => ({
   batchId,
-  jobIds: Array.from({ length: submittedCount }, (_, index) => jobIdOf(batchId, index)),
-  submittedCount,
+  jobIds: jobs.map((_, index) => jobIdOf(batchId, index)),
+  submittedCount: jobs.length,
+  ...(resolvedCount !== undefined && { resolvedCount }),
   createdAt: iso(timeOf(batchId)),
 })
 
@@ -84,7 +87,7 @@ function batchWrites(
   { batchId: id, submittedCount }: AcceptedBatch,
 ): WriteItem[] {
   const { organisationId } = caller
-  const { jobs, ...settings } = request
+  const { jobs, resolvedCount: _, ...settings } = request
   const { starts, writes } = storeChunks(organisationId, id, jobs)
   const item = { id, organisationId, submittedCount, ...settings, ...submitterOf(caller), starts, expanded: 0 }
   const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
@@ -104,7 +107,8 @@ const store = (
   const { batchId, submittedCount } = response
   const [action, subject] =
     retryOf === undefined ? ['batch.submit', `${submittedCount} jobs`] : ['batch.retry', retryOf]
-  const detail = `${subject}, ${describeScripts(jobs.map(({ payload }) => String(parsePayload(payload)['script'])))}`
+  const payloads = new Set(jobs.map(({ payload }) => payload))
+  const detail = `${subject}, ${describeScripts([...payloads].map((payload) => String(parsePayload(payload)['script'])))}`
   return commit(caller, {
     writes,
     response,

@@ -28,8 +28,16 @@ export function submittedJobs(values: readonly unknown[]): SubmittedJob[] {
   return jobs
 }
 
-function submittedJob(value: unknown, path: readonly PropertyKey[]): SubmittedJob {
-  const submission = parseBody(BatchJob, value, path)
+/** Validates a job once, and returns it for each cluster. */
+export function submittedToAll(job: Omit<BatchJob, 'clusterId'>): (clusterId: string) => SubmittedJob {
+  const submitted = jobFrom({ ...job, clusterId: '' }, [])
+  return (clusterId) => ({ ...submitted, clusterId })
+}
+
+const submittedJob = (value: unknown, path: readonly PropertyKey[]): SubmittedJob =>
+  jobFrom(parseBody(BatchJob, value, path), path)
+
+function jobFrom(submission: BatchJob, path: readonly PropertyKey[]): SubmittedJob {
   const { text, targetNodeIds, timeoutSeconds = defaultTimeoutSeconds } = payloadOf(submission, path)
   const { clusterId, deliverWithinSeconds = defaultDeliverWithinSeconds } = submission
   return { clusterId, timeoutSeconds, deliverWithinSeconds, payload: text, targetNodeIds }

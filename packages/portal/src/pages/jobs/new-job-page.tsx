@@ -121,7 +121,9 @@ function useSubmit() {
 }
 
 /** Skips clusters that were removed since they were selected, and shows their names. */
-async function submitBatch(body: Schemas['BatchSubmission']): Promise<Schemas['AcceptedBatch']> {
+async function submitBatch(
+  body: Schemas['BatchSubmission'] & { jobs: Schemas['BatchJob'][] },
+): Promise<Schemas['AcceptedBatch']> {
   try {
     return await unwrap(api.POST('/api/v1/jobs/batch', { body }))
   } catch (error) {

@@ -1,0 +1,97 @@
+import { type ResolvedTarget, type Target, type TargetResolution } from '@platform/contract/target'
+import { type Caller } from '../caller.ts'
+import * as keys from '../db/keys.ts'
+import { getConsistent, getMany } from '../db/table.ts'
+import { PlatformError, platformError, validationFailed } from '../error.ts'
+import { isId } from '../id.ts'
+import { clusterFilter } from './apply-saved-filter.ts'
+import { clustersNamed, select } from './select.ts'
+
+/** More clusters are looked up in the list of all names, which takes fewer calls. */
+const lookupLimit = 100
+
+/**
+ * The ids of the clusters, newest first. Reads are consistent, so every matching cluster that existed before the call is
+ * included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
+ */
+export async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
+  const { organisationId } = caller
+  const { clusterIds, selector, savedFilterId } = target
+  if (clusterIds !== undefined) return listedClusters(organisationId, new Set(clusterIds))
+  if (selector === undefined && savedFilterId === undefined) return newestFirst(await allClusters(organisationId))
+  const { search = '', ...filter } =
+    savedFilterId === undefined ? { selector } : await clusterFilter(caller, savedFilterId)
+  const selection = { ...filter, term: keys.fold(search.trim()) }
+  return (await select(organisationId, selection, { stale: false })).selected.map(({ id }) => id)
+}
+
+const newestFirst = (ids: Iterable<string>): string[] => [...ids].toSorted().toReversed()
+
+const allClusters = async (organisationId: string): Promise<Set<string>> =>
+  (await clustersNamed(organisationId, '', { stale: false })).ids
+
+async function listedClusters(organisationId: string, ids: ReadonlySet<string>): Promise<string[]> {
+  const sorted = newestFirst(ids)
+  if (!sorted.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
+  const existing =
+    sorted.length > lookupLimit ? await allClusters(organisationId) : await existingAmong(organisationId, sorted)
+  if (!sorted.every((id) => existing.has(id))) throw platformError('cluster_forbidden')
+  return sorted
+}
+
+async function existingAmong(organisationId: string, ids: readonly string[]): Promise<Set<string>> {
+  const items = await getMany(ids.map((id) => keys.clusterLabels(organisationId, id)))
+  return new Set(ids.filter((_, index) => items[index] !== undefined))
+}
+
+const namesShown = 10
+
+export async function resolve(
+  caller: Caller,
+  { target, includeIds = false }: TargetResolution,
+): Promise<ResolvedTarget> {
+  const ids = await resolveTarget(caller, target)
+  const clusterKeys = ids.slice(0, namesShown).map((id) => keys.cluster(caller.organisationId, id))
+  const items = clusterKeys.length === 0 ? [] : await getConsistent(clusterKeys)
+  const names = items.flatMap((item) => (item === undefined ? [] : [String(item['name'])]))
+  return { resolvedCount: ids.length, names, ...(includeIds && { clusterIds: ids }) }
+}
+
+export interface CheckedTarget {
+  target: Target
+  expectedCount?: number | undefined
+  /** Maximum number of clusters. */
+  limit: number
+}
+
+const maxAttempts = 3
+
+/** Starts an operation on the clusters of a target. Resolves it again if a cluster was removed before the operation. */
+export async function withTarget<Result>(
+  caller: Caller,
+  checked: CheckedTarget,
+  start: (clusterIds: string[]) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    const clusterIds = await resolveTarget(caller, checked.target)
+    checkCount(clusterIds.length, checked)
+    try {
+      return await start(clusterIds)
+    } catch (error) {
+      const isRemoved = error instanceof PlatformError && error.code === 'cluster_forbidden'
+      if (!isRemoved || checked.target.clusterIds !== undefined || attempt === maxAttempts) throw error
+    }
+  }
+}
+
+function checkCount(resolvedCount: number, { expectedCount = resolvedCount, limit }: CheckedTarget): void {
+  if (resolvedCount !== expectedCount) throw platformError('target_changed', { resolvedCount })
+  if (resolvedCount > limit)
+    throw new PlatformError(
+      'batch_limit_exceeded',
+      `The target has ${resolvedCount} clusters, and a request can have at most ${limit}. Send several requests with clusterIds.`,
+      { resolvedCount, limit },
+    )
+  if (resolvedCount === 0)
+    throw validationFailed([{ in: 'body', path: '/target', code: 'no_clusters', message: 'has no clusters' }])
+}

@@ -1,0 +1,120 @@
+import type { Target } from '@platform/contract/target'
+import type { Caller } from '@platform/core/caller'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { labelMany } from '@platform/core/clusters/label-many'
+import { resolve } from '@platform/core/clusters/target'
+import { newId } from '@platform/core/id'
+import * as Batch from '@platform/core/jobs/batches/batch'
+import * as Job from '@platform/core/jobs/job'
+import * as SavedFilter from '@platform/core/accounts/saved-filter'
+import { beforeAll, expect, test } from 'vitest'
+import { bootstrapPlatform, enrolledCluster, errorCodeOf, errorOf, newCaller } from '../../support/fixtures.ts'
+import { beforeCommand } from '../../support/store-calls.ts'
+import { jobRecords, storeClusters, submitAndExpand } from '../support/batches.ts'
+import { measureUsage } from '../support/usage.ts'
+
+beforeAll(bootstrapPlatform)
+
+const script = { type: 'InvokeScript', payload: { script: 'true' } }
+const prod = { selector: 'env=prod' }
+
+async function fleet() {
+  const caller = await newCaller()
+  const ids: string[] = []
+  for (const env of ['prod', 'test', 'prod'])
+    ids.push((await Cluster.register(caller, { name: `${env}-${ids.length}`, type: 'Hypervisor', labels: { env } })).id)
+  return { caller, ids }
+}
+
+const saved = async (caller: Caller, filter: Record<string, unknown>, context = 'clusters') => ({
+  savedFilterId: (await SavedFilter.create(caller, { name: 'saved', context, filter })).id,
+})
+
+test('resolves each kind of target to the clusters of the organisation, newest first', async () => {
+  const { caller, ids } = await fleet()
+  const [first = '', , last = ''] = ids
+  const { cluster } = await enrolledCluster(caller)
+  const everything = [cluster.id, ...ids.toReversed()]
+  for (const [target, expected] of [
+    [{ all: true }, everything],
+    [prod, [last, first]],
+    [{ clusterIds: [first, last, first] }, [last, first]],
+    [await saved(caller, {}), everything],
+    [await saved(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
+    [await saved(caller, { selector: 'env', search: 'PROD-0' }), [first]],
+    [{ selector: 'none' }, []],
+  ] satisfies [Target, string[]][]) {
+    const { clusterIds, names, resolvedCount } = await resolve(caller, { target, includeIds: true })
+    expect([target, clusterIds, resolvedCount, names.length]).toEqual([
+      target,
+      expected,
+      expected.length,
+      expected.length,
+    ])
+  }
+  const many = await storeClusters(caller, 101)
+  expect((await resolve(caller, { target: { clusterIds: many } })).resolvedCount).toBe(101)
+  const foreign = (await fleet()).ids
+  for (const clusterIds of [foreign, [...many, ...foreign], ['x'], [newId('clus')]])
+    expect(await errorCodeOf(resolve(caller, { target: { clusterIds } }))).toBe('cluster_forbidden')
+  const other = await saved(caller, {}, 'jobs')
+  expect(await errorCodeOf(resolve(caller, { target: other }))).toBe('filter_not_applicable')
+})
+
+test('submits one job to each cluster of a target, unless their number changed or is 0', async () => {
+  const { caller, ids } = await fleet()
+  const payload = { script: `#!/bin/sh\n# ${'x'.repeat(200_000)}`, timeoutSeconds: 7 }
+  const { jobIds, resolvedCount } = await submitAndExpand(caller, {
+    target: prod,
+    type: 'InvokeScript',
+    payload,
+    expectedCount: 2,
+    deliverWithinSeconds: 60,
+  })
+  expect([resolvedCount, jobIds.length]).toEqual([2, 2])
+  const jobs = await jobRecords(caller, jobIds)
+  expect(jobs.map(({ clusterId }) => clusterId)).toEqual([ids[2], ids[0]])
+  for (const id of jobIds) expect((await Job.read(caller, id)).payload).toEqual(payload)
+  const changed = await errorOf(Batch.submit(caller, { target: prod, ...script, expectedCount: 3 }))
+  expect(changed).toMatchObject({ code: 'target_changed', extra: { resolvedCount: 2 } })
+  expect(await errorCodeOf(Batch.submit(caller, { target: { selector: 'none' }, ...script }))).toBe('validation_failed')
+  const unknownType = { target: prod, ...script, type: 'X' }
+  expect(await errorCodeOf(Batch.submit(caller, unknownType))).toBe('unknown_job_type')
+})
+
+test('resolves a target again if a cluster is removed before its jobs are stored', async () => {
+  const { caller, ids } = await fleet()
+  const removed = beforeCommand(/BatchGet/, () => Cluster.remove(caller, ids[0] ?? ''))
+  expect((await Batch.submit(caller, { target: prod, ...script })).resolvedCount).toBe(1)
+  expect(removed()).toBe(true)
+})
+
+test('accepts a large script for 500 clusters once, and rejects 501 clusters with their number', async () => {
+  const caller = await newCaller()
+  await storeClusters(caller, 500)
+  const payload = { script: `#!/bin/sh\n# ${'x'.repeat(200_000)}` }
+  const submission = { target: { all: true }, type: 'InvokeScript', payload } as const
+  const { result, usage } = await measureUsage(() => Batch.submit(caller, submission))
+  expect(result.resolvedCount).toBe(500)
+  expect(usage.writeUnits).toBeLessThanOrEqual(75)
+  await storeClusters(caller, 1)
+  const tooMany = { code: 'batch_limit_exceeded', extra: { resolvedCount: 501, limit: 500 } }
+  expect(await errorOf(Batch.submit(caller, submission))).toMatchObject(tooMany)
+  expect(await errorOf(labelMany(caller, { target: { all: true }, set: { env: 'x' } }))).toMatchObject(tooMany)
+})
+
+test('labels the clusters of a target, repeatably and together with other changes', async () => {
+  const caller = await newCaller()
+  const [id = '', ...others] = await storeClusters(caller, 200)
+  await labelMany(caller, { target: { clusterIds: [id] }, set: { env: 'test', old: '1' } })
+  const request = { target: { all: true as const }, set: { env: 'prod' }, remove: ['old'] }
+  beforeCommand(/Transact/, () => Cluster.update(caller, id, { labels: { added: '1' } }))
+  expect(await labelMany(caller, request)).toEqual({ resolvedCount: 200, changedCount: 200 })
+  expect(await labelMany(caller, request)).toEqual({ resolvedCount: 200, changedCount: 0 })
+  expect((await Cluster.read(caller, id)).labels).toEqual({ env: 'prod', added: '1', 'platform/type': 'Hypervisor' })
+  expect((await resolve(caller, { target: prod })).resolvedCount).toBe(200)
+  const full = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, '']))
+  expect(await errorCodeOf(labelMany(caller, { target: { clusterIds: others.slice(0, 1) }, set: full }))).toBe(
+    'limit_reached',
+  )
+})
