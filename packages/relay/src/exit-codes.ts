@@ -15,6 +15,8 @@ export const exitCodes = {
   checkTime: 15,
   checkRelay: 16,
   checkChannel: 17,
+  serviceStopped: 20,
+  serviceMissing: 21,
 } as const
 
 /** Thrown to end the program with an exit code and a message that states what to do next. */

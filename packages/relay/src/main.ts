@@ -9,6 +9,8 @@ import { lockState } from './lock.ts'
 import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
 import { isolatesScripts, Relay } from './relay.ts'
+import { install, uninstall } from './service/install.ts'
+import { status } from './service/status.ts'
 
 const stopLimitMs = 9500
 
@@ -50,6 +52,9 @@ async function main(): Promise<number> {
     const options = parseOptions(process.argv.slice(2), process.env)
     if (options === 'help') process.stdout.write(helpText)
     else if (options === 'version') process.stdout.write(`${versionText}\n`)
+    else if (options.command === 'install') install(options)
+    else if (options.command === 'uninstall') uninstall(options)
+    else if (options.command === 'status') return status(options)
     else if (options.check) return await check(options)
     else await runRelay(options, signal)
     return exitCodes.stopped

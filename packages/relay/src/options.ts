@@ -15,36 +15,61 @@ export type Options = {
   nodesFile: string | undefined
   workFolder: string | undefined
   runAs: ScriptUser | undefined
+  runAsName: string | undefined
   check: boolean
+  command: Command | undefined
+  root: string
+  allowSudo: boolean
+  purge: boolean
 }
+
+const commands = ['install', 'uninstall', 'status'] as const
+type Command = (typeof commands)[number]
 
 export type EnrollmentToken = { id: string; text: string }
 
 /** Parses the command line. Throws `FatalError` if an option is invalid. */
 export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Options | 'help' | 'version' {
-  const flags = parseFlags(args)
+  const { values: flags, positionals } = parseFlags(args)
   if (flags.help) return 'help'
   if (flags.version) return 'version'
   const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN)
   const server = parseServer(flags.server ?? environment.PLAT_RELAY_SERVER)
   checkProxies()
+  const command = parseCommand(positionals)
   return {
     server,
-    stateFolder: parseStateFolder(flags['state-dir'], token, flags.check),
+    stateFolder: parseStateFolder(flags['state-dir'], token, flags.check || command !== undefined),
     token,
     displayName: parseName(flags.name),
     slots: parseSlots(flags.slots),
     nodesFile: flags.nodes,
     workFolder: flags['work-dir'] && resolve(flags['work-dir']),
     check: flags.check,
-    runAs: flags['run-as'] ? findUser(flags['run-as']) : undefined,
+    runAs: flags['run-as'] && !command ? findUser(flags['run-as']) : undefined,
+    runAsName: flags['run-as'],
+    command,
+    root: resolve(flags.root),
+    allowSudo: flags['allow-sudo'],
+    purge: flags.purge,
   }
+}
+
+function parseCommand(words: string[]): Command | undefined {
+  const command = commands.find((name) => name === words[0])
+  if (words.length > 1 || (words[0] !== undefined && command === undefined))
+    throw new FatalError(
+      'usage',
+      `${words.join(' ')} is not a command. Use ${commands.join(', ')}, or none. See --help.`,
+    )
+  return command
 }
 
 function parseFlags(args: string[]) {
   try {
     return parseArgs({
       args,
+      allowPositionals: true,
       options: {
         server: { type: 'string' },
         'state-dir': { type: 'string' },
@@ -54,10 +79,13 @@ function parseFlags(args: string[]) {
         'work-dir': { type: 'string' },
         'run-as': { type: 'string' },
         check: { type: 'boolean', default: false },
+        root: { type: 'string', default: '/' },
+        'allow-sudo': { type: 'boolean', default: false },
+        purge: { type: 'boolean', default: false },
         version: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },
-    }).values
+    })
   } catch (error) {
     throw new FatalError('usage', `${messageOf(error)}. See --help.`)
   }
@@ -92,10 +120,10 @@ function checkProxies(): void {
   }
 }
 
-function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined, isCheck: boolean): string {
+function parseStateFolder(text: string | undefined, token: EnrollmentToken | undefined, isOptional: boolean): string {
   if (text) return resolve(text)
   if (token) return resolve(join('platform-relay', token.id))
-  if (isCheck) return resolve('platform-relay')
+  if (isOptional) return resolve('platform-relay')
   throw new FatalError(
     'usage',
     'Set PLAT_ENROLLMENT_TOKEN, or --state-dir to the folder of an enrolled relay. See --help.',

@@ -22,14 +22,16 @@ export async function writeBundle(folder: string): Promise<string> {
 interface RelaySettings {
   /** Network namespace of the relay. */
   namespace?: string
+  /** Words before the command of the relay. */
+  prefix?: string[]
   args?: string[]
   environment?: Record<string, string>
 }
 
 export class RelayProcess extends Program {
-  constructor(bundle: string, { args = [], environment = {}, namespace }: RelaySettings = {}) {
+  constructor(bundle: string, { args = [], environment = {}, namespace, prefix = [] }: RelaySettings = {}) {
     const command = [(node ??= olderNode()), bundle, ...args]
-    const [program = '', ...rest] = namespace ? ['ip', 'netns', 'exec', namespace, ...command] : command
+    const [program = '', ...rest] = [...(namespace ? ['ip', 'netns', 'exec', namespace] : prefix), ...command]
     super(program, rest, {
       cwd: join(bundle, '..'),
       env: { PATH: process.env['PATH'], ...environment },

@@ -5,7 +5,7 @@ import { failedStart, pipeOutput } from './child.ts'
 import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
 import type { Executor, Running, Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
-import { relayUser, type ScriptUser } from './user.ts'
+import { relayUser, type ScriptUser, startAs } from './user.ts'
 import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
 
 // The shell waits for a line, so that the relay records the group leader before the script runs. If the relay is killed
@@ -53,11 +53,12 @@ function start(folder: string, user: ScriptUser, task: Task): Running {
       ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       ...interpreterOf(task.script),
     ]
-    const child = spawn('sh', ['-c', waitForStart, 'The script could not be started', ...words, script], {
-      cwd: workFolder,
+    const command = ['sh', '-c', waitForStart, 'The script could not be started', ...words, script]
+    const { program, args, options } = startAs(user, workFolder, command)
+    const child = spawn(program, args, {
+      ...options,
       // The user of the script can read the environment of this shell.
       env: { PATH: process.env['PATH'] },
-      ...(user.isOther && { uid: user.uid, gid: user.gid }),
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })

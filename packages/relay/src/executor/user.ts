@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { FatalError } from '../exit-codes.ts'
+import { readIfPresent } from '../files.ts'
 
 /** The user that scripts on this machine run as. `isOther` is false for the user of the relay. */
 export type ScriptUser = { name: string; uid: number; gid: number; home: string; isOther: boolean }
@@ -21,11 +22,41 @@ export function relayUser(): ScriptUser {
 
 /** The user that `--run-as` names. Throws `FatalError` if scripts cannot run as this user. */
 export function findUser(name: string): ScriptUser {
-  if (process.getuid?.() !== 0) throw new FatalError('usage', '--run-as needs a relay that runs as root.')
+  if (process.getuid?.() !== 0 && !hasCapabilities())
+    throw new FatalError('usage', '--run-as needs a relay that runs as root, or a service that `install` creates.')
   const [, , uid, gid, , home = '/'] = entryOf(name)?.split(':') ?? []
   if (uid === undefined || gid === undefined) throw new FatalError('usage', `--run-as: there is no user ${name}.`)
   if (uid === '0') throw new FatalError('usage', '--run-as must name a user other than root.')
   return { name, uid: Number(uid), gid: Number(gid), home, isOther: true }
+}
+
+// CAP_CHOWN, CAP_KILL, CAP_SETGID and CAP_SETUID.
+const neededCapabilities = 0b1110_0001n
+
+function hasCapabilities(): boolean {
+  const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readIfPresent('/proc/self/status') ?? '') ?? []
+  return effective !== undefined && (BigInt(`0x${effective}`) & neededCapabilities) === neededCapabilities
+}
+
+type Start = { program: string; args: string[]; options: { cwd: string; uid?: number; gid?: number } }
+
+/** How to start a program as a user in a folder. The options are for `spawn`. */
+export function startAs(
+  { uid, gid }: Pick<ScriptUser, 'uid' | 'gid'>,
+  cwd: string,
+  [program = '', ...args]: string[],
+): Start {
+  const ownId = process.getuid?.()
+  if (ownId === uid || ownId === undefined) return { program, args, options: { cwd } }
+  if (ownId === 0) return { program, args, options: { cwd, uid, gid } }
+  // A change of the user alone would keep the capabilities of the relay.
+  const limits = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--', 'env', `--chdir=${cwd}`]
+  return {
+    program: 'setpriv',
+    args: [`--reuid=${uid}`, `--regid=${gid}`, ...limits, program, ...args],
+    // Only the user can enter its folder.
+    options: { cwd: '/' },
+  }
 }
 
 function entryOf(name: string): string | undefined {

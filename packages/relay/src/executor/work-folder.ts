@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { FatalError } from '../exit-codes.ts'
 import { hasCode } from '../files.ts'
 import { messageOf, warn } from '../log.ts'
-import type { ScriptUser } from './user.ts'
+import { type ScriptUser, startAs } from './user.ts'
 
 const run = promisify(execFile)
 
@@ -38,10 +38,9 @@ export async function removeWorkFolder(path: string): Promise<void> {
   try {
     const { uid, gid } = lstatSync(path)
     // The script's user removes the content: root would follow links that a remaining process puts there.
-    const owner = { env: { PATH: process.env['PATH'] }, ...(process.getuid?.() === 0 && { uid, gid }) }
-    await run('sh', ['-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path], { ...owner, cwd: '/' }).catch(
-      () => {},
-    )
+    const command = ['sh', '-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path]
+    const { program, args, options } = startAs({ uid, gid }, '/', command)
+    await run(program, args, { env: { PATH: process.env['PATH'] }, ...options }).catch(() => {})
     rmdirSync(path)
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return

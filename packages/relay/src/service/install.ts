@@ -1,0 +1,208 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { FatalError } from '../exit-codes.ts'
+import { readIfPresent } from '../files.ts'
+import { loadIdentity } from '../identity.ts'
+import { messageOf } from '../log.ts'
+import type { Options } from '../options.ts'
+import { environmentText, pathsIn, relayUserName, scriptUserName, serviceName, unitText } from './unit.ts'
+
+const inherited = [
+  'HTTPS_PROXY',
+  'https_proxy',
+  'HTTP_PROXY',
+  'http_proxy',
+  'NO_PROXY',
+  'no_proxy',
+  'NODE_EXTRA_CA_CERTS',
+]
+
+type Settings = Pick<
+  Options,
+  'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'root' | 'allowSudo'
+>
+
+/** Installs the relay as a service of systemd, or updates its files. A repetition changes nothing. */
+export function install(settings: Settings, environment: NodeJS.ProcessEnv = process.env): void {
+  const { root } = settings
+  const paths = pathsIn(root)
+  requireRoot('install')
+  const variables = variablesOf(settings, environment)
+  const runAs = settings.runAsName ?? scriptUserName
+  ensureUser(root, relayUserName, paths.state)
+  if (runAs === scriptUserName) ensureUser(root, scriptUserName, paths.work)
+  const { uid, gid } = userIn(root, relayUserName)
+  if (userIn(root, runAs).uid === uid || userIn(root, runAs).uid === 0)
+    throw new FatalError('usage', '--run-as must name a user other than root and the user of the relay.')
+  ensureFolder(paths.state, 0o700, uid, gid)
+  // Scripts enter their own folder below it, but cannot list the folder.
+  ensureFolder(paths.work, 0o711, uid, gid)
+  ensureFolder(paths.programFolder, 0o755, 0, 0)
+  ensureFolder(paths.settingsFolder, 0o700, 0, 0)
+  const unit = unitText({ ...settings, node: usableNode(), runAs, name: settings.displayName })
+  const changes = [
+    replaceFile(paths.program, readFileSync(process.argv[1]!), 0o755),
+    replaceFile(paths.environment, environmentText(variables), 0o600),
+    replaceFile(paths.unit, unit, 0o644),
+  ]
+  const isChanged = changes.includes(true)
+  systemctl(root, 'enable', '--quiet', serviceName)
+  if (isRunning(root)) {
+    if (isChanged) systemctl(root, 'daemon-reload')
+    systemctl(root, isChanged ? 'restart' : 'start', serviceName)
+  }
+  say(
+    isChanged ? 'The service is installed.' : 'The service was already installed.',
+    isRunning(root)
+      ? `Next: journalctl -u ${serviceName} -f`
+      : 'systemd does not run here, so it starts with the next boot.',
+  )
+}
+
+/** Removes the service. The state and the users remain for a later install, unless `purge` is true. */
+export function uninstall({ root, purge }: Pick<Options, 'root' | 'purge'>): void {
+  const paths = pathsIn(root)
+  requireRoot('uninstall')
+  if (existsSync(paths.unit)) {
+    systemctl(root, 'disable', '--quiet', serviceName)
+    if (isRunning(root)) systemctl(root, 'stop', serviceName)
+  }
+  for (const path of [paths.unit, paths.programFolder]) rmSync(path, { recursive: true, force: true })
+  if (isRunning(root)) systemctl(root, 'daemon-reload')
+  if (!purge) return say('The service is removed.', `Its state remains in ${paths.state}; --purge removes it too.`)
+  for (const path of [paths.settingsFolder, paths.state, paths.work]) rmSync(path, { recursive: true, force: true })
+  for (const name of [relayUserName, scriptUserName]) {
+    if (findUserIn(root, name)) run('userdel', [...prefixOf(root), name])
+  }
+  say(
+    'The service, its state and its users are removed.',
+    'To end its identity, remove the cluster or enroll a new relay.',
+  )
+}
+
+function requireRoot(command: string): void {
+  if (process.getuid?.() !== 0) throw new FatalError('usage', `${command} needs root. Use sudo --preserve-env.`)
+  if (process.platform !== 'linux') throw new FatalError('usage', `${command} needs Linux with systemd.`)
+}
+
+// A repetition without the variables keeps the stored ones.
+function variablesOf({ server, token, root }: Settings, environment: NodeJS.ProcessEnv): Record<string, string> {
+  const paths = pathsIn(root)
+  const variables: Record<string, string> = { ...storedVariables(paths.environment) }
+  for (const name of inherited) if (environment[name]) variables[name] = environment[name]
+  if (server) variables['PLAT_RELAY_SERVER'] = server
+  if (token) variables['PLAT_ENROLLMENT_TOKEN'] = token.text
+  const isEnrolled = existsSync(paths.state) && loadIdentity(paths.state) !== undefined
+  if (!isEnrolled && !(variables['PLAT_RELAY_SERVER'] && variables['PLAT_ENROLLMENT_TOKEN']))
+    throw new FatalError(
+      'usage',
+      'Set --server and PLAT_ENROLLMENT_TOKEN: the service enrolls with them at its first start.',
+    )
+  return variables
+}
+
+function storedVariables(path: string): Record<string, string> {
+  const lines = (readIfPresent(path) ?? '').split('\n').map((line) => /^(\w+)="(.*)"$/.exec(line))
+  return Object.fromEntries(
+    lines.flatMap((match) => (match ? [[match[1]!, match[2]!.replaceAll(/\\(.)/g, '$1')]] : [])),
+  )
+}
+
+// The user of the service cannot run a program in the home folder of another user.
+function usableNode(): string {
+  const path = process.execPath
+  for (let folder = path; folder !== '/'; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0)
+      throw new FatalError(
+        'usage',
+        `The service cannot run ${path}, because only its owner can enter ${folder}. Install Node for all users, and use it for this command.`,
+      )
+  }
+  return path
+}
+
+type User = { uid: number; gid: number }
+
+function findUserIn(root: string, name: string): User | undefined {
+  const path = `${root}/etc/passwd`
+  const entry = (readIfPresent(path) ?? '').split('\n').find((line) => line.startsWith(`${name}:`))
+  const [, , uid, gid] = entry?.split(':') ?? []
+  return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
+}
+
+function userIn(root: string, name: string): User {
+  const user = findUserIn(root, name)
+  if (user === undefined)
+    throw new FatalError('usage', `There is no local user ${name}. Create it first: useradd --system ${name}`)
+  return user
+}
+
+function ensureUser(root: string, name: string, home: string): void {
+  if (findUserIn(root, name)) return
+  const folder = home.slice(root === '/' ? 0 : root.length)
+  run('useradd', [
+    ...prefixOf(root),
+    '--system',
+    '--user-group',
+    '--no-create-home',
+    '--home-dir',
+    folder,
+    '--shell',
+    '/usr/sbin/nologin',
+    name,
+  ])
+}
+
+const prefixOf = (root: string): string[] => (root === '/' ? [] : ['--prefix', root])
+
+function ensureFolder(path: string, mode: number, uid: number, gid: number): void {
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, mode)
+  chownSync(path, uid, gid)
+}
+
+// Returns whether the file has changed. A crash leaves the old or the new file.
+function replaceFile(path: string, content: string | Buffer, mode: number): boolean {
+  const isSame = existsSync(path) && Buffer.from(content).equals(readFileSync(path))
+  if (isSame) chmodSync(path, mode)
+  else {
+    mkdirSync(dirname(path), { recursive: true })
+    rmSync(`${path}.draft`, { force: true })
+    writeFileSync(`${path}.draft`, content, { mode, flag: 'wx' })
+    chmodSync(`${path}.draft`, mode)
+    renameSync(`${path}.draft`, path)
+  }
+  return !isSame
+}
+
+const isRunning = (root: string): boolean => root === '/' && existsSync('/run/systemd/system')
+
+function systemctl(root: string, ...args: string[]): void {
+  run('systemctl', root === '/' ? args : ['--root', root, ...args])
+}
+
+function run(program: string, args: string[]): void {
+  try {
+    execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  } catch (error) {
+    throw new FatalError(
+      'failed',
+      `${program} failed, and the command is not complete: ${messageOf(error).trim()}. Repeat it afterwards.`,
+    )
+  }
+}
+
+function say(...lines: string[]): void {
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''))
+}
