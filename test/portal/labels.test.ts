@@ -2,8 +2,8 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { button, dialog, field, link, row } from '../support/portal/locators.ts'
-import { waitForPage } from '../support/portal/open.ts'
+import { button, dialog, field, heading, link, row } from '../support/portal/locators.ts'
+import { errorsOf, waitForPage } from '../support/portal/open.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
 import { test } from '../support/portal/test.ts'
 
@@ -31,7 +31,7 @@ test('labels are edited; an edit keeps concurrent changes of other labels', asyn
   await page.waitForURL('**/clusters?selector=env%3Dprod')
 })
 
-test('a selector is completed and checked while the user types', async ({ open, api }) => {
+test('a selector is completed, checked and counted while the user types', async ({ open, api }) => {
   const { name } = await api.newCluster({ labels: { zone: 'north', size: 's' } })
   const { name: other } = await api.newCluster({ labels: { zone: 'south' } })
   const page = await open('/clusters')
@@ -45,13 +45,15 @@ test('a selector is completed and checked while the user types', async ({ open, 
   await selector.press('Enter')
   await page.getByRole('option', { name: /^zone=south/ }).click()
   expect(await selector.inputValue()).toBe('zone=south')
-  await requestsDuring(page, async () => {
+  await page.getByText(`1 cluster: ${other}.`).waitFor()
+  const sent = await requestsDuring(page, async () => {
     // In one task, so that a slow machine does not send requests between the letters.
     await page.evaluate(`for (const letter of ',!size') document.execCommand('insertText', false, letter)`)
     await page.getByText('Press Enter').waitFor()
     await selector.press('Enter')
     await page.waitForURL('**/clusters?selector=zone%3Dsouth%2C%21size')
   })
+  expect(sent.filter((request) => request.includes('resolve')).length).toBeLessThan(2)
   await link(page, other).waitFor()
   await expect.poll(() => link(page, name).count()).toBe(0)
 
@@ -61,4 +63,41 @@ test('a selector is completed and checked while the user types', async ({ open, 
   await waitForPage(page)
   await row(page, other).filter({ hasText: 'zone=south' }).waitFor()
   expect(await page.getByRole('columnheader').allInnerTexts()).not.toContain('Site')
+})
+
+test('selected and all matching clusters are labelled, and get a script', async ({ open, api }) => {
+  const labels = { fleet: 'a' }
+  const [one, two] = [await api.newCluster({ labels }), await api.newCluster({ labels })]
+  const page = await open('/clusters?selector=fleet%3Da', { allow: [/^response 409 POST .*\/jobs\/batch$/] })
+  await page.getByRole('checkbox', { name: `Select ${one.name}` }).check()
+  await page.getByText('1 selected').waitFor()
+  await button(page, 'Change labels').click()
+  await field(dialog(page), 'Key').fill('stage')
+  await field(dialog(page), 'Value').fill('canary')
+  await button(dialog(page), 'Change labels').click()
+  await page.getByText('1 cluster of 1 changed.').waitFor()
+  expect(await labelsOf(api, one.id)).toEqual({ ...labels, stage: 'canary' })
+
+  await button(page, 'Select all 2').click()
+  await button(page, 'Change labels').click()
+  await dialog(page).getByText(`2 clusters: ${two.name}, ${one.name}.`).waitFor()
+  await field(dialog(page), 'Key').fill('stage')
+  await button(dialog(page), 'Remove label').click()
+  await button(dialog(page), 'Change labels').click()
+  await page.getByText('1 cluster of 2 changed.').waitFor()
+  expect(await labelsOf(api, one.id)).toEqual(labels)
+
+  await button(page, 'Run a script').click()
+  await heading(page, 'Run a script').waitFor()
+  expect(await selectorField(page).inputValue()).toBe('fleet=a')
+  await button(page, 'Run on 2 clusters').waitFor()
+  const editor = page.getByRole('textbox', { name: 'Script' })
+  await editor.click()
+  await editor.fill('uptime')
+  await api.newCluster({ labels })
+  await button(page, 'Run on 2 clusters').click()
+  await page.getByRole('alert').waitFor()
+  await button(page, 'Run on 3 clusters').click()
+  await heading(page, 'Batch of 3 jobs').waitFor()
+  errorsOf(page).expectNone()
 })

@@ -13,6 +13,7 @@ import {
   withWidget,
 } from '../../packages/portal/src/pages/dashboard/grid.ts'
 import { selectorCompletions } from '../../packages/portal/src/pages/clusters/selector-completions.ts'
+import { isOutdated } from '../../packages/portal/src/pages/dashboard/widgets/relay-versions.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
 import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
 import { nameOf } from '@platform/contract/user-name'
@@ -55,6 +56,17 @@ test.each([
   ['none=', []],
 ])('completes the selector %j', (text, expected) => {
   expect(selectorCompletions(text, known).map((completion) => completion.text)).toEqual(expected)
+})
+
+test.each([
+  ['1.3.9', '1.5.0', true],
+  ['1.4.0', '1.5.0', false],
+  ['0.9.0', '1.0.0', true],
+  ['2.0.0', '1.9.0', false],
+  ['1.10.0', '1.11.4', false],
+  ['unknown', '1.5.0', false],
+])('a relay of version %s at a platform of version %s is outdated: %s', (relay, platform, expected) => {
+  expect(isOutdated(relay, platform)).toBe(expected)
 })
 
 test('polls successful queries at their interval', () => {

@@ -24,7 +24,9 @@ const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
 const portal = ['src', 'public', 'index.html', 'icons.ts', 'vite.config.ts', 'tsconfig.json', 'package.json'].map(
   (name) => join(projectDir, 'packages/portal', name),
 )
-const portalPaths = join(projectDir, 'packages/contract/src/portal-paths.ts')
+const portalContract = ['portal-paths', 'selector', 'unix-text', 'user-name'].map((name) =>
+  join(projectDir, `packages/contract/src/${name}.ts`),
+)
 const portalPack = join(projectDir, 'packages/http/src/portal/pack.ts')
 const portalBuilder = join(projectDir, 'scripts/build-portal.ts')
 const lockFile = join(projectDir, 'package-lock.json')
@@ -71,7 +73,7 @@ const assets: readonly Asset[] = [
   },
   {
     file: 'portal.pack',
-    sources: [...portal, portalPaths, portalPack, portalBuilder, lockFile],
+    sources: [...portal, ...portalContract, portalPack, portalBuilder, lockFile],
     build: async (file) => void (await run(process.execPath, [portalBuilder, file])),
   },
 ]

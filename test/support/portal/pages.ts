@@ -110,7 +110,12 @@ const organisationStates = [
   form('create', 'Create organisation'),
   form('administrator', /^Add first administrator of /),
 ]
-const clustersStates = [form('sites', 'Sites'), dialog('filters', 'Saved filters'), dialog('columns', 'Columns')]
+const clustersStates = [
+  form('sites', 'Sites'),
+  dialog('filters', 'Saved filters'),
+  dialog('columns', 'Columns'),
+  form('change-labels', /^Select all /, 'Change labels'),
+]
 const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
 const newJob = 'Run a script'
@@ -131,6 +136,7 @@ export const pages: readonly PortalPage[] = [
     hasTextFields,
     isVariant,
   }),
+  page('new-job-selector', '/jobs/new?selector=env%3Dprod', newJob, [], { hasTextFields, isVariant }),
   page('new-job-again', ({ jobs }) => `/jobs/new?from=${jobs.completed}`, newJob, [], { hasTextFields, isVariant }),
   page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./),
   page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], { isVariant }),

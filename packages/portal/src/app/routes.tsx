@@ -148,7 +148,13 @@ const jobs = createRoute({
 const newJob = createRoute({
   getParentRoute: parent,
   path: '/jobs/new',
-  validateSearch: textParams('clusterId', 'from'),
+  validateSearch: (search) =>
+    defined({
+      clusterId: textIn(search, 'clusterId'),
+      from: textIn(search, 'from'),
+      selector: textIn(search, 'selector'),
+      all: search['all'] === true ? (true as const) : undefined,
+    }),
   component: lazyPage(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
 })
 
@@ -157,10 +163,12 @@ const job = page(
   lazyPage(() => import('../pages/jobs/job-page.tsx'), 'JobPage'),
 )
 
-const batch = page(
-  '/jobs/batches/$batchId',
-  lazyPage(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
-)
+const batch = createRoute({
+  getParentRoute: parent,
+  path: '/jobs/batches/$batchId',
+  validateSearch: textParams('with'),
+  component: lazyPage(() => import('../pages/jobs/batch-page.tsx'), 'BatchPage'),
+})
 
 const modules = createRoute({
   getParentRoute: parent,

@@ -61,30 +61,33 @@ export function CompletionField({
         className={classes(styles['control'], styles['mono'])}
       />
       <div className={completionStyles['place']}>
-        <ul
+        <div
           id={listId}
           role="listbox"
           aria-label="Completions"
           hidden={!list.isOpen}
           className={completionStyles['list']}
-          // The field keeps the focus.
-          onMouseDown={(event) => event.preventDefault()}
         >
           {list.isOpen &&
             items.map((item, index) => (
-              <li
+              <div
                 key={item.text}
                 id={idOf(index)}
                 role="option"
                 aria-selected={index === list.active}
+                tabIndex={-1}
                 ref={index === list.active ? scrollIntoView : undefined}
-                onClick={() => list.choose(item)}
+                // The field keeps the focus.
+                onMouseDown={(event) => {
+                  event.preventDefault()
+                  list.choose(item)
+                }}
               >
                 <code>{item.label}</code>
                 {item.hint !== undefined && <span>{item.hint}</span>}
-              </li>
+              </div>
             ))}
-        </ul>
+        </div>
       </div>
       {status !== undefined && (
         <Base.Description className={isInvalid ? styles['error'] : styles['hint']} render={<div role="status" />}>

@@ -1,4 +1,5 @@
 import { SearchX, Server } from 'lucide-react'
+import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
@@ -9,6 +10,7 @@ import { ColumnsButton, nameColumn, useClusterColumns } from './cluster-columns.
 import { type ClusterFilter, filterText, isFiltered } from './cluster-filter.ts'
 import { clusterListKey } from './cluster-queries.ts'
 import styles from './clusters.module.css'
+import { noSelection, type Selection, SelectionBar, selectionColumn } from './selection.tsx'
 import { clusterCountText } from './selector-completions.ts'
 
 interface ListProps {
@@ -18,6 +20,11 @@ interface ListProps {
 
 export function ClusterList({ filter, onClear }: ListProps) {
   const { columns, ...chosen } = useClusterColumns()
+  // Another filter starts another selection.
+  const filterKey = JSON.stringify(filter)
+  const [state, setState] = useState({ filterKey, selection: noSelection })
+  const selection = state.filterKey === filterKey ? state.selection : noSelection
+  const select = (next: Selection) => setState({ filterKey, selection: next })
   return (
     <PagedTable
       label="Clusters"
@@ -25,12 +32,13 @@ export function ClusterList({ filter, onClear }: ListProps) {
       fetchPage={(page, signal) =>
         unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
       }
-      columns={[nameColumn, ...columns]}
+      columns={[selectionColumn(selection, select), nameColumn, ...columns]}
       rowKey={({ id }) => id}
       pollSeconds={10}
       summary={clusterCountText}
-      toolbar={() => (
+      toolbar={(total) => (
         <div className={styles['toolbar']}>
+          <SelectionBar filter={filter} total={total} selection={selection} onChange={select} />
           <ColumnsButton {...chosen} />
         </div>
       )}

@@ -2,6 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries, setQueryData } from '../../api/query.ts'
+import type { ClusterFilter } from './cluster-filter.ts'
 
 export type Cluster = Schemas['ClusterDetail']
 export type ClusterSummary = Schemas['ClusterSummary']
@@ -81,6 +82,22 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
 /** The name that was last loaded, or the id. */
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
+
+/** All clusters that match a filter. Cursors find each one, even if others are registered or removed at the same time. */
+export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
+  const found = new Map<string, ClusterSummary>()
+  let cursor: string | undefined
+  do {
+    const query = { ...filter, pageSize: maxIds, ...(cursor !== undefined && { cursor }) }
+    const page = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
+    for (const cluster of page.items) {
+      found.set(cluster.id, cluster)
+      queries.setQueryData([...clusterNameKey, cluster.id], cluster.name)
+    }
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return [...found.values()]
+}
 
 /** Returns the ids of the clusters that still exist. */
 export async function existingIds(ids: readonly string[]): Promise<Set<string>> {

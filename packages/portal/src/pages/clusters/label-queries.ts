@@ -1,9 +1,11 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { useDebounced } from '../../ui/hooks.ts'
 import { sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
 
 export type Labels = Schemas['ClusterSummary']['labels']
+export type Target = Schemas['Target']
 
 // Reads the labels of all clusters, so it is not repeated while the user types.
 const labelsQuery = queryOptions({
@@ -23,3 +25,38 @@ export function useKnownLabels(isNeeded: boolean): KnownLabel[] {
       : label,
   )
 }
+
+/**
+ * Counts the clusters of a target after a pause in typing. The data is undefined until it belongs to the current
+ * target. Selected clusters are not counted again.
+ */
+export function useResolved(target: Target | undefined) {
+  const current = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
+  const settled = useDebounced(current)
+  const isSettled = settled === current
+  const query = useQuery({
+    queryKey: ['targets', settled],
+    enabled: isSettled && settled !== '',
+    queryFn: ({ signal }) => resolve(JSON.parse(settled), signal),
+    staleTime: 10_000,
+  })
+  return isSettled && settled !== '' ? query : { ...query, data: undefined, error: null }
+}
+
+const resolve = (target: Target, signal?: AbortSignal) =>
+  unwrap(api.POST('/api/v1/targets/resolve', { body: { target }, ...(signal && { signal }) }))
+
+/** The ids of all clusters of a target. */
+export async function idsOf(target: Target): Promise<string[]> {
+  if (target.clusterIds !== undefined) return target.clusterIds
+  const body = { target, includeIds: true }
+  return (await unwrap(api.POST('/api/v1/targets/resolve', { body }))).clusterIds ?? []
+}
+
+/** The maximum number of clusters of one batch and of one change of labels. */
+export const maxPerRequest = 500
+
+export const partsOf = (clusterIds: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(clusterIds.length / maxPerRequest) }, (_, at) =>
+    clusterIds.slice(at * maxPerRequest, (at + 1) * maxPerRequest),
+  )

@@ -102,5 +102,5 @@ function EditLabels({ cluster, onDone }: { cluster: Cluster; onDone: () => void 
 
 /** Refetches what depends on the labels of clusters. */
 export function refreshLabels(): void {
-  for (const queryKey of [clusterListKey, ['labels']]) void queries.invalidateQueries({ queryKey })
+  for (const queryKey of [clusterListKey, ['labels'], ['targets']]) void queries.invalidateQueries({ queryKey })
 }

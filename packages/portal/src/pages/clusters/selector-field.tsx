@@ -3,8 +3,8 @@ import { useState } from 'react'
 import { CompletionField } from '../../ui/completion-field.tsx'
 import { useDebounced } from '../../ui/hooks.ts'
 import styles from './clusters.module.css'
-import { useKnownLabels } from './label-queries.ts'
-import { selectorCompletions } from './selector-completions.ts'
+import { useKnownLabels, useResolved } from './label-queries.ts'
+import { clusterCountText, selectorCompletions } from './selector-completions.ts'
 
 /** Undefined for a valid selector. */
 export function selectorError(text: string): SelectorError | undefined {
@@ -22,12 +22,14 @@ interface SelectorFieldProps {
   onChange: (selector: string) => void
   onEnter?: () => void
   onBlur?: () => void
-  /** Shown below the field. */
+  /** Whether the matches are shown before the user types. */
+  isCounted?: boolean
+  /** Shown instead of the matches, or after them. */
   hint?: string
 }
 
-/** A field for a label selector. It shows an error at its position. */
-export function SelectorField({ value, hint = '', ...props }: SelectorFieldProps) {
+/** A field for a label selector. While the user types, it shows the matches, or the error at its position. */
+export function SelectorField({ value, isCounted = false, hint = '', ...props }: SelectorFieldProps) {
   const [isUsed, setIsUsed] = useState(false)
   const known = useKnownLabels(isUsed)
   const text = value.trim()
@@ -46,7 +48,16 @@ export function SelectorField({ value, hint = '', ...props }: SelectorFieldProps
       completions={selectorCompletions(value, known)}
       onFocus={() => setIsUsed(true)}
       isInvalid={shown !== undefined}
-      status={shown === undefined ? hint : <Problem text={value} error={shown} />}
+      status={
+        shown === undefined ? (
+          <Matches
+            selector={(isUsed || isCounted) && text !== '' && error === undefined ? value : undefined}
+            hint={hint}
+          />
+        ) : (
+          <Problem text={value} error={shown} />
+        )
+      }
     />
   )
 }
@@ -61,6 +72,21 @@ const Problem = ({ text, error: { message, position } }: { text: string; error: 
     </code>
   </>
 )
+
+function Matches({ selector, hint }: { selector: string | undefined; hint: string }) {
+  const { data, error } = useResolved(selector === undefined ? undefined : { selector })
+  if (selector === undefined) return hint
+  if (error !== null) return 'The matches could not be counted.'
+  if (data === undefined) return 'Counting matches …'
+  return `${matchText(data)} ${hint}`
+}
+
+/** The number of clusters with the names of the first. */
+export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
+  if (resolvedCount === 0) return 'No cluster matches.'
+  const others = resolvedCount - names.length
+  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString()} more` : ''}.`
+}
 
 interface SelectorFilterProps {
   /** The selector of the URL. */

@@ -3,11 +3,11 @@ import GridLayout, { useContainerWidth } from 'react-grid-layout'
 import styles from './dashboard.module.css'
 import { columns, gapPixels, type GridPosition, rowPixels } from './grid.ts'
 import { WidgetFrame } from './widget-grid.tsx'
-import type { PlacedWidget, Widget } from './widget.ts'
+import type { PlacedWidget } from './widget.ts'
 
 interface DragGridProps {
   placements: readonly PlacedWidget[]
-  controlsOf: (widget: Widget) => ReactNode
+  controlsOf: (placed: PlacedWidget) => ReactNode
   /** Called with all positions at the end of each drag or resize. */
   onArrange: (positions: readonly GridPosition[]) => void
 }
@@ -26,10 +26,15 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   const [order] = useState(() => placements.map(({ widget }) => widget.id))
   const indexOf = ({ widget }: PlacedWidget) => (order.includes(widget.id) ? order.indexOf(widget.id) : order.length)
   const onStop = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
-    onArrange(layout.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h })))
-  const layout = placements.map(({ widget: { minSize }, position: { widgetId, ...position } }) => ({
+    onArrange(
+      layout.flatMap(({ i, x, y, w, h }) => {
+        const placed = placements.find(({ widget }) => widget.id === i)
+        return placed === undefined ? [] : [{ ...placed.position, x, y, w, h }]
+      }),
+    )
+  const layout = placements.map(({ widget: { minSize }, position: { widgetId, x, y, w, h } }) => ({
     i: widgetId,
-    ...position,
+    ...{ x, y, w, h },
     minW: minSize.w,
     minH: minSize.h,
   }))
@@ -48,9 +53,9 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
         >
           {placements
             .toSorted((a, b) => indexOf(a) - indexOf(b))
-            .map(({ widget }) => (
-              <div key={widget.id}>
-                <WidgetFrame widget={widget} controls={controlsOf(widget)} />
+            .map((placed) => (
+              <div key={placed.widget.id}>
+                <WidgetFrame placed={placed} controls={controlsOf(placed)} />
               </div>
             ))}
         </GridLayout>

@@ -7,7 +7,7 @@ import type { GridPosition, Step } from './grid.ts'
 import type { Dashboard } from './use-dashboard.ts'
 import { WidgetControls } from './widget-controls.tsx'
 import { WidgetGrid } from './widget-grid.tsx'
-import type { Widget } from './widget.ts'
+import type { PlacedWidget, Widget } from './widget.ts'
 
 /** The edit mode of the dashboard. It is loaded on first use. */
 export function Editing({ dashboard }: { dashboard: Dashboard }) {
@@ -19,9 +19,10 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
     setMovedWidget(widget)
     dashboard.step(widget, name)
   }
-  const controlsOf = (widget: Widget) => (
+  const controlsOf = ({ widget, position: { selector = '' } }: PlacedWidget) => (
     <WidgetControls
       title={widget.title}
+      {...(widget.hasSelector && { selector, onSelect: (next: string) => dashboard.select(widget, next) })}
       {...(hasColumns && { onStep: (name: Step) => step(widget, name) })}
       onRemove={() => dashboard.remove(widget)}
     />

@@ -15,6 +15,8 @@ export interface GridPosition {
   y: number
   w: number
   h: number
+  /** The widget shows only clusters with these labels. */
+  selector?: string
 }
 
 export interface MinSize {
@@ -93,6 +95,8 @@ export const withWidget = (positions: readonly GridPosition[], widgetId: string,
 
 export const isSameLayout = (a: readonly GridPosition[], b: readonly GridPosition[]): boolean =>
   a.length === b.length &&
-  a.every(({ widgetId, x, y, w, h }) =>
-    b.some((o) => o.widgetId === widgetId && o.x === x && o.y === y && o.w === w && o.h === h),
+  a.every(({ widgetId, x, y, w, h, selector }) =>
+    b.some(
+      (o) => o.widgetId === widgetId && o.x === x && o.y === y && o.w === w && o.h === h && o.selector === selector,
+    ),
   )

@@ -40,6 +40,13 @@ export function useDashboard() {
     step: ({ id, minSize }: Widget, step: Step) => arrange(moveByKey(positions, id, step, minSize)),
     add: ({ id, position: { w, h } }: Widget) => arrange(withWidget(positions, id, { w, h })),
     remove: ({ id }: Widget) => arrange(compact(positions.filter(({ widgetId }) => widgetId !== id))),
+    select: ({ id }: Widget, selector: string) =>
+      arrange(
+        positions.map(({ selector: before, ...position }) => {
+          const next = position.widgetId === id ? selector : before
+          return { ...position, ...(next && { selector: next }) }
+        }),
+      ),
     reset: () => arrange(compact(defaultPositions(widgets))),
   }
 }

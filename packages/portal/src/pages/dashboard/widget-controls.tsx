@@ -6,12 +6,18 @@ import {
   FoldHorizontal,
   FoldVertical,
   Move,
+  Tag,
   Trash2,
   UnfoldHorizontal,
   UnfoldVertical,
 } from 'lucide-react'
 import { useState } from 'react'
+import { ApiError } from '../../api/api-error.ts'
 import { IconButton } from '../../ui/button.tsx'
+import { Dialog } from '../../ui/dialog.tsx'
+import { useDraft } from '../../ui/draft.ts'
+import { Form } from '../../ui/form.tsx'
+import { selectorError, SelectorField } from '../clusters/selector-field.tsx'
 import styles from './dashboard.module.css'
 import type { Step } from './grid.ts'
 
@@ -31,11 +37,15 @@ interface WidgetControlsProps {
   /** Undefined if the dashboard has a single column, where widgets cannot be moved. */
   onStep?: (step: Step) => void
   onRemove: () => void
+  /** The label selector of a widget about clusters; '' for all clusters. */
+  selector?: string
+  onSelect?: (selector: string) => void
 }
 
 /** Buttons that move and resize a widget without a pointer. */
-export function WidgetControls({ title, onStep, onRemove }: WidgetControlsProps) {
+export function WidgetControls({ title, onStep, onRemove, selector = '', onSelect }: WidgetControlsProps) {
   const [isOpen, setIsOpen] = useState(false)
+  const [isSelecting, setIsSelecting] = useState(false)
   return (
     <div className={styles['controls']}>
       {onStep && (
@@ -46,6 +56,16 @@ export function WidgetControls({ title, onStep, onRemove }: WidgetControlsProps)
           onClick={() => setIsOpen(!isOpen)}
         />
       )}
+      {onSelect && <IconButton icon={Tag} label={`Label selector of ${title}`} onClick={() => setIsSelecting(true)} />}
+      <Dialog isOpen={isSelecting} onClose={() => setIsSelecting(false)} title={`Clusters of ${title}`}>
+        <SelectorForm
+          selector={selector}
+          onSave={(next) => {
+            onSelect?.(next)
+            setIsSelecting(false)
+          }}
+        />
+      </Dialog>
       <IconButton icon={Trash2} label={`Remove ${title}`} onClick={onRemove} />
       {onStep && isOpen && (
         <div role="group" aria-label={`Move or resize ${title}`} className={styles['steps']}>
@@ -55,5 +75,20 @@ export function WidgetControls({ title, onStep, onRemove }: WidgetControlsProps)
         </div>
       )}
     </div>
+  )
+}
+
+function SelectorForm({ selector, onSave }: { selector: string; onSave: (selector: string) => void }) {
+  const [text, setText] = useDraft('widget selector', selector)
+  const save = async () => {
+    const next = text.trim()
+    const error = next === '' ? undefined : selectorError(next)
+    if (error !== undefined) throw new ApiError(400, { error: 'incomplete', message: error.message })
+    onSave(next)
+  }
+  return (
+    <Form submitLabel="Save" onSubmit={save}>
+      <SelectorField value={text} onChange={setText} isCounted hint="Without a selector, all clusters count." />
+    </Form>
   )
 }

@@ -1,11 +1,11 @@
 import { type CSSProperties, type ReactNode, useId } from 'react'
 import styles from './dashboard.module.css'
 import { gapPixels, type GridPosition, rowPixels } from './grid.ts'
-import type { PlacedWidget, Widget } from './widget.ts'
+import type { PlacedWidget } from './widget.ts'
 
 interface WidgetGridProps {
   placements: readonly PlacedWidget[]
-  controlsOf?: (widget: Widget) => ReactNode
+  controlsOf?: (placed: PlacedWidget) => ReactNode
 }
 
 // React's type lacks custom properties.
@@ -23,24 +23,27 @@ const positionStyle = ({ x, y, w, h }: GridPosition): Style => ({
 /** The widgets in their grid, or in one column on narrow screens. Both have the same order. */
 export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
   <div className={styles['grid']} style={gridStyle}>
-    {placements.map(({ widget, position }) => (
-      <div key={widget.id} className={styles['cell']} style={positionStyle(position)}>
-        <WidgetFrame widget={widget} controls={controlsOf?.(widget)} />
+    {placements.map((placed) => (
+      <div key={placed.widget.id} className={styles['cell']} style={positionStyle(placed.position)}>
+        <WidgetFrame placed={placed} controls={controlsOf?.(placed)} />
       </div>
     ))}
   </div>
 )
 
-export function WidgetFrame({ widget: { title, Content }, controls }: { widget: Widget; controls?: ReactNode }) {
+export function WidgetFrame({ placed, controls }: { placed: PlacedWidget; controls?: ReactNode }) {
   const id = useId()
+  const { title, Content } = placed.widget
+  const { selector } = placed.position
   return (
     <section className={styles['widget']} aria-labelledby={id}>
       <header className={styles['head']}>
         <h2 id={id}>{title}</h2>
+        {selector !== undefined && <code className={styles['selector']}>{selector}</code>}
         {controls}
       </header>
       <div className={styles['body']}>
-        <Content />
+        <Content selector={selector} />
       </div>
     </section>
   )

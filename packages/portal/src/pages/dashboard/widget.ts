@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react'
 import type { Permission } from '../../api/account.ts'
 import type { GridPosition, MinSize } from './grid.ts'
+import type { WidgetProps } from './widgets/cluster-counts.ts'
 import { ClustersOverTime, JobsOverTime } from './widgets/history-charts.tsx'
 import { Attention, RecentJobs, Unread } from './widgets/lists.tsx'
 import { ClusterNumbers, JobNumbers, ModuleNumbers } from './widgets/numbers.tsx'
@@ -14,8 +15,12 @@ export interface Widget {
   permission?: Permission
   minSize: MinSize
   position: Omit<GridPosition, 'widgetId'>
-  Content: ComponentType
+  Content: ComponentType<WidgetProps>
+  /** Whether a label selector can restrict the widget to some clusters. */
+  hasSelector: boolean
 }
+
+const selectable = new Set(['cluster-health', 'attention'])
 
 const small = { w: 3, h: 2 }
 const list = { w: 3, h: 3 }
@@ -24,11 +29,19 @@ const chart = { w: 4, h: 4 }
 const widget = (
   id: string,
   title: string,
-  Content: ComponentType,
+  Content: ComponentType<WidgetProps>,
   minSize: MinSize,
   [x, y, w, h]: readonly [x: number, y: number, w: number, h: number],
   permission?: Permission,
-): Widget => ({ id, title, Content, minSize, position: { x, y, w, h }, ...(permission && { permission }) })
+): Widget => ({
+  id,
+  title,
+  Content,
+  minSize,
+  position: { x, y, w, h },
+  hasSelector: selectable.has(id),
+  ...(permission && { permission }),
+})
 
 // The positions are those of the default layout.
 const widgets: readonly Widget[] = [

@@ -1,12 +1,12 @@
-import { queryOptions, useQuery } from '@tanstack/react-query'
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Ban, RotateCw } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { pollEvery, queries, setQueryData } from '../../api/query.ts'
-import { Badge, variantOf } from '../../ui/badge.tsx'
+import { queries, setQueryData } from '../../api/query.ts'
+import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -14,26 +14,23 @@ import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
+import { BatchGroup } from './batch-group.tsx'
+import { BatchProgress, batchQuery, polledBatchQuery } from './batch-progress.tsx'
 import { submitterText } from './job-details.tsx'
 import { JobList } from './job-list.tsx'
-import styles from './jobs.module.css'
 import { NotFoundNotice } from './not-found-notice.tsx'
-import { isFinished } from './status.ts'
 
 type Batch = Schemas['Batch']
 
-const batchQuery = (batchId: string) =>
-  queryOptions({
-    queryKey: ['batches', 'one', batchId],
-    queryFn: () => unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
-  })
-
 export function BatchPage() {
   const { batchId } = useParams({ from: '/signed-in/jobs/batches/$batchId' })
-  const query = useQuery({
-    ...batchQuery(batchId),
-    refetchInterval: (current) => (current.state.data?.status === 'Finished' ? false : pollEvery(2)(current)),
-  })
+  const { with: others } = useSearch({ from: '/signed-in/jobs/batches/$batchId' })
+  if (others !== undefined) return <BatchGroup batchIds={[batchId, ...others.split(',')]} />
+  return <OneBatch batchId={batchId} />
+}
+
+function OneBatch({ batchId }: { batchId: string }) {
+  const query = useQuery(polledBatchQuery(batchId, 2))
   const batch = query.data
   const isFinished = batch?.status === 'Finished'
   const progress = JSON.stringify(batch?.counts)
@@ -149,46 +146,3 @@ function useBatchActions(batchId: string) {
     },
   }
 }
-
-/** The progress of a batch as a bar and as numbers. */
-export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
-  const parts = [
-    { status: 'Completed', count: counts.completed },
-    { status: 'Failed', count: counts.failed },
-    { status: 'Cancelled', count: counts.cancelled },
-    { status: 'Running', count: counts.running },
-    { status: 'Queued', count: counts.queued },
-  ] as const
-  const present = parts.filter(({ count }) => count > 0)
-  const total = sum(present)
-  const finished = present.filter(({ status }) => isFinished(status))
-  const finishedCount = sum(finished)
-  return (
-    <>
-      <div
-        className={styles['bar']}
-        role="progressbar"
-        aria-label="Finished jobs"
-        aria-valuemin={0}
-        aria-valuemax={total}
-        aria-valuenow={finishedCount}
-      >
-        {finished.map(({ status, count }) => (
-          <span key={status} data-variant={variantOf(status)} style={{ flexGrow: count }} />
-        ))}
-        <span style={{ flexGrow: total - finishedCount }} />
-      </div>
-      <ul className={styles['counts']} aria-label="Jobs by status">
-        {present.map(({ status, count }) => (
-          <li key={status}>
-            <Badge variant={variantOf(status)}>
-              {count} {status}
-            </Badge>
-          </li>
-        ))}
-      </ul>
-    </>
-  )
-}
-
-const sum = (parts: readonly { count: number }[]): number => parts.reduce((total, { count }) => total + count, 0)

@@ -1,8 +1,7 @@
 import { unixText } from '@platform/contract/unix-text'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
-import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
@@ -13,11 +12,13 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { existingIds, knownName } from '../clusters/cluster-queries.ts'
+import { maxPerRequest, type Target, useResolved } from '../clusters/label-queries.ts'
+import { clusterCountText } from '../clusters/selector-completions.ts'
 import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
-import { type Draft, submissionsOf } from './submission.ts'
+import { type Draft, requestOf, submitBatches } from './submission.ts'
+import { completeTarget, noTarget, type TargetInput, targetOf } from './target.ts'
 import { NodePicker, TargetPicker } from './target-picker.tsx'
 
 /** The form that runs a script. One cluster results in a job, several result in a batch. */
@@ -28,49 +29,73 @@ export const NewJobPage = () => (
 )
 
 function NewJob() {
-  const { clusterId, from } = useSearch({ from: '/signed-in/jobs/new' })
+  const { clusterId, from, selector, all } = useSearch({ from: '/signed-in/jobs/new' })
+  const selected = useLocation({ select: ({ state }) => state.clusterIds })
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   return (
     <Page title="Run a script" parent={{ label: 'Jobs', to: '/jobs' }}>
-      {from === undefined && <JobForm draft={{ script: '', clusterIds: clusterId ? [clusterId] : [] }} />}
+      {from === undefined && (
+        <JobForm draft={{ script: '' }} target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })} />
+      )}
       {from !== undefined && (
         <Loaded query={source} what="the earlier job">
-          {(job) => <JobForm key={job.id} draft={draftOf(job)} />}
+          {(job) => <JobForm key={job.id} draft={draftOf(job)} target={targetFrom({ clusterId: job.clusterId })} />}
         </Loaded>
       )}
     </Page>
   )
 }
 
+interface TargetSource {
+  clusterId?: string | undefined
+  selector?: string | undefined
+  isAll?: boolean
+  /** The clusters that were selected in the list. */
+  selected?: string[] | undefined
+}
+
+function targetFrom({ clusterId, selector, isAll = false, selected }: TargetSource): TargetInput {
+  if (selector !== undefined) return { ...noTarget, kind: 'selector', selector }
+  if (isAll) return { ...noTarget, kind: 'all' }
+  return { ...noTarget, clusterIds: selected ?? (clusterId === undefined ? [] : [clusterId]) }
+}
+
 // "Run again" fills the form with the values of the earlier job.
-function draftOf({ payload, clusterId }: Schemas['Job']): Draft {
+function draftOf({ payload }: Schemas['Job']): Draft {
   const { script, targetNodeIds, timeoutSeconds } = payload
   return {
     script: typeof script === 'string' ? script : '',
-    clusterIds: clusterId === undefined ? [] : [clusterId],
     ...(Array.isArray(targetNodeIds) && { nodeIds: targetNodeIds.map(String) }),
     ...(typeof timeoutSeconds === 'number' && { timeoutSeconds }),
   }
 }
 
-function JobForm({ draft }: { draft: Draft }) {
+function JobForm({ draft, target: initialTarget }: { draft: Draft; target: TargetInput }) {
   const [script, setScript] = useDraft('script', draft.script)
-  const [clusterIds, setClusterIds] = useDraft('clusters', draft.clusterIds)
+  const [target, setTarget] = useDraft('target', initialTarget)
   const [nodeIds, setNodeIds] = useDraft('nodes', draft.nodeIds)
   const [isKept, setIsKept] = useState(false)
   const { text, found } = unixText(script)
-  const submit = useSubmit()
-  const isBatch = clusterIds.length > 1
-  const choose = (ids: string[]) => {
-    setClusterIds(ids)
+  const { data: resolved } = useResolved(targetOf(target))
+  const count = target.kind === 'picked' ? target.clusterIds.length : resolved?.resolvedCount
+  const onlyId = target.kind === 'picked' && count === 1 ? target.clusterIds[0] : undefined
+  const isBatch = onlyId === undefined && count !== 0
+  const { submit, progress } = useSubmit((clusterIds) => setTarget({ ...noTarget, clusterIds }))
+  const choose = (next: TargetInput) => {
+    setTarget(next)
     // The selected nodes belong to the previous cluster.
     setNodeIds(undefined)
   }
   return (
     <Form
       name="job"
-      submitLabel={isBatch ? `Run on ${clusterIds.length} clusters` : 'Run job'}
-      onSubmit={(values) => submit({ ...draft, script: isKept ? script : text, clusterIds, nodeIds }, values)}
+      submitLabel={isBatch && count !== undefined ? `Run on ${clusterCountText(count)}` : 'Run job'}
+      onSubmit={(values) =>
+        submit({ ...draft, script: isKept ? script : text, nodeIds }, values, {
+          onlyId,
+          ...completeTarget(target, count),
+        })
+      }
     >
       <div className={styles['columns']}>
         <Card title={<span id="script-label">Script</span>}>
@@ -90,56 +115,70 @@ function JobForm({ draft }: { draft: Draft }) {
           )}
         </Card>
         <Card title="Targets">
-          <TargetPicker chosen={clusterIds} onChange={choose} />
-          {clusterIds.length === 1 && <NodePicker clusterId={clusterIds[0]!} chosen={nodeIds} onChange={setNodeIds} />}
+          <TargetPicker input={target} onChange={choose} resolved={resolved} />
+          {onlyId !== undefined && <NodePicker clusterId={onlyId} chosen={nodeIds} onChange={setNodeIds} />}
+          {progress !== undefined && <p role="status">{progress}</p>}
           <TextField name="name" label="Name" maxLength={100} placeholder="Rotate logs" isOptional />
           <TextField name="reason" label="Reason" maxLength={500} placeholder="Ticket 4711" isOptional />
           <JobLimits timeoutSeconds={draft.timeoutSeconds} />
-          {isBatch && <BatchLimits />}
+          {isBatch && <BatchLimits count={count ?? 0} />}
         </Card>
       </div>
     </Form>
   )
 }
 
-function useSubmit() {
+interface SubmittedTarget {
+  target: Target
+  count: number
+  /** The only selected cluster, which gets a job without a batch. */
+  onlyId: string | undefined
+}
+
+/** `onRest` is called with the clusters that are left if some of several batches could not be submitted. */
+function useSubmit(onRest: (clusterIds: string[]) => void) {
   const navigate = useNavigate()
-  return async (draft: Draft, values: FormValues): Promise<void> => {
-    const { jobs, limits, purpose } = submissionsOf(draft, values)
-    const [only] = jobs
-    if (jobs.length === 1 && only !== undefined) {
-      const { id } = await unwrap(api.POST('/api/v1/jobs', { body: { ...only, ...purpose } }))
+  const [submitted, setSubmitted] = useState<string[]>([])
+  const [progress, setProgress] = useState<string>()
+  const submitMany = async ({ job, limits }: ReturnType<typeof requestOf>, target: SubmittedTarget) => {
+    let rest: string[] | undefined
+    let done: readonly string[] = []
+    try {
+      done = await submitBatches({ ...job, ...limits }, target, (next) => {
+        done = next.batchIds
+        rest = next.rest
+        setProgress(`${(target.count - rest.length).toLocaleString()} of ${clusterCountText(target.count)} submitted.`)
+      })
+      return [...submitted, ...done]
+    } catch (error) {
+      if (rest === undefined) throw error
+      setSubmitted([...submitted, ...done])
+      setProgress(`${done.length} batches were submitted. The other clusters are selected. Submit again to continue.`)
+      onRest(rest)
+      throw error
+    }
+  }
+  const submit = async (draft: Draft, values: FormValues, target: SubmittedTarget): Promise<void> => {
+    const request = requestOf(draft, values)
+    if (target.onlyId !== undefined && submitted.length === 0) {
+      const body = { clusterId: target.onlyId, ...request.job }
+      const { id } = await unwrap(api.POST('/api/v1/jobs', { body }))
       showToast('Job submitted')
       await navigate({ to: '/jobs/$jobId', params: { jobId: id } })
     } else {
-      const { batchId, submittedCount } = await submitBatch({ jobs, ...purpose, ...limits })
-      showToast(`${submittedCount} jobs submitted`)
-      await navigate({ to: '/jobs/batches/$batchId', params: { batchId } })
+      const [batchId = '', ...others] = await submitMany(request, target)
+      showToast(others.length === 0 ? 'Batch submitted' : `${others.length + 1} batches submitted`)
+      const search = others.length === 0 ? {} : { with: others.join(',') }
+      await navigate({ to: '/jobs/batches/$batchId', params: { batchId }, search })
     }
     await Promise.all(['jobs', 'batches'].map((noun) => queries.invalidateQueries({ queryKey: [noun] })))
   }
-}
-
-/** Skips clusters that were removed since they were selected, and shows their names. */
-async function submitBatch(
-  body: Schemas['BatchSubmission'] & { jobs: Schemas['BatchJob'][] },
-): Promise<Schemas['AcceptedBatch']> {
-  try {
-    return await unwrap(api.POST('/api/v1/jobs/batch', { body }))
-  } catch (error) {
-    if (!isApiError(error, 'cluster_forbidden')) throw error
-    const existing = await existingIds(body.jobs.map(({ clusterId }) => clusterId))
-    const jobs = body.jobs.filter(({ clusterId }) => existing.has(clusterId))
-    if (jobs.length === 0 || jobs.length === body.jobs.length) throw error
-    const removed = body.jobs.filter((job) => !jobs.includes(job))
-    showToast('Removed clusters were skipped', removed.map(({ clusterId }) => knownName(clusterId)).join(', '))
-    return submitBatch({ ...body, jobs })
-  }
+  return { submit, progress }
 }
 
 const number = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
 
-export const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) => (
+const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) => (
   <>
     <TextField
       {...number}
@@ -162,8 +201,13 @@ export const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefin
   </>
 )
 
-export const BatchLimits = () => (
+const BatchLimits = ({ count }: { count: number }) => (
   <>
+    {count > maxPerRequest && (
+      <p className={styles['quiet']}>
+        Each {maxPerRequest} clusters are one batch. The limits apply to each batch; the results are shown together.
+      </p>
+    )}
     <TextField
       {...number}
       name="maxConcurrency"

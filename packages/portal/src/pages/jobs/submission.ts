@@ -1,56 +1,108 @@
-import { ApiError } from '../../api/api-error.ts'
-import type { Schemas } from '../../api/client.ts'
+import { type ApiError, isApiError } from '../../api/api-error.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
 import type { FormValues } from '../../ui/form.tsx'
+import { showToast } from '../../ui/toast.tsx'
+import { existingIds, knownName } from '../clusters/cluster-queries.ts'
+import { idsOf, maxPerRequest, partsOf, type Target } from '../clusters/label-queries.ts'
+import { incomplete } from './target.ts'
 
 export interface Draft {
   script: string
-  clusterIds: string[]
   /** Selected nodes of the only cluster; undefined for all nodes. */
   nodeIds?: string[] | undefined
   timeoutSeconds?: number
 }
 
-type Submission = Schemas['BatchJob']
-type Limits = Pick<Schemas['BatchSubmission'], 'maxConcurrency' | 'maxErrors'>
-type Purpose = Pick<Schemas['BatchSubmission'], 'name' | 'reason'>
-
-/** Creates a job for each cluster. Throws `ApiError` if required input is missing. */
-export function submissionsOf(
-  draft: Draft,
-  values: FormValues,
-): { jobs: Submission[]; limits: Limits; purpose: Purpose } {
-  const { script, clusterIds, nodeIds } = draft
+/** A job without its cluster, and the limits of a batch. */
+export function requestOf({ script, nodeIds }: Draft, values: FormValues) {
   if (script.trim() === '') throw incomplete('Enter a script.')
-  if (clusterIds.length === 0) throw incomplete('Select at least one cluster.')
   if (nodeIds?.length === 0) throw incomplete('Select at least one node.')
   const timeoutMinutes = wholeNumber(values['timeoutMinutes'])
-  const payload = {
-    script,
-    ...(nodeIds !== undefined && { targetNodeIds: nodeIds }),
-    ...(timeoutMinutes !== undefined && { timeoutSeconds: timeoutMinutes * 60 }),
-  }
   const deliverMinutes = wholeNumber(values['deliverWithinMinutes'])
-  const jobs = clusterIds.map((clusterId) => ({
-    clusterId,
-    type: 'InvokeScript',
-    payload,
-    ...(deliverMinutes !== undefined && { deliverWithinSeconds: deliverMinutes * 60 }),
-  }))
   const maxConcurrency = wholeNumber(values['maxConcurrency'])
   const maxErrors = wholeNumber(values['maxErrors'])
-  return {
-    jobs,
-    purpose: { ...textOf('name', values), ...textOf('reason', values) },
-    limits: { ...(maxConcurrency !== undefined && { maxConcurrency }), ...(maxErrors !== undefined && { maxErrors }) },
+  const { name = '', reason = '' } = values
+  const job = {
+    type: 'InvokeScript',
+    payload: {
+      script,
+      ...(nodeIds !== undefined && { targetNodeIds: nodeIds }),
+      ...(timeoutMinutes !== undefined && { timeoutSeconds: timeoutMinutes * 60 }),
+    },
+    ...(deliverMinutes !== undefined && { deliverWithinSeconds: deliverMinutes * 60 }),
+    ...(name.trim() !== '' && { name: name.trim() }),
+    ...(reason.trim() !== '' && { reason: reason.trim() }),
   }
+  const limits = {
+    ...(maxConcurrency !== undefined && { maxConcurrency }),
+    ...(maxErrors !== undefined && { maxErrors }),
+  }
+  return { job, limits }
 }
-
-const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
-
-const textOf = (name: 'name' | 'reason', values: FormValues) =>
-  (values[name] ?? '').trim() === '' ? {} : { [name]: values[name]?.trim() }
 
 function wholeNumber(text = ''): number | undefined {
   const number = Number(text)
   return text.trim() === '' || !Number.isInteger(number) ? undefined : number
+}
+
+type BatchRequest = Omit<Schemas['BatchSubmission'], 'jobs' | 'target' | 'expectedCount'>
+
+// The address of the result contains the ids of all batches.
+const maxBatches = 50
+
+interface Progress {
+  batchIds: readonly string[]
+  /** The clusters that are not submitted yet. */
+  rest: string[]
+}
+
+/**
+ * Submits a batch for each 500 clusters. `onProgress` is called after each of several batches, so that the caller can
+ * continue after a failure.
+ */
+export async function submitBatches(
+  request: BatchRequest,
+  { target, count }: { target: Target; count: number },
+  onProgress: (progress: Progress) => void,
+): Promise<string[]> {
+  if (count <= maxPerRequest) return [await submitBatch(request, target, count)]
+  if (count > maxPerRequest * maxBatches) {
+    throw incomplete(`At most ${(maxPerRequest * maxBatches).toLocaleString()} clusters can be selected at once.`)
+  }
+  const clusterIds = await idsOf(target)
+  if (clusterIds.length !== count) {
+    throw changed(clusterIds.length, count)
+  }
+  const parts = partsOf(clusterIds)
+  const batchIds: string[] = []
+  for (const [at, part] of parts.entries()) {
+    batchIds.push(await submitBatch(request, { clusterIds: part }, part.length))
+    onProgress({ batchIds, rest: parts.slice(at + 1).flat() })
+  }
+  return batchIds
+}
+
+function changed(count: unknown, expectedCount: number): ApiError {
+  void queries.invalidateQueries({ queryKey: ['targets'] })
+  return incomplete(
+    `The target now has ${String(count)} instead of ${expectedCount} clusters. Check it and submit again.`,
+  )
+}
+
+/** Skips selected clusters that were removed since they were selected, and shows their names. */
+async function submitBatch(request: BatchRequest, target: Target, expectedCount: number): Promise<string> {
+  try {
+    return (await unwrap(api.POST('/api/v1/jobs/batch', { body: { ...request, target, expectedCount } }))).batchId
+  } catch (error) {
+    if (isApiError(error, 'target_changed')) throw changed(error.body['resolvedCount'], expectedCount)
+    const { clusterIds } = target
+    if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
+    const existing = await existingIds(clusterIds)
+    const rest = clusterIds.filter((id) => existing.has(id))
+    if (rest.length === 0 || rest.length === clusterIds.length) throw error
+    const removed = clusterIds.filter((id) => !existing.has(id))
+    showToast('Removed clusters were skipped', removed.map(knownName).join(', '))
+    return submitBatch(request, { clusterIds: rest }, rest.length)
+  }
 }

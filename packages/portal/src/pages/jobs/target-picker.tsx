@@ -2,28 +2,95 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
+import { useSummary } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { CheckField, TextField } from '../../ui/field.tsx'
+import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { useDebounced } from '../../ui/hooks.ts'
 import { Loaded } from '../../ui/state.tsx'
 import { showErrorToast } from '../../ui/toast.tsx'
-import { clusterNameKey, useClusterName } from '../clusters/cluster-queries.ts'
+import { matchingClusters, useClusterName } from '../clusters/cluster-queries.ts'
+import { isClusterFilter, savedFiltersQuery } from '../clusters/saved-filters.tsx'
+import { matchText, SelectorField } from '../clusters/selector-field.tsx'
 import { useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
+import { type TargetInput, type TargetKind, targetKinds } from './target.ts'
 
-const maxTargets = 500
 const pageSize = 100
 
 interface TargetPickerProps {
+  input: TargetInput
+  onChange: (input: TargetInput) => void
+  /** The number of clusters of the target; undefined until it is known. */
+  resolved: { resolvedCount: number; names: readonly string[] } | undefined
+}
+
+const kindNames: Record<TargetKind, string> = {
+  picked: 'Selected clusters',
+  selector: 'Label selector',
+  saved: 'Saved filter',
+  all: 'All clusters',
+}
+
+const kinds = targetKinds.map((value) => ({ value, label: kindNames[value] }))
+const kindOf = (value: string): TargetKind => oneOfIn({ value }, 'value', targetKinds) ?? 'picked'
+
+/** Determines the clusters of a job: selected ones, those of a label selector or a saved filter, or all. */
+export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
+  const change = (values: Partial<TargetInput>) => onChange({ ...input, ...values })
+  const { kind, selector, clusterIds, filterId } = input
+  return (
+    <>
+      <SelectField
+        name="target"
+        label="Run on"
+        options={kinds}
+        value={kind}
+        onChange={(value) => change({ kind: kindOf(value) })}
+      />
+      {kind === 'picked' && <ClusterPicker chosen={clusterIds} onChange={(ids) => change({ clusterIds: ids })} />}
+      {kind === 'selector' && (
+        <SelectorField
+          value={selector}
+          onChange={(text) => change({ selector: text })}
+          onEnter={() => undefined}
+          isCounted
+        />
+      )}
+      {kind === 'saved' && <FilterPicker filterId={filterId} onChange={(id) => change({ filterId: id })} />}
+      {(kind === 'saved' || kind === 'all') && <p role="status">{resolved !== undefined && matchText(resolved)}</p>}
+      {kind === 'all' && <NotConnected />}
+    </>
+  )
+}
+
+function FilterPicker({ filterId, onChange }: { filterId: string; onChange: (filterId: string) => void }) {
+  const { data = [] } = useQuery(savedFiltersQuery)
+  const options = data.filter(isClusterFilter).map(({ id, name }) => ({ value: id, label: name }))
+  const all = [{ value: '', label: options.length === 0 ? 'No saved filters' : 'Select a filter' }, ...options]
+  return <SelectField name="savedFilter" label="Saved filter" options={all} value={filterId} onChange={onChange} />
+}
+
+// The summary counts all clusters, so other targets have no such numbers.
+function NotConnected() {
+  const { Offline = 0, Pending = 0 } = useSummary().data?.clusters?.byStatus ?? {}
+  if (Offline + Pending === 0) return null
+  return (
+    <p className={styles['quiet']}>
+      {Offline} offline, {Pending} never connected. Their jobs wait for the relay until the delivery timeout.
+    </p>
+  )
+}
+
+interface ClusterPickerProps {
   chosen: string[]
   onChange: (clusterIds: string[]) => void
 }
 
 /** Selects clusters. It offers the newest clusters that match the search. */
-export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
+function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
   const [searchText, setSearchText] = useState('')
   const search = useDebounced(searchText.trim())
   const query = useQuery({
@@ -34,8 +101,9 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
     // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
   })
-  const toggle = (id: string, isChosen: boolean) =>
-    onChange(isChosen ? [...chosen, id].slice(0, maxTargets) : chosen.filter((each) => each !== id))
+  const isChosen = new Set(chosen)
+  const toggle = (id: string, isAdded: boolean) =>
+    onChange(isAdded ? [...chosen, id] : chosen.filter((each) => each !== id))
   return (
     <>
       <TextField
@@ -51,7 +119,12 @@ export function TargetPicker({ chosen, onChange }: TargetPickerProps) {
           <>
             <div role="group" aria-label="Clusters to run on" className={styles['picker']}>
               {items.map((cluster) => (
-                <Target key={cluster.id} cluster={cluster} isChosen={chosen.includes(cluster.id)} onToggle={toggle} />
+                <ClusterChoice
+                  key={cluster.id}
+                  cluster={cluster}
+                  isChosen={isChosen.has(cluster.id)}
+                  onToggle={toggle}
+                />
               ))}
               {items.length === 0 && <NoClusters isNarrowed={search !== ''} />}
             </div>
@@ -84,13 +157,13 @@ const NoClusters = ({ isNarrowed }: { isNarrowed: boolean }) => (
   </p>
 )
 
-interface TargetProps {
+interface ChoiceProps {
   cluster: Schemas['ClusterSummary']
   isChosen: boolean
   onToggle: (id: string, isChosen: boolean) => void
 }
 
-const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetProps) => (
+const ClusterChoice = ({ cluster: { id, name, status }, isChosen, onToggle }: ChoiceProps) => (
   <div className={styles['target']}>
     <CheckField label={name} checked={isChosen} onChange={(checked) => onToggle(id, checked)} />
     <StatusBadge status={status} />
@@ -98,12 +171,13 @@ const Target = ({ cluster: { id, name, status }, isChosen, onToggle }: TargetPro
 )
 
 // Selects or deselects all clusters that match the search.
-function SearchChoice({ search, count, chosen, onChange }: TargetPickerProps & { search: string; count: number }) {
+function SearchChoice({ search, count, chosen, onChange }: ClusterPickerProps & { search: string; count: number }) {
   const [isBusy, setBusy] = useState(false)
   const selectAll = async () => {
     setBusy(true)
     try {
-      onChange(await withMatching(chosen, search))
+      const matching = await matchingClusters(defined({ search: search || undefined }))
+      onChange([...new Set([...chosen, ...matching.map(({ id }) => id)])])
     } catch (error) {
       showErrorToast('The clusters were not selected', error)
     }
@@ -112,8 +186,8 @@ function SearchChoice({ search, count, chosen, onChange }: TargetPickerProps & {
   if (count < 2) return null
   return (
     <div className={styles['counts']}>
-      <Button onClick={() => void selectAll()} isBusy={isBusy} disabled={chosen.length === maxTargets}>
-        Select all {Math.min(count, maxTargets)}
+      <Button onClick={() => void selectAll()} isBusy={isBusy}>
+        Select all {count}
       </Button>
       <Button onClick={() => onChange([])} disabled={chosen.length === 0}>
         Select none
@@ -122,31 +196,13 @@ function SearchChoice({ search, count, chosen, onChange }: TargetPickerProps & {
   )
 }
 
-// Cursors find each cluster, even if others are registered or removed at the same time.
-async function withMatching(chosen: readonly string[], search: string): Promise<string[]> {
-  const found = new Set(chosen)
-  let cursor: string | undefined
-  do {
-    const query = { pageSize, ...(search && { search }), ...(cursor !== undefined && { cursor }) }
-    const page = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
-    for (const { id, name } of page.items) {
-      found.add(id)
-      queries.setQueryData([...clusterNameKey, id], name)
-    }
-    cursor = page.nextCursor
-  } while (cursor !== undefined && found.size < maxTargets)
-  return [...found].slice(0, maxTargets)
-}
-
 const maxListed = 8
 
 function Chosen({ chosen, onRemove }: { chosen: readonly string[]; onRemove: (id: string) => void }) {
   if (chosen.length === 0) return null
   return (
     <div>
-      <p role="status">
-        {chosen.length} selected{chosen.length === maxTargets && ' (the limit of a batch)'}
-      </p>
+      <p role="status">{chosen.length} selected</p>
       <ul className={styles['chosen']}>
         {chosen.slice(0, maxListed).map((id) => (
           <li key={id}>

@@ -7,7 +7,7 @@ import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
 import { webhooksKey } from './deliveries.tsx'
-import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
+import { AddressField, ClusterSelector, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
 
 /** Adds a webhook and shows its secret, which the platform returns only once. */
@@ -34,11 +34,14 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
 
 function WebhookForm({ onCreated }: { onCreated: (secret: string) => void }) {
   const [events, setEvents] = useDraft<string[]>('events', [])
+  const [selector, setSelector] = useDraft('selector', '')
   const [wasSubmitted, setWasSubmitted] = useState(false)
   const create = async (url: string) => {
     setWasSubmitted(true)
     if (events.length === 0) return false
-    const created = await unwrap(api.POST('/api/v1/webhooks', { body: { url, events: subscriptionsOf(events) } }))
+    const text = selector.trim()
+    const body = { url, events: subscriptionsOf(events), ...(text !== '' && { selector: text }) }
+    const created = await unwrap(api.POST('/api/v1/webhooks', { body }))
     onCreated(created.secret)
     await queries.invalidateQueries({ queryKey: webhooksKey })
     return true
@@ -47,6 +50,7 @@ function WebhookForm({ onCreated }: { onCreated: (secret: string) => void }) {
     <Form submitLabel="Add webhook" actions={<CancelButton />} onSubmit={({ url = '' }) => create(url.trim())}>
       <AddressField />
       <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
+      <ClusterSelector selector={selector} onChange={setSelector} />
     </Form>
   )
 }

@@ -12,7 +12,7 @@ import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showErrorToast, showToast } from '../../ui/toast.tsx'
 import { Deliveries, webhooksKey } from './deliveries.tsx'
-import { AddressField, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
+import { AddressField, ClusterSelector, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
 
 type Webhook = Schemas['Webhook']
@@ -35,6 +35,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   // The values when the form was opened or saved. Later changes by other users do not count as edits of this form.
   const [before, setBefore] = useState(webhook)
   const [events, setEvents] = useDraft('events', before.events)
+  const [selector, setSelector] = useDraft('selector', before.selector ?? '')
   // Undefined until the user changes it, because the platform may disable the webhook while the form is open.
   const [chosen, setChosen] = useDraft<boolean | undefined>('enabled', undefined)
   const [isRemoving, setIsRemoving] = useState(false)
@@ -45,9 +46,11 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const change = async (url: string) => {
     setWasSubmitted(true)
     if (events.length === 0) return false
+    const text = selector.trim()
     const body = {
       ...(url !== before.url && { url }),
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
+      ...(text !== (before.selector ?? '') && { selector: text || null }),
       ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
     }
     if (Object.keys(body).length === 0) {
@@ -122,6 +125,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
           onChange={setChosen}
         />
         <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
+        <ClusterSelector selector={selector} onChange={setSelector} />
       </Form>
       <Deliveries webhookId={webhook.id} />
       <Confirm

@@ -3,6 +3,7 @@ import { useId } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
+import { SelectorField } from '../clusters/selector-field.tsx'
 import styles from './webhooks.module.css'
 
 const allEvents = '*'
@@ -99,6 +100,15 @@ function areasOf(types: readonly string[]): Map<string, string[]> {
   }
   return areas
 }
+
+interface SelectorProps {
+  selector: string
+  onChange: (selector: string) => void
+}
+
+export const ClusterSelector = ({ selector, onChange }: SelectorProps) => (
+  <SelectorField value={selector} onChange={onChange} hint="Optional: only events about clusters with these labels." />
+)
 
 export const AddressField = ({ url }: { url?: string }) => (
   <TextField

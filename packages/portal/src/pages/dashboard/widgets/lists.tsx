@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useSummary } from '../../../api/account.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { pollEvery } from '../../../api/query.ts'
 import { StatusBadge } from '../../../ui/badge.tsx'
@@ -8,28 +7,37 @@ import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { titleOfType } from '../../jobs/status.ts'
 import { Severity } from '../../notifications/severity.tsx'
+import { useClusterCounts, type WidgetProps } from './cluster-counts.ts'
 import { EmptyWidget } from './empty.tsx'
+import { OutdatedRelays } from './outdated-relays.tsx'
 import styles from './widgets.module.css'
 
 const statuses = ['Offline', 'Degraded'] as const
 const pageSize = 8
 
 /** Offline and degraded clusters, worst first. The list is requested only if the summary counts any. */
-export const Attention = () => (
-  <Loaded query={useSummary()} what="the numbers">
-    {({ clusters }) => <AttentionList counts={statuses.map((status) => clusters?.byStatus[status] ?? 0)} />}
-  </Loaded>
+export const Attention = ({ selector }: WidgetProps) => (
+  <>
+    <OutdatedRelays />
+    <Loaded query={useClusterCounts(selector)} what="the numbers">
+      {(counts) => <AttentionList counts={statuses.map((status) => counts[status])} selector={selector} />}
+    </Loaded>
+  </>
 )
 
-function AttentionList({ counts }: { counts: readonly number[] }) {
+function AttentionList({ counts, selector }: { counts: readonly number[]; selector: string | undefined }) {
   const hasAny = counts.some((count) => count > 0)
   const query = useQuery({
-    queryKey: ['clusters', 'attention', ...counts],
+    queryKey: ['clusters', 'attention', selector, ...counts],
     enabled: hasAny,
     queryFn: async () => {
       const counted = statuses.filter((_status, index) => (counts[index] ?? 0) > 0)
       const pages = counted.map((status) =>
-        unwrap(api.GET('/api/v1/clusters', { params: { query: { status, pageSize } } })),
+        unwrap(
+          api.GET('/api/v1/clusters', {
+            params: { query: { status, pageSize, ...(selector !== undefined && { selector }) } },
+          }),
+        ),
       )
       return (await Promise.all(pages)).flatMap(({ items }) => items).slice(0, pageSize)
     },

@@ -5,6 +5,7 @@ import { classes } from '../../../ui/class-names.ts'
 import { Loaded } from '../../../ui/state.tsx'
 import { clusterStatuses } from '../../clusters/cluster-filter.ts'
 import { jobStatuses } from '../../jobs/status.ts'
+import { useClusterCounts, type WidgetProps } from './cluster-counts.ts'
 import { EmptyWidget } from './empty.tsx'
 import styles from './widgets.module.css'
 
@@ -25,17 +26,17 @@ const Numbers = ({ items }: NumbersProps) => (
   </ul>
 )
 
-export const ClusterNumbers = () => (
-  <Loaded query={useSummary()} what="the numbers">
-    {({ clusters }) =>
-      clusters === undefined || clusters.total === 0 ? (
+export const ClusterNumbers = ({ selector }: WidgetProps) => (
+  <Loaded query={useClusterCounts(selector)} what="the numbers">
+    {(counts) =>
+      clusterStatuses.every((status) => counts[status] === 0) ? (
         <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
       ) : (
         <Numbers
           items={clusterStatuses.map((status) => ({
             name: status,
-            count: clusters.byStatus[status],
-            to: { to: '/clusters', search: { status } },
+            count: counts[status],
+            to: { to: '/clusters', search: { status, ...(selector !== undefined && { selector }) } },
           }))}
         />
       )

@@ -1,0 +1,62 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
+import { Badge, variantOf } from '../../ui/badge.tsx'
+import styles from './jobs.module.css'
+import { isFinished } from './status.ts'
+
+export const batchQuery = (batchId: string) =>
+  queryOptions({
+    queryKey: ['batches', 'one', batchId],
+    queryFn: () => unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
+  })
+
+/** The query of a batch, which polls until the batch has finished. */
+export const polledBatchQuery = (batchId: string, seconds: number) =>
+  queryOptions({
+    ...batchQuery(batchId),
+    refetchInterval: (current) => (current.state.data?.status === 'Finished' ? false : pollEvery(seconds)(current)),
+  })
+
+/** The progress of a batch as a bar and as numbers. */
+export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
+  const parts = [
+    { status: 'Completed', count: counts.completed },
+    { status: 'Failed', count: counts.failed },
+    { status: 'Cancelled', count: counts.cancelled },
+    { status: 'Running', count: counts.running },
+    { status: 'Queued', count: counts.queued },
+  ] as const
+  const present = parts.filter(({ count }) => count > 0)
+  const total = sum(present)
+  const finished = present.filter(({ status }) => isFinished(status))
+  const finishedCount = sum(finished)
+  return (
+    <>
+      <div
+        className={styles['bar']}
+        role="progressbar"
+        aria-label="Finished jobs"
+        aria-valuemin={0}
+        aria-valuemax={total}
+        aria-valuenow={finishedCount}
+      >
+        {finished.map(({ status, count }) => (
+          <span key={status} data-variant={variantOf(status)} style={{ flexGrow: count }} />
+        ))}
+        <span style={{ flexGrow: total - finishedCount }} />
+      </div>
+      <ul className={styles['counts']} aria-label="Jobs by status">
+        {present.map(({ status, count }) => (
+          <li key={status}>
+            <Badge variant={variantOf(status)}>
+              {count} {status}
+            </Badge>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+const sum = (parts: readonly { count: number }[]): number => parts.reduce((total, { count }) => total + count, 0)

@@ -1,0 +1,44 @@
+import { ApiError } from '../../api/api-error.ts'
+import type { Target } from '../clusters/label-queries.ts'
+import { selectorError } from '../clusters/selector-field.tsx'
+
+export const targetKinds = ['picked', 'selector', 'saved', 'all'] as const
+
+export type TargetKind = (typeof targetKinds)[number]
+
+/** The input of the target picker. Each kind keeps its input while another one is chosen. */
+export interface TargetInput {
+  kind: TargetKind
+  clusterIds: string[]
+  selector: string
+  filterId: string
+}
+
+export const noTarget: TargetInput = { kind: 'picked', clusterIds: [], selector: '', filterId: '' }
+
+/** Undefined while the input is incomplete. */
+export function targetOf({ kind, clusterIds, selector, filterId }: TargetInput): Target | undefined {
+  if (kind === 'all') return { all: true }
+  if (kind === 'picked') return clusterIds.length === 0 ? undefined : { clusterIds }
+  if (kind === 'saved') return filterId === '' ? undefined : { savedFilterId: filterId }
+  return selectorError(selector) === undefined ? { selector } : undefined
+}
+
+const missing: Record<TargetKind, string> = {
+  picked: 'Select at least one cluster.',
+  selector: 'Enter a valid label selector.',
+  saved: 'Select a saved filter.',
+  all: '',
+}
+
+/** Throws `ApiError` if the input is incomplete, or if its clusters are not counted yet. */
+export function completeTarget(input: TargetInput, count: number | undefined): { target: Target; count: number } {
+  const target = targetOf(input)
+  if (target === undefined) throw incomplete(missing[input.kind])
+  if (count === undefined)
+    throw incomplete('The clusters are still counted. Submit again when the button shows their number.')
+  if (count === 0) throw incomplete('No cluster matches the target.')
+  return { target, count }
+}
+
+export const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
