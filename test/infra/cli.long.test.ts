@@ -171,7 +171,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
       'delete aws:lambda/function:Function': functionNames.length,
     })
     expect(output).toMatch(/The stage dev is removed/)
-    for (const left of ['platform-dev-mod-', 'platform-dev/', 'platform-dev/identity/']) expect(output).toContain(left)
+    for (const left of ['platform-dev-mod-', 'platform-dev/']) expect(output).toContain(left)
     expect(exitCode).toBe(0)
   })
 

@@ -61,9 +61,12 @@ export function statementOf(simulator: Simulator, name: string, grant: string): 
   return statement
 }
 
+/** Without the grant for logs, which Lambda itself uses. */
 export const grantsOf = (simulator: Simulator, name: string): Map<string, ReadonlySet<string>> =>
   new Map(
-    statementsOf(simulator, name).map((each) => [grantOf(each), simulator.cloud.iamProxy.used.get(each) ?? new Set()]),
+    statementsOf(simulator, name)
+      .filter((each) => grantOf(each) !== 'logs')
+      .map((each) => [grantOf(each), simulator.cloud.iamProxy.used.get(each) ?? new Set()]),
   )
 
 export const usedActions = (simulator: Simulator, name: string, grant: string): ReadonlySet<string> =>

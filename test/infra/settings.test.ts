@@ -131,6 +131,14 @@ test('settings are optional, and an empty value counts as unset', () => {
   expect(Object.values(optionsOf({ PLAT_DOMAIN: '', PLAT_ALARM_EMAIL: '' })).filter(Boolean)).toEqual([])
 })
 
+test.runIf(isLong)('PLAT_CHANNEL=off deploys no broker, no grant for it, and no address for relays', async () => {
+  const graph = await graphOf('dev', { PLAT_CHANNEL: 'off' })
+  expect(graph.resources.filter(({ type }) => type.startsWith('aws:iot/'))).toEqual([])
+  expect(JSON.stringify(ofType(graph, 'aws:iam/role:Role'))).not.toContain('iot:')
+  const [plain] = functionsOf(graph, functionNames)
+  expect(plain!.environment).toMatchObject({ PLAT_CHANNEL_URL: '', PLAT_CHANNEL_ENDPOINT: '' })
+})
+
 test.runIf(isLong)('empty settings are not passed to functions', async () => {
   const empty = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
   const [plain] = functionsOf(await graphOf('dev', empty), functionNames)
@@ -149,6 +157,8 @@ const limits: Record<string, [attribute: string, max: number]> = {
   'aws:cloudwatch/metricAlarm:MetricAlarm': ['name', 255],
   'aws:cloudwatch/dashboard:Dashboard': ['dashboardName', 255],
   'aws:cloudwatch/logGroup:LogGroup': ['name', 512],
+  'aws:iot/authorizer:Authorizer': ['name', 128],
+  'aws:iot/topicRule:TopicRule': ['name', 128],
   'aws:apigatewayv2/api:Api': ['name', 128],
   'aws:apigatewayv2/stage:Stage': ['name', 128],
 }

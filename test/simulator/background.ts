@@ -9,7 +9,7 @@ import { buildFunctions } from '../../scripts/deploy/build.ts'
 import { type IpcMessage, LaunchMessage } from './command/start.ts'
 import { removeState } from './command/stop.ts'
 import { operatorSettings } from './settings.ts'
-import { type Simulator, startSimulator } from './simulator.ts'
+import type { Simulator } from './simulator.ts'
 import { claimFolder, placesIn, writeState } from './state.ts'
 
 const { folder, stage, port, functions } = LaunchMessage.parse(JSON.parse(process.argv[2] ?? ''))
@@ -51,6 +51,8 @@ async function start(): Promise<Simulator> {
   if (functions === undefined) onStep(`Built ${await buildFunctions(functionsDir)} functions`)
   else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
+  // Loading it fails with invalid settings.
+  const { startSimulator } = await import('./simulator.ts')
   const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   throwIfCancelled()
   const { url, cloud, initialAdminTokenSecret } = simulator

@@ -47,7 +47,7 @@ async function expectOnlyLog(): Promise<void> {
 
 test('never kills a process that reuses the id of an old state', async () => {
   using sleeper = spawn('sleep', ['600'])
-  await mkdir(command.folder, { recursive: true })
+  await mkdir(command.folder, { recursive: true, mode: 0o700 })
   const state = { pid: sleeper.pid, stamp: 'another process', stage: 'dev' }
   await writeFile(join(command.folder, 'state.json'), JSON.stringify(state))
   const stopped = await command.run(['--stop'])

@@ -23,6 +23,7 @@ const publishes = 'A module may publish events in any response; the reference mo
 const compensates = 'Compensates for a worker that was killed during an installation or update.'
 
 const recordsDenials = 'Records denied calls; every role may call the routes of this function.'
+const releasesJobs = 'Wakes relays for jobs that waited because of a limit of their batch.'
 const withoutTarget = 'No target for checkpoints is set.'
 
 /** Function → grant → the reason why no suite uses it. */
@@ -34,7 +35,11 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'table:write': 'Records the first use of an API token, like every function.',
     'queue:events': publishes,
   },
-  'queue/events': { 'queue:events': 'Continues with an organisation after fifteen seconds of work.' },
+  'queue/batches-dead-letter': { 'channel:wake': releasesJobs },
+  'queue/events': {
+    'queue:events': 'Continues with an organisation after fifteen seconds of work.',
+    'channel:wake': releasesJobs,
+  },
   'queue/modules': {
     'queue:events': publishes,
     'queue:modules': 'Repeats failed deliveries and continues long ones.',
