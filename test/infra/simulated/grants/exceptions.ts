@@ -7,7 +7,7 @@ export const moduleGrants: Record<string, readonly string[]> = {
   'gateway/modules': ['table:read', 'secret:module-token-keys', 'secret:module-key', 'modules:invoke'],
   'queue/events': ['queue:modules'],
   'queue/modules': ['table:read', 'table:write', 'secret:module-key', 'modules:invoke', 'messages'],
-  'queue/installs': [...running, 'modules:remove (images)'],
+  'queue/installs': [...running, 'modules:remove (images)', 'queue:events'],
   'schedule/heartbeat': running,
 }
 
@@ -15,7 +15,7 @@ export const releaseGrants: Record<string, readonly string[]> = {
   updates: ['table:write', 'queue:events', 'queue:updates'],
   'schedule/updates': ['table:write', 'queue:events'],
   'schedule/sweep': ['queue:updates'],
-  'queue/updates': ['functions:revert', 'functions:update', 'queue:events'],
+  'queue/updates': ['table:read', 'table:write', 'functions:revert', 'functions:update', 'queue:events'],
   'queue/updates-dead-letter': ['table:read', 'table:write', 'queue:events', 'messages'],
 }
 
@@ -35,6 +35,8 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'table:write': 'Records the first use of an API token, like every function.',
     'queue:events': publishes,
   },
+  relay: { 'channel:wake': 'Wakes the replaced relay when another one enrolls.' },
+  bootstrap: { 'secret:statement-keys': 'Rotates the keys when an operator requests it.' },
   'queue/batches-dead-letter': { 'channel:wake': releasesJobs },
   'queue/events': {
     'queue:events': 'Continues with an organisation after fifteen seconds of work.',
@@ -64,7 +66,10 @@ export const unusedGrants: Record<string, Record<string, string>> = {
     'modules:remove (list)': compensates,
     'secret:module-key': compensates,
   },
-  'schedule/sweep': { 'secret:identity': 'Confirms users of directories who used an API token.' },
+  'schedule/sweep': {
+    'secret:identity': 'Confirms users of directories who used an API token.',
+    'queue:installs': 'Repeats lost messages of installations.',
+  },
   'schedule/heartbeat': {
     'table:write': 'Records the health of each module.',
     'secret:registries': 'Copies an image again that the account no longer has.',

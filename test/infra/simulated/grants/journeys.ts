@@ -61,8 +61,12 @@ export const journeys: Record<string, Journey> = {
     const entry = { action: 'change.approved', resource: platform.newName(), detail: '' }
     expectStatus(await (await platform.admin).post('/api/v1/platform/audit', entry), 204)
   },
+  'an export of the audit trail': async ({ platform }) => {
+    expectStatus(await (await platform.admin).get('/api/v1/platform/audit/export'), 200)
+  },
   'a control channel': async ({ platform }) => {
     const relay = await platform.newRelay()
+    expectStatus(await relay.heartbeat(), 200)
     const channel = await relay.openChannel()
     assert.deepEqual([channel?.code, channel?.granted], [0, [0]])
     channel?.mqtt.send({ cmd: 'disconnect' })
@@ -113,6 +117,7 @@ export const journeys: Record<string, Journey> = {
   'scheduled functions': async ({ tick }) => {
     await tick('schedule/catalog')
     await tick('schedule/heartbeat')
+    await tick('schedule/write-check')
     // The private registry rejects the request for releases.
     await tick('schedule/updates').catch(() => undefined)
   },
