@@ -27,5 +27,7 @@ test.each(functionNames)('the role of %s has no unused grant', (name) => {
 })
 
 test('no capability for table, queues or secrets names an unused action', () => {
-  expect(unusedActions(environment.simulator, /^(table|queue:(?!modules|updates)|secret:(?!module-key)|messages)/)).toEqual([])
+  expect(
+    unusedActions(environment.simulator, /^(table|queue:(?!modules|updates)|secret:(?!module-key)|messages)/),
+  ).toEqual([])
 })

@@ -71,7 +71,8 @@ test('installs the module as a function that serves its API, page and health che
   expect(await healthChecksOf(environment.api, 'hello')).toMatchObject([{ name: 'hello-module', status: 'Healthy' }])
 })
 
-test('delivers events to the module', async () => {
+test('delivers events to the module once an organisation enables it', async () => {
+  expectStatus(await admin.put('/api/v1/organisation/modules/hello', { enabled: true }), 200)
   const relay = await environment.api.newRelay()
   await relay.heartbeat()
   const isLogged = async () => environment.lines.some((line) => line.includes('has changed its status'))

@@ -37,6 +37,9 @@ export const unusedGrants: Record<string, Record<string, string>> = {
   },
   relay: { 'channel:wake': 'Wakes the replaced relay when another one enrolls.' },
   bootstrap: { 'secret:statement-keys': 'Rotates the keys when an operator requests it.' },
+  'queue/presence': {
+    'queue:events': 'Checks a cluster soon after the end of a channel that was open for two minutes.',
+  },
   'queue/batches-dead-letter': { 'channel:wake': releasesJobs },
   'queue/events': {
     'queue:events': 'Continues with an organisation after fifteen seconds of work.',
