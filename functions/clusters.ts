@@ -5,6 +5,7 @@ import {
   labelClusters,
   listClusters,
   listLabels,
+  listNodes,
   registerCluster,
   updateCluster,
 } from '@platform/contract/cluster'
@@ -14,6 +15,7 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as Select from '@platform/core/clusters/select'
+import * as NodeList from '@platform/core/clusters/node-list'
 import * as Timeline from '@platform/core/clusters/timeline'
 import { labelMany } from '@platform/core/clusters/label-many'
 import * as Target from '@platform/core/clusters/target'
@@ -29,6 +31,7 @@ export const handler = serve(
   route(listLabels, async ({ caller, query }) => result(200, await Select.listLabels(caller, query))),
   route(labelClusters, async ({ caller, body }) => result(200, await labelMany(caller, body))),
   route(resolveTarget, async ({ caller, body }) => result(200, await Target.resolve(caller, body))),
+  route(listNodes, async ({ caller, query }) => result(200, await NodeList.listNodes(caller, query))),
   route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),
   route(updateCluster, async ({ caller, params, body }) => result(200, await Cluster.update(caller, params.id, body))),
   route(deleteCluster, async ({ caller, params }) => {

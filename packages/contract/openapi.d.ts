@@ -414,6 +414,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The nodes of all clusters, those of the newest cluster first
+         * @description An answer considers at least the nodes of about 1,000 clusters and at most those of about 12,000 until the page is full; see `searchedAll`.
+         *
+         *     Requires the permission `clusters:read`.
+         */
+        get: operations["listNodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sites": {
         parameters: {
             query?: never;
@@ -2571,6 +2593,47 @@ export interface components {
             name: string;
             /** @enum {string} */
             status: "Online" | "Offline" | "Unknown";
+            /** @description Absent until the relay has reported them */
+            facts?: {
+                /** @example linux */
+                os?: string;
+                /** @example Debian GNU/Linux 13 (trixie) */
+                osVersion?: string;
+                /** @example 6.12.0 */
+                kernel?: string;
+                /** @example x86_64 */
+                arch?: string;
+                /**
+                 * Format: int32
+                 * @example 4
+                 */
+                cpus?: number;
+                /**
+                 * Format: int64
+                 * @description Rounded to 64 MiB
+                 * @example 8589934592
+                 */
+                memoryBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Size of the file system at /
+                 * @example 53687091200
+                 */
+                rootDiskBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Free space there, in steps of a twentieth of its size
+                 * @example 26843545600
+                 */
+                rootDiskFreeBytes?: number;
+                /**
+                 * @example [
+                 *       "sh",
+                 *       "bash"
+                 *     ]
+                 */
+                shells?: string[];
+            };
         };
         Relay: {
             /**
@@ -2588,6 +2651,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             lastHeartbeatAt: string;
+            /**
+             * @description Version of the program
+             * @example 0.1.0
+             */
+            version?: string;
             /**
              * @description Whether the relay has a control channel. Without one it asks for work at intervals
              * @enum {string}
@@ -2678,6 +2746,65 @@ export interface components {
              * @example tok_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             tokenId?: string;
+        };
+        NodeSummary: {
+            /**
+             * @description Identifier with the prefix node_
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @example node-1 */
+            name: string;
+            /** @enum {string} */
+            status: "Online" | "Offline" | "Unknown";
+            /** @description Absent until the relay has reported them */
+            facts?: {
+                /** @example linux */
+                os?: string;
+                /** @example Debian GNU/Linux 13 (trixie) */
+                osVersion?: string;
+                /** @example 6.12.0 */
+                kernel?: string;
+                /** @example x86_64 */
+                arch?: string;
+                /**
+                 * Format: int32
+                 * @example 4
+                 */
+                cpus?: number;
+                /**
+                 * Format: int64
+                 * @description Rounded to 64 MiB
+                 * @example 8589934592
+                 */
+                memoryBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Size of the file system at /
+                 * @example 53687091200
+                 */
+                rootDiskBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Free space there, in steps of a twentieth of its size
+                 * @example 26843545600
+                 */
+                rootDiskFreeBytes?: number;
+                /**
+                 * @example [
+                 *       "sh",
+                 *       "bash"
+                 *     ]
+                 */
+                shells?: string[];
+            };
+            /**
+             * @description Identifier with the prefix clus_
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            clusterId: string;
+            /** @example berlin-1 */
+            clusterName: string;
         };
         Site: {
             /**
@@ -4904,6 +5031,11 @@ export interface components {
             }[];
             /** @description Whether more jobs wait. Send a heartbeat when a slot is free */
             moreJobs?: boolean;
+            /**
+             * @description The platform has no facts with this `factsHash`: send them with the next heartbeat
+             * @enum {boolean}
+             */
+            wantsFacts?: true;
             /** @description Present if the request has `channel` and the platform offers a control channel */
             channel?: {
                 /**
@@ -4944,6 +5076,57 @@ export interface components {
             instanceId?: string;
             /** @description Whether scripts cannot read the key of the relay */
             scriptsIsolated?: boolean;
+            /** @description Changes with the facts of the relay and its nodes; absent if it collects none */
+            factsHash?: string;
+            /** @description Send them if the previous answer had `wantsFacts`; requires `factsHash` */
+            facts?: {
+                relayVersion: string;
+                /** @description Facts of the programs in `--facts-dir`, which become labels `facts/<key>` of the cluster */
+                custom: {
+                    [key: string]: string;
+                };
+                nodes: {
+                    /** @example linux */
+                    os?: string;
+                    /** @example Debian GNU/Linux 13 (trixie) */
+                    osVersion?: string;
+                    /** @example 6.12.0 */
+                    kernel?: string;
+                    /** @example x86_64 */
+                    arch?: string;
+                    /**
+                     * Format: int32
+                     * @example 4
+                     */
+                    cpus?: number;
+                    /**
+                     * Format: int64
+                     * @description Rounded to 64 MiB
+                     * @example 8589934592
+                     */
+                    memoryBytes?: number;
+                    /**
+                     * Format: int64
+                     * @description Size of the file system at /
+                     * @example 53687091200
+                     */
+                    rootDiskBytes?: number;
+                    /**
+                     * Format: int64
+                     * @description Free space there, in steps of a twentieth of its size
+                     * @example 26843545600
+                     */
+                    rootDiskFreeBytes?: number;
+                    /**
+                     * @example [
+                     *       "sh",
+                     *       "bash"
+                     *     ]
+                     */
+                    shells?: string[];
+                    id: string;
+                }[];
+            };
             /**
              * @description State of the control channel; absent if the relay does not use one
              * @enum {string}
@@ -6704,6 +6887,81 @@ export interface operations {
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ClusterNotFound"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listNodes: {
+        parameters: {
+            query?: {
+                /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
+                selector?: string;
+                /** @description Operating system, as in the facts */
+                os?: string;
+                /** @description Part of the name of the node, case-insensitive */
+                search?: string;
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of nodes */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["NodeSummary"][];
+                        /**
+                         * Format: int32
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /** Format: int32 */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                        /** @description Whether the answer considered all further clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues */
+                        searchedAll: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { waitFor } from '../support/wait-for.ts'
 import { expectStatus } from './support/answer.ts'
 import { newRelayKey, requestEnrollment, tokenClaims } from './support/relay.ts'
 import { test } from './support/test.ts'
@@ -92,4 +93,22 @@ test('a goodbye makes the cluster Offline until the second heartbeat', async ({ 
   expect((await platform.cluster(relay.clusterId)).status).toBe('Offline')
   expectStatus(await relay.heartbeat(), 200)
   expect((await platform.cluster(relay.clusterId)).status).toBe('Healthy')
+})
+
+test('shows reported facts with the nodes, and derives labels from them', async ({ platform, admin }) => {
+  const relay = await platform.newRelay()
+  const factsHash = 'facts-01'
+  expect(expectStatus(await relay.heartbeat({ factsHash }), 200).wantsFacts).toBe(true)
+  const nodes = relay.nodes.map(({ id }) => ({ id, os: 'linux', cpus: 2 }))
+  const facts = { relayVersion: '0.1.0', custom: { rack: 'b 12' }, nodes }
+  expect(expectStatus(await relay.heartbeat({ factsHash, facts }), 200).wantsFacts).toBeUndefined()
+  const cluster = expectStatus(await admin.get(`/api/v1/clusters/${relay.clusterId}`), 200)
+  expect(cluster.labels).toMatchObject({ 'platform/os': 'linux', 'facts/rack': 'b-12' })
+  expect(cluster.nodes[0].facts).toEqual({ os: 'linux', cpus: 2 })
+  const found = await waitFor('the node is listed', async () => {
+    const { items } = expectStatus(await admin.get('/api/v1/nodes?selector=facts/rack=b-12&os=linux&pageSize=100'), 200)
+    return items.find(({ clusterId }: { clusterId: string }) => clusterId === relay.clusterId)
+  })
+  expect(found).toMatchObject({ ...cluster.nodes[0], clusterName: cluster.name })
+  expectStatus(await admin.get('/api/v1/nodes?selector=,'), 400, 'validation_failed')
 })

@@ -159,6 +159,7 @@ const fixtures: Record<string, Fixture> = {
     body: { target: { clusterIds: [(await newCluster(user)).id] }, set: { env: 'prod' }, remove: ['legacy'] },
   }),
   'POST /api/v1/targets/resolve': async (user) => ({ body: { target: { clusterIds: [(await newCluster(user)).id] } } }),
+  'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n' } }),
   'POST /api/v1/clusters': async (user) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),

@@ -21,6 +21,7 @@ export const requirements: Record<string, string> = {
   'GET /api/v1/clusters/labels': 'clusters:read',
   'POST /api/v1/clusters/labels': 'clusters:write',
   'POST /api/v1/targets/resolve': 'clusters:read',
+  'GET /api/v1/nodes': 'clusters:read',
   'POST /api/v1/clusters': 'clusters:write',
   'GET /api/v1/clusters/{id}': 'clusters:read',
   'PATCH /api/v1/clusters/{id}': 'clusters:write',

@@ -23,6 +23,7 @@ async function withChannel() {
 
 test('a wake-up starts a job, which takes one heartbeat and the report with its output', async () => {
   const platform = await withChannel()
+  await platform.until(() => platform.heartbeats.at(-1)?.factsHash !== undefined)
   const before = platform.calls.length
   const job = await platform.run({ script: 'echo out' })
   expect(platform.calls.slice(before)).toEqual(['heartbeat', 'complete'])

@@ -1,5 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, machine, release } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { relayVersion } from '@platform/relay/version'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { canMount, mountedFolder } from '../support/mounted-folder.ts'
@@ -52,6 +54,28 @@ afterAll(async () => {
 })
 
 describe.concurrent('over ssh', () => {
+  test('reports facts of all reachable nodes once, and only if the platform asks for them', async () => {
+    const { platform } = stage
+    await platform.until(() => platform.heartbeats.some(({ factsHash }) => factsHash !== undefined))
+    expect(platform.facts).toEqual([])
+    platform.collectsFacts = true
+    platform.changed()
+    await platform.until(() => platform.facts.length > 0)
+    const [one, two, , here] = platform.nodeIds
+    const facts = { os: process.platform, kernel: release(), arch: machine(), cpus: cpus().length }
+    const expected = [one, two, here].map((id) => expect.objectContaining({ id, ...facts }))
+    expect(platform.facts[0]).toMatchObject({ relayVersion, custom: {}, nodes: expected })
+    for (const node of platform.facts[0]?.nodes ?? []) {
+      expect(node.shells).toContain('sh')
+      expect(Number(node.rootDiskBytes)).toBeGreaterThanOrEqual(Number(node.rootDiskFreeBytes))
+      expect(Number(node.memoryBytes) % 2 ** 26).toBe(0)
+    }
+    const count = platform.heartbeats.length
+    platform.changed()
+    await platform.until(() => platform.heartbeats.length > count + 1)
+    expect(platform.facts).toHaveLength(1)
+  })
+
   test('reports the status of each node', async () => {
     const [one, two, lost, here] = stage.platform.nodeIds
     expect(stage.platform.heartbeats[0]?.nodes).toEqual([

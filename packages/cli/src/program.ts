@@ -11,6 +11,7 @@ import { addIdentityCommands } from './commands/idp.ts'
 import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
+import { addNodeCommands } from './commands/node.ts'
 import { addSiteCommands } from './commands/site.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addUpdateCommands } from './commands/update.ts'
@@ -53,6 +54,7 @@ export function program(): Command {
   addRunCommand(root)
   addJobCommands(root)
   addBatchCommands(root)
+  addNodeCommands(root)
   addSiteCommands(root)
   addTokenCommands(root)
   addUserCommands(root)

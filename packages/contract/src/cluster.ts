@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { NodeFacts } from './facts.ts'
 import { LabelChange, LabelKeys, Labels, LabelSet, SelectorText } from './label.ts'
 import { Target } from './target.ts'
 
@@ -32,7 +33,12 @@ export const ClusterSummary = z
   .meta({ id: 'ClusterSummary' })
 
 export const Node = z
-  .object({ id: id('node'), name: z.string().max(64).meta({ example: 'node-1' }), status: z.enum(nodeStatuses) })
+  .object({
+    id: id('node'),
+    name: z.string().max(64).meta({ example: 'node-1' }),
+    status: z.enum(nodeStatuses),
+    facts: NodeFacts.optional().meta({ description: 'Absent until the relay has reported them' }),
+  })
   .meta({ id: 'Node' })
 
 export const Relay = z
@@ -41,6 +47,7 @@ export const Relay = z
     displayName: z.string().max(64).meta({ example: 'relay on node-1' }),
     status: z.enum(relayStatuses),
     lastHeartbeatAt: timestamp,
+    version: z.string().max(64).optional().meta({ description: 'Version of the program', example: '0.1.0' }),
     channel: z.enum(['open', 'none']).meta({
       description: 'Whether the relay has a control channel. Without one it asks for work at intervals',
     }),
@@ -56,6 +63,12 @@ export const ClusterDetail = ClusterSummary.extend({
   nodes: z.array(Node).max(2000),
   relay: z.union([Relay, z.null()]),
 }).meta({ id: 'ClusterDetail' })
+
+/** A node in the list of all nodes. */
+export const NodeSummary = Node.extend({
+  clusterId: id('clus'),
+  clusterName: z.string().max(64).meta({ example: 'berlin-1' }),
+}).meta({ id: 'NodeSummary' })
 
 export const ClusterRegistration = z
   .strictObject({
@@ -104,6 +117,7 @@ export type ClusterUpdate = z.infer<typeof ClusterUpdate>
 export type RegisteredCluster = z.infer<typeof RegisteredCluster>
 export type Enrollment = z.infer<typeof Enrollment>
 export type Node = z.infer<typeof Node>
+export type NodeSummary = z.infer<typeof NodeSummary>
 
 const params = z.object({ id: pathId('clus') })
 const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
@@ -230,6 +244,38 @@ export const labelClusters = createRoute({
     'conflict',
   ],
   capabilities: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const listNodes = createRoute({
+  method: 'get',
+  path: '/api/v1/nodes',
+  access: 'clusters:read',
+  tags: ['Clusters'],
+  summary: 'The nodes of all clusters, those of the newest cluster first',
+  description:
+    'An answer considers at least the nodes of about 1,000 clusters and at most those of about 12,000 until the page is full; see `searchedAll`.',
+  request: {
+    query: z.strictObject({
+      selector: SelectorText.optional(),
+      os: z.string().max(100).optional().meta({ description: 'Operating system, as in the facts', example: 'linux' }),
+      search: z.string().max(64).optional().meta({ description: 'Part of the name of the node, case-insensitive' }),
+      ...paging,
+    }),
+  },
+  responses: {
+    200: {
+      description: 'A page of nodes',
+      content: json(
+        pageOf(NodeSummary).extend({
+          searchedAll: z.boolean().meta({
+            description:
+              'Whether the answer considered all further clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues',
+          }),
+        }),
+      ),
+    },
+  },
+  capabilities: ['table:read'],
 })
 
 export const registerCluster = createRoute({

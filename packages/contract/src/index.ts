@@ -57,6 +57,7 @@ export const functions = {
     cluster.deleteCluster,
     cluster.issueEnrollmentToken,
     timeline.getClusterTimeline,
+    cluster.listNodes,
   ],
   sites: [site.listSites, site.createSite, site.deleteSite],
   jobs: [

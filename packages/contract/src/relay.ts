@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { id, jsonBytes, line, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
+import { FactsReport } from './facts.ts'
 import { outputStreams } from './job-output.ts'
 
 // The relay protocol. Every request except enrollment has the header `Authorization: Relay <JWT>`. The relay signs the
@@ -85,6 +86,15 @@ export const Heartbeat = z
       .optional()
       .meta({ description: 'Random, new at each start. Alternating values show that two relays use one key' }),
     scriptsIsolated: z.boolean().optional().meta({ description: 'Whether scripts cannot read the key of the relay' }),
+    factsHash: z
+      .string()
+      .max(40)
+      .regex(/^[0-9A-Za-z-]{8,40}$/)
+      .optional()
+      .meta({ description: 'Changes with the facts of the relay and its nodes; absent if it collects none' }),
+    facts: FactsReport.optional().meta({
+      description: 'Send them if the previous answer had `wantsFacts`; requires `factsHash`',
+    }),
     channel: z
       .enum(['open', 'closed'])
       .optional()
@@ -144,6 +154,10 @@ export const HeartbeatResponse = z
       .boolean()
       .optional()
       .meta({ description: 'Whether more jobs wait. Send a heartbeat when a slot is free' }),
+    wantsFacts: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'The platform has no facts with this `factsHash`: send them with the next heartbeat' }),
     channel: Channel.optional().meta({
       description: 'Present if the request has `channel` and the platform offers a control channel',
     }),

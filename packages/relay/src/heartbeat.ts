@@ -5,6 +5,7 @@ import { jitterMs, randomMs, retryDelayMs } from './backoff.ts'
 import type { ControlChannel } from './channel.ts'
 import type { Client } from './client.ts'
 import { type Claimed, claimsIn, type WorkerPool } from './worker-pool.ts'
+import type { Facts } from './facts.ts'
 import { type RelayResponse, codeOf, RetryableError } from './http.ts'
 import type { JobDeps } from './job-deps.ts'
 import { stringsIn } from './json.ts'
@@ -30,6 +31,7 @@ export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
   statementKeys: StatementKeys
   intervalSeconds: number
   scriptsIsolated: boolean
+  facts: Facts
 }
 
 /**
@@ -48,6 +50,7 @@ export class HeartbeatLoop {
   #hasMoreJobs = false
   #failures = 0
   #activeUntilMs = 0
+  #wantsFacts = false
 
   constructor(deps: HeartbeatDeps) {
     this.#deps = deps
@@ -63,6 +66,11 @@ export class HeartbeatLoop {
   onChannelChange(): void {
     const delayMs = this.#deps.channel.isOpen ? 0 : randomMs(maxLossDelayMs)
     setTimeout(() => this.#wake(), delayMs).unref()
+  }
+
+  /** Reports changed facts. */
+  onFactsChange(): void {
+    this.#wake()
   }
 
   onSlotFreed(): void {
@@ -113,7 +121,7 @@ export class HeartbeatLoop {
   }
 
   async #call(): Promise<RelayResponse> {
-    const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated } = this.#deps
+    const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated, facts } = this.#deps
     const body: Heartbeat = {
       nodes: watch.statuses(),
       running: workers.running,
@@ -121,6 +129,8 @@ export class HeartbeatLoop {
       statementKey: statementKeys.newest,
       instanceId: this.#instanceId,
       scriptsIsolated,
+      factsHash: facts.hash,
+      ...(this.#wantsFacts && { facts: facts.report() }),
       channel: channel.isOpen ? 'open' : 'closed',
       claimKey: journal.claimKey,
     }
@@ -130,6 +140,8 @@ export class HeartbeatLoop {
       timeoutMs: requestLimitMs,
       signal: this.#stop.signal,
     })
+    // Facts that the platform rejects must not prevent heartbeats.
+    if (response.status !== 200) this.#wantsFacts = false
     if (response.status !== 200) throw new RetryableError(`its response was ${codeOf(response)}`)
     return response
   }
@@ -151,7 +163,10 @@ export class HeartbeatLoop {
     const hasWork = hasStarted || claims.length > 0 || cancelled.length > 0
     if (hasWork) this.#noteActivity()
     this.#wakeUps.conclude(hasWork)
-    return this.#delayMs(hasStarted, claims.length > 0)
+    const wereSent = this.#wantsFacts
+    this.#wantsFacts = body.wantsFacts === true
+    const delayMs = this.#delayMs(hasStarted, claims.length > 0)
+    return this.#wantsFacts && !wereSent ? Math.min(delayMs, soonMs) : delayMs
   }
 
   // Returns whether an offered job was started, which the relay still has to claim.

@@ -10,6 +10,7 @@ const maxConcurrentChecks = 16
 export class NodeWatch {
   readonly #nodes: RelayNode[]
   #online = new Set<string>()
+  #onReturn: (id: string) => void = () => {}
 
   constructor(nodes: RelayNode[]) {
     this.#nodes = nodes
@@ -19,10 +20,22 @@ export class NodeWatch {
     return this.#nodes.map(({ id }) => ({ id, status: this.#online.has(id) ? 'Online' : 'Offline' }))
   }
 
+  onlineIds(): string[] {
+    return [...this.#online]
+  }
+
+  /** Sets the function that is called for a node that becomes reachable. */
+  onReturn(call: (id: string) => void): void {
+    this.#onReturn = call
+  }
+
   async check(): Promise<void> {
     await mapLimit(maxConcurrentChecks, this.#nodes, async ({ id, executor }) => {
-      if (await executor.isOnline()) this.#online.add(id)
+      const wasOnline = this.#online.has(id)
+      const isOnline = await executor.isOnline()
+      if (isOnline) this.#online.add(id)
       else this.#online.delete(id)
+      if (isOnline && !wasOnline) this.#onReturn(id)
     })
   }
 

@@ -16,6 +16,7 @@ export type Options = {
   workFolder: string | undefined
   runAs: ScriptUser | undefined
   runAsName: string | undefined
+  factsFolder: string | undefined
   check: boolean
   command: Command | undefined
   root: string
@@ -45,6 +46,7 @@ export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Op
     slots: parseSlots(flags.slots),
     nodesFile: flags.nodes,
     workFolder: flags['work-dir'] && resolve(flags['work-dir']),
+    factsFolder: flags['facts-dir'] && resolve(flags['facts-dir']),
     check: flags.check,
     runAs: flags['run-as'] && !command ? findUser(flags['run-as']) : undefined,
     runAsName: flags['run-as'],
@@ -78,6 +80,7 @@ function parseFlags(args: string[]) {
         nodes: { type: 'string' },
         'work-dir': { type: 'string' },
         'run-as': { type: 'string' },
+        'facts-dir': { type: 'string' },
         check: { type: 'boolean', default: false },
         root: { type: 'string', default: '/' },
         'allow-sudo': { type: 'boolean', default: false },

@@ -8,8 +8,11 @@ import type { ServerClock } from './clock.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
 import type { JobDeps } from './job-deps.ts'
+import { localExecutor } from './executor/local.ts'
 import { clearWorkFolder, ensureWorkFolder } from './executor/work-folder.ts'
 import { relayUser, type ScriptUser } from './executor/user.ts'
+import { FactPrograms } from './fact-programs.ts'
+import { Facts } from './facts.ts'
 import { type Identity, keyFor } from './identity.ts'
 import { Journal } from './journal.ts'
 import { messageOf, warn } from './log.ts'
@@ -30,7 +33,9 @@ const goodbyeLimitMs = 2000
 // The users of scripts cannot create folders here, unlike in `/tmp`.
 const protectedFolder = '/var/lib'
 
-export type RelaySettings = Pick<Options, 'stateFolder' | 'slots' | 'workFolder' | 'runAs'> & { clock: ServerClock }
+export type RelaySettings = Pick<Options, 'stateFolder' | 'slots' | 'workFolder' | 'runAs' | 'factsFolder'> & {
+  clock: ServerClock
+}
 
 /** An enrolled relay. */
 export class Relay {
@@ -39,6 +44,7 @@ export class Relay {
   readonly #client: Client
   readonly #journal: Journal
   readonly #watch: NodeWatch
+  readonly #facts: Facts
   readonly #workers: WorkerPool
   readonly #channel: ControlChannel
   readonly #mode: ModeFile
@@ -46,7 +52,8 @@ export class Relay {
   readonly #reporting = new AbortController()
   #isRevoked = false
 
-  constructor(identity: Identity, { stateFolder, slots, clock, workFolder, runAs }: RelaySettings) {
+  constructor(identity: Identity, settings: RelaySettings) {
+    const { stateFolder, slots, clock, workFolder, runAs, factsFolder } = settings
     const { server, relayId, clusterId, heartbeatIntervalSeconds: intervalSeconds } = identity
     const privateKey = keyFor(stateFolder, identity.tokenId)
     this.#user = runAs ?? relayUser()
@@ -68,6 +75,12 @@ export class Relay {
     }
     const storage = new Storage([stateFolder, this.#workFolder], () => ensureWorkFolder(this.#workFolder, this.#user))
     this.#watch = new NodeWatch(nodes)
+    this.#facts = new Facts({
+      nodes,
+      watch: this.#watch,
+      programs: new FactPrograms(factsFolder, localExecutor(this.#workFolder, this.#user)),
+      onChange: () => this.#heartbeats.onFactsChange(),
+    })
     this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.onSlotFreed() })
     this.#channel = new ControlChannel({
       server,
@@ -84,6 +97,7 @@ export class Relay {
       watch: this.#watch,
       intervalSeconds,
       scriptsIsolated: isolatesScripts(identity, runAs),
+      facts: this.#facts,
     })
   }
 
@@ -96,6 +110,7 @@ export class Relay {
     // The relay exits without waiting for this check, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
     void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
+    void firstCheck.then(() => this.#facts.run(this.#reporting.signal))
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#heartbeats.run()
     await (this.#isRevoked ? this.#abandon() : this.#shutDown(String(signal.reason)))

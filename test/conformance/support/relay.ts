@@ -41,6 +41,8 @@ interface HeartbeatState {
   claimKey?: string
   instanceId?: string
   channel?: 'open' | 'closed'
+  factsHash?: string
+  facts?: object
 }
 
 export class Relay {

@@ -61,6 +61,9 @@ export class FakePlatform {
     return 'relayId' in checked && clientId.startsWith(`test-${checked.relayId}-`)
   })
   #enrolled: object | undefined
+  collectsFacts = false
+  readonly facts: NonNullable<Heartbeat['facts']>[] = []
+  #factsHash: string | undefined
 
   static async start(host = '127.0.0.1'): Promise<FakePlatform> {
     const platform = new FakePlatform()
@@ -198,9 +201,16 @@ export class FakePlatform {
         ...(this.hasChannel && { channel: this.#channelFor(heartbeat) }),
         cancel: this.#cancelledFor(heartbeat),
         ...(heartbeat.statementKey !== this.signer.kid && { statementKeys: this.statementKeys }),
+        ...this.#factsAnswer(heartbeat),
         serverTime: this.#now(),
       },
     }
+  }
+
+  #factsAnswer({ factsHash, facts }: Heartbeat) {
+    if (facts !== undefined) this.facts.push(facts)
+    if (facts !== undefined) this.#factsHash = factsHash
+    return this.collectsFacts && factsHash !== this.#factsHash && { wantsFacts: true }
   }
 
   #channelFor({ instanceId }: Heartbeat): Channel {

@@ -41,7 +41,8 @@ import { createEnrollmentToken } from './enrollment-token.ts'
 import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from './labels.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, timeOf } from '../id.ts'
-import { parseNodes } from './node.ts'
+import { parseFacts } from './facts.ts'
+import { nodesView } from './node.ts'
 import {
   insertWrite,
   removeWrite,
@@ -52,7 +53,7 @@ import {
 } from '../db/offset-list.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { checkQuota } from '../accounts/quota.ts'
-import { isChannelOpen, nodeStatus, relayStatus } from './status.ts'
+import { isChannelOpen, relayStatus } from './status.ts'
 
 export { list } from './list.ts'
 
@@ -142,9 +143,10 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
   observe(items[2])
   const record = parseCluster(items[0])
   const status = currentStatus(record)
+  const { relayVersion } = parseFacts(items[1])
   return {
     ...summary(record, parseLabels(items[3])),
-    nodes: parseNodes(items[1]).map((node) => ({ ...node, status: nodeStatus(node.status, status) })),
+    nodes: nodesView(items[1], status),
     relay:
       record.relayId === undefined
         ? null
@@ -153,6 +155,7 @@ export async function read({ organisationId }: Caller, clusterId: string): Promi
             displayName: record.relayName,
             status: relayStatus(countedPresence(record), now()),
             lastHeartbeatAt: iso(Math.min(record.lastSeenAtMs, now())),
+            ...(relayVersion !== undefined && { version: relayVersion }),
             channel: isChannelOpen(record, intervals) ? ('open' as const) : ('none' as const),
             ...(record.scriptsIsolated !== undefined && { scriptsIsolated: record.scriptsIsolated }),
           },

@@ -1,6 +1,9 @@
+import { type ClusterStatus, type Node } from '@platform/contract/cluster'
 import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { sha256 } from '../id.ts'
+import { parseFacts } from './facts.ts'
+import { nodeStatus } from './status.ts'
 
 /** The nodes of a cluster are one JSON string, which is cheaper to store than thousands of small maps. */
 
@@ -9,6 +12,16 @@ export type StoredNode = z.infer<typeof Nodes>[number]
 
 export const parseNodes = (item: Item | undefined): StoredNode[] =>
   item === undefined ? [] : Nodes.parse(JSON.parse(String(item['nodes'])))
+
+/** The nodes with their facts, as the API shows them. */
+export function nodesView(item: Item | undefined, clusterStatus: ClusterStatus): Node[] {
+  const { facts } = parseFacts(item)
+  return parseNodes(item).map(({ status, ...node }) => ({
+    ...node,
+    status: nodeStatus(status, clusterStatus),
+    ...(facts[node.id] !== undefined && { facts: facts[node.id] }),
+  }))
+}
 
 export const nodesItem = (nodes: readonly StoredNode[]): Item => ({ nodes: JSON.stringify(nodes) })
 

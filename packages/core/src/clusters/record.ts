@@ -32,6 +32,8 @@ const StoredCluster = z.object({
   nodesOnline: z.number().default(0),
   /** Shows whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
+  /** As the relay reported with its last facts. */
+  factsHash: z.string().optional(),
   /**
    * New with every heartbeat. Only one of several concurrent heartbeats is written, and each can recognise its own
    * write.

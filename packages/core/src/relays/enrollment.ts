@@ -25,6 +25,8 @@ import {
 } from '../clusters/enrollment-token.ts'
 import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
+import { factLabels } from '../clusters/facts.ts'
+import { derivedLabelsWrite } from '../clusters/labels.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/statement-keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
@@ -164,6 +166,7 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
 /** Fields that were reported by the relay or about it. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
   'scriptsIsolated',
+  'factsHash',
   'instanceId',
   'formerInstances',
   'duplicateReportedAtMs',
@@ -197,6 +200,7 @@ function enrollmentWrites(
   const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
   const set = { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(clusterId, dueAtMs) }
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
+  const os = request.platform.split(' ')[0]
   const host = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
   return [
     patch(
@@ -210,7 +214,8 @@ function enrollmentWrites(
       { enrollmentId: { is: token.id }, status: { is: cluster.status } },
     ),
     create(keys.relay(relayId), { ...relay, ...host }),
-    replace(keys.nodes(organisationId, clusterId), nodesItem(nodes)),
+    replace(keys.nodes(organisationId, clusterId), { ...nodesItem(nodes), relayVersion: request.relayVersion }),
+    derivedLabelsWrite(organisationId, clusterId, factLabels({ ...request, custom: {}, nodes: [{ id: '', os }] })),
     ...(cluster.relayId === undefined ? [] : [remove(keys.relay(cluster.relayId))]),
     ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]

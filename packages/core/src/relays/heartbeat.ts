@@ -1,3 +1,4 @@
+import { type FactsReport } from '@platform/contract/facts'
 import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
 import { type RelayCaller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -15,12 +16,14 @@ import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, getMany, patch, replace, tryUpdate } from '../db/table.ts'
+import { get, getMany, patch, tryUpdate, upsert } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
 import { countWaiting, unreported, waitingIn } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
+import { factLabels, factsAttributes } from '../clusters/facts.ts'
+import { derivedLabelsWrite } from '../clusters/labels.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
 import { channelFor } from './channel.ts'
@@ -50,6 +53,7 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
     cancel,
     channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
     statementKeys,
+    ...(report.factsHash !== record.factsHash && report.factsHash !== undefined && { wantsFacts: true as const }),
     serverTime: iso(now()),
   }
 }
@@ -110,7 +114,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     if (record.beatNonce === nonce) return record
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
-    const { presence, nodes } = await changesOf(record, report)
+    const { presence, ...changes } = await changesOf(record, report)
     const reported = {
       scriptsIsolated: report.scriptsIsolated,
       ...instanceAfter(record, caller, report),
@@ -118,7 +122,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     }
     const interval = intervalFor({ ...record, ...reported }, report)
     const started = new Set(report.running.filter((id) => record.listedJobs.has(id)))
-    const change = { presence: { ...presence, ...reported }, nodes, recentTokens, nonce, interval, started }
+    const change = { presence: { ...presence, ...reported }, ...changes, recentTokens, nonce, interval, started }
     const updated = await writeHeartbeat(record, change)
     if (updated !== undefined) return updated
   }
@@ -136,7 +140,10 @@ const channelAfterReport = (record: ClusterRecord, { issuedAtMs }: RelayCaller, 
 
 async function changesOf(record: ClusterRecord, report: Heartbeat) {
   const hash = nodesHash(report.nodes)
-  if (hash === record.nodesHash) return { presence: await presenceAfter(record, record.nodesOnline), nodes: undefined }
+  const { factsHash } = report
+  const facts = factsHash === undefined || factsHash === record.factsHash ? undefined : report.facts
+  if (hash === record.nodesHash && facts === undefined)
+    return { presence: await presenceAfter(record, record.nodesOnline) }
   const storedNodes = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
   const online = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
   const nodes = storedNodes.map(({ id, name }) => ({
@@ -145,7 +152,8 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
     status: online.has(id) ? ('Online' as const) : ('Offline' as const),
   }))
   const nodesOnline = countOnline(nodes)
-  return { presence: { ...(await presenceAfter(record, nodesOnline)), nodesHash: hash, nodesOnline }, nodes }
+  const presence = { ...(await presenceAfter(record, nodesOnline)), nodesHash: hash, nodesOnline }
+  return { presence: facts === undefined ? presence : { ...presence, factsHash }, nodes, facts }
 }
 
 /** The first heartbeat after Offline does not change the status; the second one does. */
@@ -161,7 +169,9 @@ const wasOffline = (record: ClusterRecord): boolean =>
 
 interface HeartbeatChange {
   presence: Partial<ClusterRecord>
-  nodes: StoredNode[] | undefined
+  nodes?: StoredNode[]
+  /** Only with `nodes`. */
+  facts?: FactsReport | undefined
   recentTokens: string
   nonce: string
   interval: number
@@ -171,7 +181,7 @@ interface HeartbeatChange {
 
 async function writeHeartbeat(
   record: ClusterRecord,
-  { presence, nodes, recentTokens, nonce, interval, started }: HeartbeatChange,
+  { presence, nodes, facts, recentTokens, nonce, interval, started }: HeartbeatChange,
 ): Promise<ClusterRecord | undefined> {
   const status = clusterStatus(withSilence({ ...record, ...presence }, intervals), now())
   const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval, interval !== intervals.heartbeatSeconds)
@@ -195,7 +205,7 @@ async function writeHeartbeat(
   const failure = await commit(system(record.organisationId), {
     writes: [
       patch(key, changeWithStatus, { ...condition, status: { is: record.status } }),
-      ...(nodes === undefined ? [] : [replace(keys.nodes(record.organisationId, record.id), nodesItem(nodes))]),
+      ...(nodes === undefined ? [] : nodesWrites(record, nodes, facts)),
       ...(status === record.status ? [] : [statusCountWrite(record, record.status, status)]),
     ],
     events: [...statusEvents(record, status), ...(isDuplicate ? [duplicateEvent(record)] : [])],
@@ -204,6 +214,16 @@ async function writeHeartbeat(
     }),
   })
   return failure === undefined ? { ...record, ...presence } : undefined
+}
+
+function nodesWrites({ organisationId, id }: ClusterRecord, nodes: StoredNode[], facts: FactsReport | undefined) {
+  const key = keys.nodes(organisationId, id)
+  if (facts === undefined) return [upsert(key, { set: nodesItem(nodes) })]
+  const attributes = factsAttributes(facts, new Set(nodes.map((node) => node.id)))
+  return [
+    upsert(key, { set: { ...nodesItem(nodes), ...attributes } }),
+    derivedLabelsWrite(organisationId, id, factLabels(facts)),
+  ]
 }
 
 const duplicateEvent = ({ id: clusterId, name, relayId = '' }: ClusterRecord) => ({
@@ -234,7 +254,7 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
     if (recentTokens === undefined) throw platformError('unauthenticated')
     const closed = isChannelOpen(record, intervals) && { channelClosedAtMs: now() }
     const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true, ...closed }
-    const change = { presence, nodes: undefined, recentTokens, nonce, interval: intervals.heartbeatSeconds }
+    const change = { presence, recentTokens, nonce, interval: intervals.heartbeatSeconds }
     if (await writeHeartbeat(record, change)) return
   }
   throw storeContention()

@@ -29,7 +29,12 @@ export type Running = {
 export type Executor = {
   start: (task: Task) => Running
   isOnline: () => Promise<boolean>
+  /** The output of a shell command of the relay itself, or an empty text if it fails. */
+  probe: (command: string) => Promise<string>
 }
+
+/** Limits of a probe. */
+export const probeLimits = { timeout: 15_000, killSignal: 'SIGKILL', maxBuffer: 65_536 } as const
 
 /** Time that a stopped script has to clean up, in milliseconds. */
 export const graceMs = 5000

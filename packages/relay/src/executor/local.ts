@@ -1,12 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { lchownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { failedStart, pipeOutput } from './child.ts'
 import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
-import type { Executor, Running, Task } from './executor.ts'
+import { type Executor, probeLimits, type Running, type Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
 import { relayUser, type ScriptUser, startAs } from './user.ts'
 import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
+
+const run = promisify(execFile)
 
 // The shell waits for a line, so that the relay records the group leader before the script runs. If the relay is killed
 // first, the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
@@ -14,7 +17,18 @@ const waitForStart = `read -r PLAT_START <&3 || exit 1; exec 3<&-; umask ${scrip
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
 export function localExecutor(parent: string, user: ScriptUser = relayUser()): Executor {
-  return { start: (task) => startUnder(parent, user, task), isOnline: () => Promise.resolve(true) }
+  return {
+    start: (task) => startUnder(parent, user, task),
+    isOnline: () => Promise.resolve(true),
+    probe: async (command) => {
+      const env = { PATH: process.env['PATH'] }
+      const probed = run('sh', ['-c', command], { ...probeLimits, env, cwd: '/' })
+      return probed.then(
+        ({ stdout }) => stdout,
+        () => '',
+      )
+    },
+  }
 }
 
 function startUnder(parent: string, user: ScriptUser, task: Task): Running {

@@ -55,6 +55,6 @@ export function remoteCommand(task: Task, parent?: string): string {
   return `exec sh -c ${quote(lines.join('\n'))}`
 }
 
-function quote(text: string): string {
+export function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }

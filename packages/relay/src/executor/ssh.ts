@@ -1,9 +1,12 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { promisify } from 'node:util'
 import type { SshNode } from '../nodes.ts'
 import { failedStart, pipeOutput } from './child.ts'
-import type { Executor, Running, Task } from './executor.ts'
-import { remoteCommand } from './remote-script.ts'
+import { type Executor, probeLimits, type Running, type Task } from './executor.ts'
+import { quote, remoteCommand } from './remote-script.ts'
+
+const run = promisify(execFile)
 
 const checkTimeoutMs = 15_000
 // Longer than the five seconds after which the remote command kills the process group.
@@ -20,6 +23,7 @@ export function sshExecutor(node: SshNode): Executor {
       }
     },
     isOnline: () => isOnline(node),
+    probe: (command) => probe(node, command),
   }
 }
 
@@ -50,6 +54,15 @@ async function isOnline(node: SshNode): Promise<boolean> {
     return code === 0
   } catch {
     return false
+  }
+}
+
+async function probe(node: SshNode, command: string): Promise<string> {
+  try {
+    const args = ['-n', ...sshArguments(node, `exec sh -c ${quote(command)}`)]
+    return (await run('ssh', args, { ...probeLimits, env: clientEnvironment() })).stdout
+  } catch {
+    return ''
   }
 }
 

@@ -1,0 +1,47 @@
+import type { Command } from 'commander'
+import { unwrap } from '../api/unwrap.ts'
+import type { Schemas } from '../api/client.ts'
+import { type Extent, readList } from '../api/pages.ts'
+import { connect } from '../connect.ts'
+import { type Shown, showList } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { addListCommand } from './add-command.ts'
+
+interface Filter extends Shown, Extent {
+  selector?: string
+  os?: string
+  search?: string
+}
+
+const gib = (bytes: number | undefined): string | undefined =>
+  bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
+
+const columns: Column<Schemas['NodeSummary']>[] = [
+  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: true },
+  { title: 'NODE', of: ({ name }) => name, isFlexible: true },
+  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'OS', of: ({ facts }) => facts?.osVersion ?? facts?.os, isFlexible: true },
+  { title: 'KERNEL', of: ({ facts }) => facts?.kernel, isFlexible: true },
+  { title: 'ARCH', of: ({ facts }) => facts?.arch },
+  { title: 'CPUS', of: ({ facts }) => facts?.cpus },
+  { title: 'MEMORY', of: ({ facts }) => gib(facts?.memoryBytes) },
+  { title: 'FREE', of: ({ facts }) => gib(facts?.rootDiskFreeBytes) },
+]
+
+export function addNodeCommands(program: Command): void {
+  const node = program.command('node').description('machines of all clusters')
+  addListCommand(node, 'list', 'list nodes with their facts', [
+    'plat node list --os linux',
+    `plat node list -l 'env=prod,!legacy' --search db`,
+  ])
+    .option('-l, --selector <selector>', 'only nodes of clusters with these labels')
+    .option('--os <name>', 'only nodes with this operating system, such as linux')
+    .option('--search <text>', 'only nodes whose name contains this text')
+    .action(async ({ limit, all, selector, os, search, ...options }: Filter) => {
+      const filter = { ...(selector && { selector }), ...(os && { os }), ...(search && { search }) }
+      const nodes = await readList({ limit, ...(all && { all }) }, (paging) =>
+        unwrap(connect().GET('/api/v1/nodes', { params: { query: { ...filter, ...paging } } })),
+      )
+      await showList(options, nodes, columns)
+    })
+}

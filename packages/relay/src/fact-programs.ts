@@ -1,0 +1,123 @@
+import { isUtf8 } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Executor } from './executor/executor.ts'
+import { oneLine } from './facts.ts'
+import { messageOf, warn } from './log.ts'
+
+const timeLimitMs = 10_000
+const maxOutputBytes = 16_384
+const maxFacts = 32
+const maxValueLength = 200
+const key = /^[a-z0-9](?:[a-z0-9._/-]{0,55}[a-z0-9])?$/
+
+/**
+ * Runs the programs of a folder, as the user of scripts, and reads `key=value` lines from their output. A program that
+ * fails, takes too long or writes too much contributes no facts.
+ */
+export class FactPrograms {
+  readonly #folder: string | undefined
+  readonly #executor: Executor
+  #lastProblems = ''
+
+  constructor(folder: string | undefined, executor: Executor) {
+    this.#folder = folder
+    this.#executor = executor
+  }
+
+  async run(signal: AbortSignal): Promise<Record<string, string>> {
+    if (this.#folder === undefined) return {}
+    const problems: string[] = []
+    const facts = new Map<string, string>()
+    for (const path of programsIn(this.#folder, problems)) {
+      if (signal.aborted) break
+      const output = await this.#outputOf(path, problems, signal)
+      for (const [name, value] of output === undefined ? [] : factLines(output, path, problems)) {
+        if (facts.size < maxFacts || facts.has(name)) facts.set(name, value)
+        else problems.push(`more than ${maxFacts} facts; ${name} is ignored`)
+      }
+    }
+    this.#report(problems)
+    return Object.fromEntries([...facts].toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  }
+
+  async #outputOf(path: string, problems: string[], signal: AbortSignal): Promise<Buffer | undefined> {
+    const chunks: Buffer[] = []
+    let size = 0
+    const limit = new AbortController()
+    const running = this.#executor.start({
+      jobId: `facts-${randomBytes(6).toString('hex')}`,
+      nodeName: 'facts',
+      script: `#!/bin/sh\nexec '${path.replaceAll("'", String.raw`'\''`)}'\n`,
+      onOutput: (stream, bytes) => {
+        if (stream !== 'stdout') return
+        size += bytes.length
+        if (size <= maxOutputBytes) chunks.push(bytes)
+        else running.stop('force')
+      },
+      onSpawned: () => {},
+    })
+    const untilLate = { signal: AbortSignal.any([limit.signal, signal]) }
+    const timer = sleep(timeLimitMs, 'late' as const, untilLate).catch(() => 'late' as const)
+    const first = await Promise.race([running.ended, timer])
+    limit.abort()
+    if (first === 'late') running.stop('force')
+    const code = await running.ended
+    const problem =
+      first === 'late'
+        ? `took longer than ${timeLimitMs / 1000} s`
+        : size > maxOutputBytes
+          ? `wrote more than ${maxOutputBytes} bytes`
+          : code === 0
+            ? undefined
+            : `ended with exit code ${code}`
+    if (problem === undefined) return Buffer.concat(chunks)
+    problems.push(`${path} ${problem}`)
+    return undefined
+  }
+
+  // The same problems are reported once.
+  #report(problems: readonly string[]): void {
+    const text = problems.slice(0, 10).join('; ')
+    if (text !== '' && text !== this.#lastProblems) warn(`Facts of --facts-dir are incomplete: ${text}.`)
+    this.#lastProblems = text
+  }
+}
+
+/** In the order of their names. Others must not be able to replace a program that may run as the relay's user. */
+function programsIn(folder: string, problems: string[]): string[] {
+  try {
+    if (statSync(folder).mode & 0o002) throw new Error('every user can change it')
+    const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
+    return names.toSorted().flatMap((name) => {
+      const path = join(folder, name)
+      const { mode } = statSync(path)
+      if (!statSync(path).isFile() || !(mode & 0o111)) return []
+      if (mode & 0o002) problems.push(`every user can change ${path}, which is not run`)
+      return mode & 0o002 ? [] : [path]
+    })
+  } catch (error) {
+    problems.push(`${folder}: ${messageOf(error)}`)
+    return []
+  }
+}
+
+function factLines(output: Buffer, path: string, problems: string[]): [string, string][] {
+  if (!isUtf8(output)) {
+    problems.push(`the output of ${path} is not UTF-8`)
+    return []
+  }
+  const lines = output
+    .toString()
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+  return lines.flatMap((line): [string, string][] => {
+    const equals = line.indexOf('=')
+    const name = line.slice(0, Math.max(0, equals)).trim()
+    if (key.test(name)) return [[name, oneLine(line.slice(equals + 1), maxValueLength)]]
+    problems.push(`${path} wrote a line that is not "key=value": ${oneLine(line, 60)}`)
+    return []
+  })
+}
