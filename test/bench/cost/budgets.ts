@@ -23,8 +23,8 @@ const changes = (storeCalls: number, writeUnits: number): Budget => ({
 
 export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /relay/heartbeat, with a job': { storeCalls: 4, writeUnits: 1 },
-  'POST /relay/heartbeat, with a claim': { storeCalls: 6, writeUnits: 9, messages: 1 },
-  'POST /relay/jobs/{id}/claim': { storeCalls: 2, writeUnits: 6, messages: 1 },
+  'POST /relay/heartbeat, with a claim': { storeCalls: 5, writeUnits: 2, messages: 1 },
+  'POST /relay/jobs/{id}/claim': { storeCalls: 2, writeUnits: 4, messages: 1 },
   'POST /relay/heartbeat': { storeCalls: 2, writeUnits: 1 },
   'POST /relay/jobs/{id}/output': { storeCalls: 2, writeUnits: 4 },
   'POST /relay/jobs/{id}/complete': changes(3, 9),
@@ -153,7 +153,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'an hour of an idle relay': { storeCalls: 24, writeUnits: 18 },
   'an hour of an idle relay without a channel': { storeCalls: 240, writeUnits: 180 },
   'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
-  'a single job': { storeCalls: 15, writeUnits: 37, messages: 3 },
+  'a single job': { storeCalls: 16, writeUnits: 33, messages: 3 },
   'GET job': reads(1),
-  'a job of a batch': { storeCalls: 11, writeUnits: 36, messages: 3 },
+  'a job of a batch': { storeCalls: 11, writeUnits: 25, messages: 3 },
 }

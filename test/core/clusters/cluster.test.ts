@@ -354,7 +354,7 @@ test('purges the timeline of a removed cluster, including late entries', async (
   await writeOutboxRecords(caller, statusChanges(id, 120))
   await drainOutbox(organisationId)
   // Up to four entries share an item.
-  expect(await countEntries(organisationId, id)).toBe(32)
+  expect(await countEntries(organisationId, id)).toBe(33)
   await commitEffects(caller, statusChangedEffect(id, 'Degraded', 'Offline'))
   await Cluster.remove(caller, id)
   await sweep()

@@ -17,6 +17,7 @@ import * as keys from '@platform/core/db/keys'
 import { batchPut, get, patch, query, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { claim } from '@platform/core/jobs/claim'
+import { recordStarts } from '@platform/core/jobs/start'
 import * as Job from '@platform/core/jobs/job'
 import { list as listJobs } from '@platform/core/jobs/list'
 import { chunk } from '@platform/core/lib/async'
@@ -50,7 +51,7 @@ import {
   notificationIds,
   organisationWithUsers,
 } from '../support/notifications.ts'
-import { drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { countsOf, drainOutbox, pendingRecords } from '../support/outbox.ts'
 import { clearUpdates, storeUpdateState } from '../support/updates.ts'
 
 beforeAll(bootstrapPlatform)
@@ -75,6 +76,7 @@ test('counts clusters and jobs like their lists', async () => {
   await runJob(online, failed, 1)
   await Job.cancel(caller, cancelled)
   await claim(online.request(), running, undefined)
+  await recordStarts(caller.organisationId, [running])
   await drainOutbox(caller.organisationId)
 
   const { clusters, jobs } = await freshSummary(caller)
@@ -413,7 +415,8 @@ test('counts purged jobs', async () => {
 test('a failed projection transaction counts no job', async () => {
   const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await dispatchedJob(caller, enrolled)
-  const writes = await writesWithCounts(organisationId, await pendingRecords(organisationId), [historyProjection])
+  const outbox = { organisationId, counts: await countsOf(organisationId), named: [] }
+  const writes = writesWithCounts(outbox, await pendingRecords(organisationId), [historyProjection])
   expect(writes).toHaveLength(1)
   const failing = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
   expect(await transact([...writes, failing])).toBeDefined()

@@ -4,7 +4,7 @@ import { sweep } from '@platform/core/background/sweep'
 import { config } from '@platform/core/config'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { get, query, remove, upsert } from '@platform/core/db/table'
+import { get, query, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
@@ -18,6 +18,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { expectError, newCaller } from '../../support/fixtures.ts'
 import { captureLog } from '../../support/log.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 import { isLong } from '../../support/long.ts'
 import * as outbox from '../support/outbox.ts'
 import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../support/outbox.ts'
@@ -118,7 +119,7 @@ test('a drain that crashes before its transaction is repeated without duplicates
     ...auditEffect('test.change'),
     ...outbox.statusChangedEffect(newId('clus'), 'Healthy', 'Offline'),
   })
-  const records = await pendingRecords(organisationId)
+  const [counts, records] = [await outbox.countsOf(organisationId), await pendingRecords(organisationId)]
   await outbox.runBeforeCommit(organisationId, records)
   expect(await unreadCount(admin)).toBe(1)
   expect(await auditEntries(admin)).toEqual([])
@@ -127,9 +128,8 @@ test('a drain that crashes before its transaction is repeated without duplicates
   expect(await auditEntries(admin)).toHaveLength(1)
   // A worker that read the records before the drain continues.
   await outbox.runBeforeCommit(organisationId, records)
-  const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  const writes = await outbox.projectionWrites(organisationId, records)
-  expect(await transact([...removals, ...writes])).toMatchObject({ index: 0 })
+  const writes = await outbox.projectionWrites(organisationId, records, counts)
+  expect(await transact(writes)).toMatchObject({ index: 0 })
   expect(await unreadCount(admin)).toBe(1)
   expect(await Audit.verify(admin, { after: 0 })).toMatchObject({ valid: true, entries: 1 })
 })
@@ -137,13 +137,49 @@ test('a drain that crashes before its transaction is repeated without duplicates
 test('of two transactions from the same state one fails', async () => {
   const caller = await newCaller()
   await commitEffects(caller, auditEffect('test.change'))
-  const records = await pendingRecords(caller.organisationId)
+  const { organisationId } = caller
+  const [counts, records] = [await outbox.countsOf(organisationId), await pendingRecords(organisationId)]
   const [first, second] = [
-    await outbox.projectionWrites(caller.organisationId, records),
-    await outbox.projectionWrites(caller.organisationId, records),
+    await outbox.projectionWrites(organisationId, records, counts),
+    await outbox.projectionWrites(organisationId, records, counts),
   ]
   expect(await transact(first)).toBeUndefined()
   expect(await transact(second)).toBeDefined()
+})
+
+test.each([
+  ['a few', 3, false],
+  ['a backlog of', 65, false],
+  ['rejected', 3, true],
+])('a run removes %s records that a crashed run projected', async (_, count, isRejected) => {
+  const caller = await newCaller()
+  const { organisationId } = caller
+  const { projection, count: projected } = countingProjection(organisationId)
+  const rejecting: Projection = {
+    name: 'rejecting',
+    writes: async (_organisationId, records) => {
+      if (isRejected && records.length > 1) throw new TypeError('cannot process several')
+      return []
+    },
+  }
+  const run = () => runProjections(organisationId, [...projections, projection, rejecting])
+  await outbox.writeOutboxRecords(
+    caller,
+    Array.from({ length: count }, () => auditEffect('test.change')),
+  )
+  for (let crashes = 0; crashes < 2; crashes++) {
+    using _hook = onStoreCall({
+      before: async ({ command, input }) => {
+        if (command.startsWith('BatchWrite') && JSON.stringify(input).includes('DeleteRequest'))
+          throw platformError('database_unavailable')
+      },
+    })
+    await captureLog(() => run().catch(() => undefined))
+  }
+  expect((await pendingRecords(organisationId)).length).toBe(count)
+  await run()
+  expect([await projected(), (await auditEntries(caller)).length]).toEqual([count, count])
+  expect(await pendingRecords(organisationId)).toEqual([])
 })
 
 test('a record that one projection rejects is projected by the others and quarantined', async () => {
@@ -242,7 +278,7 @@ test('the sweep finds records without a message by the check of their outbox, wh
 
 describe('of several workers', () => {
   const dayMs = 24 * 3_600_000
-  const backlog = 25
+  const backlog = 35
 
   async function callerWithBacklog() {
     const caller = await newCaller()

@@ -2,7 +2,7 @@ import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query, get } from '@platform/core/db/table'
-import { countWaiting } from '@platform/core/jobs/inbox'
+import { countWaiting, waitingIn } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { parseJob } from '@platform/core/jobs/record'
 import { claim } from '@platform/core/jobs/claim'
@@ -61,6 +61,12 @@ export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) 
 
 export const inboxItems = async (clusterId: string): Promise<string[]> =>
   (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
+
+/** Oldest first, including those that the record of the cluster lists. */
+export async function waitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
+  const record = await Cluster.find(organisationId, clusterId)
+  return record === undefined ? [] : waitingIn(record, 500)
+}
 
 export async function runJob(enrolled: EnrolledCluster, jobId: string, exitCode = 0) {
   const { leaseId } = await claim(enrolled.request(), jobId, undefined)

@@ -4,7 +4,7 @@ import { runProjections, writesWithCounts } from '@platform/core/outbox/run-proj
 import { type Actor, type Caller } from '@platform/core/caller'
 import { commit, outboxWrite } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
-import { type Item, query, type WriteItem } from '@platform/core/db/table'
+import { get, type Item, query, type WriteItem } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
@@ -63,7 +63,17 @@ export const runBeforeCommit = async (organisationId: string, records: readonly 
   await Promise.all(projections.map(async (projection) => projection.beforeCommit?.(organisationId, records)))
 }
 
-export async function projectionWrites(organisationId: string, records: readonly OutboxRecord[]): Promise<WriteItem[]> {
+export const countsOf = async (organisationId: string): Promise<Item> =>
+  (await get(keys.organisationCounts(organisationId))) ?? {}
+
+export async function projectionWrites(
+  organisationId: string,
+  records: readonly OutboxRecord[],
+  counts: Item,
+): Promise<WriteItem[]> {
   const writes = projections.map(async (projection) => projection.writes?.(organisationId, records) ?? [])
-  return (await Promise.all([...writes, writesWithCounts(organisationId, records, projections)])).flat()
+  return [
+    ...writesWithCounts({ organisationId, counts, named: [] }, records, projections),
+    ...(await Promise.all(writes)).flat(),
+  ]
 }

@@ -4,7 +4,7 @@ import { type Caller } from '@platform/core/caller'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { forEachLimit } from '@platform/core/lib/async'
-import { type EnrolledCluster, inboxItems, runJob, scriptJob } from '../../core/support/jobs.ts'
+import { type EnrolledCluster, runJob, scriptJob, waitingIds } from '../../core/support/jobs.ts'
 import { enrolledCluster, newCaller } from '../../support/fixtures.ts'
 
 export interface Load {
@@ -75,9 +75,13 @@ export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
 /** One of seven jobs fails. */
 const exitCodeOf = (jobId: string): number => ((jobId.codePointAt(jobId.length - 2) ?? 0) % 7 === 0 ? 3 : 0)
 
-export async function runRelay({ runs }: Tenant, enrolled: EnrolledCluster, isDone: () => boolean): Promise<void> {
+export async function runRelay(
+  { runs, caller }: Tenant,
+  enrolled: EnrolledCluster,
+  isDone: () => boolean,
+): Promise<void> {
   while (!isDone()) {
-    const jobIds = await inboxItems(enrolled.cluster.id)
+    const jobIds = await waitingIds(caller, enrolled.cluster.id)
     for (const id of jobIds) {
       await runJob(enrolled, id, exitCodeOf(id))
       runs.set(id, (runs.get(id) ?? 0) + 1)

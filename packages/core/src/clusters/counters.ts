@@ -1,12 +1,24 @@
 import { type JobStatus } from '@platform/contract/job'
+import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 
 export interface CounterChange {
   clusterId: string
   drop?: Record<string, ReadonlySet<string>>
+  /** A job to list as waiting. The write fails if the jobs do not fit. */
+  list?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
+
+/** Keeps the record below 1 KB, because each heartbeat writes it. */
+export const maxListed = 6
+
+/** Fails if too many jobs are listed, or other jobs wait that are older. */
+export const listing = (count: number): Condition => ({
+  listedJobs: { absentOrSmaller: maxListed - count + 1 },
+  waitingJobs: { absentOrAtMost: 0 },
+})
 
 const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
 
@@ -32,15 +44,23 @@ export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
-  const sums = new Map<string, { add: Record<string, number>; drop: Record<string, Set<string>> }>()
-  for (const { clusterId, add, drop = {} } of changes) {
-    const sum = sums.get(clusterId) ?? { add: {}, drop: {} }
+  const sums = new Map<string, { add: Record<string, number>; drop: Record<string, Set<string>>; list: Set<string> }>()
+  for (const { clusterId, add, drop = {}, list } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, list: new Set() }
+    if (list !== undefined) sum.list.add(list)
     for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
     for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, change]) => ({
+  return [...sums].map(([clusterId, { add, drop, list }]) => ({
     clusterId,
-    write: patch(keys.cluster(organisationId, clusterId), change),
+    write:
+      list.size === 0
+        ? patch(keys.cluster(organisationId, clusterId), { add, drop })
+        : patch(
+            keys.cluster(organisationId, clusterId),
+            { add: { ...add, listedJobs: list }, drop },
+            listing(list.size),
+          ),
   }))
 }

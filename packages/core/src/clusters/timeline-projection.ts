@@ -2,7 +2,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
-import { derivedId, isId } from '../id.ts'
+import { derivedId, isId, timeOf } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { chunk } from '../lib/async.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
@@ -29,10 +29,22 @@ const eventEntries = (record: OutboxRecord): Entry[] =>
     const ordered = { ...record, atMs: (event.atMs ?? record.atMs) + index }
     // The end of a job, which the platform may cause, also records its start.
     if (event.name === 'job.started' && isText(relayId)) ordered.actor = { kind: 'relay', id: relayId }
-    return isCluster(clusterId) && event.name !== removalEvent
-      ? [timelineEntry(ordered, clusterId, event.id, contentOf(event))]
-      : []
+    if (!isCluster(clusterId) || event.name === removalEvent || isLater(event)) return []
+    return [...queuedBefore(ordered, clusterId, event), timelineEntry(ordered, clusterId, event.id, contentOf(event))]
   })
+
+/** The timeline shows that a job of a batch was queued once it has started or ended, so that it takes one item. */
+const isLater = ({ name, data }: StoredOutboxEvent): boolean => name === 'job.queued' && isText(data['batchId'])
+
+function queuedBefore(record: OutboxRecord, clusterId: string, { name, subject, data }: StoredOutboxEvent): Entry[] {
+  const { batchId, createdBy, previousStatus } = data
+  const isFirst = name === 'job.started' || (name.startsWith('job.') && previousStatus === 'Queued')
+  if (!isFirst || !isText(batchId) || !isText(createdBy)) return []
+  const queued = { ...record, atMs: timeOf(subject), actor: { kind: 'user' as const, id: createdBy } }
+  return [
+    timelineEntry(queued, clusterId, `${subject} queued`, { kind: 'job', title: 'Job queued', resource: subject }),
+  ]
+}
 
 function auditEntries(record: OutboxRecord): Entry[] {
   const { action = removalAction, resource, detail = '', isExtra } = record.audit ?? {}

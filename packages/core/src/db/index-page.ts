@@ -103,6 +103,16 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
 
 type Keys = AsyncGenerator<IndexedKey, void>
 
+/** Newest first. */
+export async function* chunksOf(range: IndexRange, limit: number): AsyncGenerator<IndexedKey[], void> {
+  let after: Item | undefined
+  do {
+    const page = await query({ ...range, newestFirst: true, limit, ...(after && { after }) })
+    if (page.items.length > 0) yield page.items.map(keyOf)
+    after = page.next
+  } while (after !== undefined)
+}
+
 /** Newest first. Holds at most one query result in memory. */
 async function* walk(range: IndexRange): Keys {
   let after: Item | undefined

@@ -7,7 +7,8 @@
  * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; audit entries by
  *   actor; deliveries
  * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
- * - gsi3 (gsi3pk, id): clusters by type and status; jobs of an organisation by status; audit entries by resource
+ * - gsi3 (gsi3pk, id): clusters by type and status; active jobs of an organisation, and ended ones by status; audit
+ *   entries by resource
  * - due (duepk, duesk): items for the sweep, by due time
  */
 
@@ -277,8 +278,11 @@ export const jobIndexKeys = (job: { organisationId: string; clusterId: string; s
 })
 /** The only index attribute that changes with a job's status. */
 export const jobStatusIndexKey = ({ organisationId }: { organisationId: string }, status: string) => ({
-  gsi3pk: organisationJobs(organisationId, status),
+  gsi3pk: organisationJobs(organisationId, isActive(status) ? 'Active' : status),
 })
+/** Queued and running jobs share a partition, so that a claim does not change the index. */
+export const isActive = (status: string | undefined): boolean => status === 'Queued' || status === 'Running'
+export const activeJobsOf = (organisationId: string): string => organisationJobs(organisationId, 'Active')
 
 /** An operation has no cluster, so gsi1 lists it by type. */
 export const operationIndexKeys = (operation: { organisationId: string; type: string; status: string }) => ({

@@ -3,6 +3,7 @@ import {
   DynamoDBDocumentClient,
   BatchGetCommand,
   BatchWriteCommand,
+  type BatchWriteCommandInput,
   GetCommand,
   QueryCommand,
   type QueryCommandInput,
@@ -217,8 +218,17 @@ export const check = (key: Key, condition: Condition): WriteItem => ({
 export const orThrow = (write: WriteItem, error: ErrorCode | PlatformError): WriteItem => ({ ...write, error })
 
 /** Has no conditions and no order, so it is safe to repeat. */
-export async function batchPut(items: readonly Item[]): Promise<void> {
-  let pending = items.map((Item) => ({ PutRequest: { Item } }))
+export const batchPut = (items: readonly Item[]): Promise<void> =>
+  batchWrite(items.map((Item) => ({ PutRequest: { Item } })))
+
+/** Costs half as much as removals in a transaction. */
+export const batchRemove = (keys: readonly Key[]): Promise<void> =>
+  batchWrite(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
+
+type WriteRequests = NonNullable<BatchWriteCommandInput['RequestItems']>[string]
+
+async function batchWrite(requests: WriteRequests): Promise<void> {
+  let pending = requests
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 6) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
@@ -226,12 +236,9 @@ export async function batchPut(items: readonly Item[]): Promise<void> {
   }
 }
 
-type PutRequests = { PutRequest: { Item: Item } }[]
-
-async function writeChunk(requests: PutRequests): Promise<PutRequests> {
+async function writeChunk(requests: WriteRequests): Promise<WriteRequests> {
   const response = await callStore(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } })))
-  const unprocessed = response.UnprocessedItems?.[TableName] ?? []
-  return unprocessed.map(({ PutRequest }) => ({ PutRequest: { Item: PutRequest?.Item ?? {} } }))
+  return response.UnprocessedItems?.[TableName] ?? []
 }
 
 /** Full jitter: the limit starts at 20 ms and doubles up to 640 ms. */

@@ -8,8 +8,8 @@ import { organisations } from '../accounts/organisation.ts'
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** If an organisation has this many candidates, the check assumes that a job is running. */
-const candidateLimit = 100
+/** If an organisation has this many queued and running jobs, the check assumes that one is running. */
+const candidateLimit = 1000
 
 /** Includes operations. Selects organisations by their job totals, which lag like all projections. */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
@@ -28,8 +28,8 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
 
 /** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
 async function isJobRunningIn(organisationId: string): Promise<boolean> {
-  const range = { index: 'gsi3', pk: keys.organisationJobs(organisationId, 'Running') } as const
-  const jobKeys = await indexedKeys({ ...range, newestFirst: true, limit: candidateLimit })
+  const range = { index: 'gsi3', pk: keys.activeJobsOf(organisationId) } as const
+  const jobKeys = await indexedKeys({ ...range, limit: candidateLimit })
   if (jobKeys.length === candidateLimit) return true
   const jobs = jobKeys.length === 0 ? [] : await getMany(jobKeys)
   return jobs.some((job) => job?.['status'] === 'Running')

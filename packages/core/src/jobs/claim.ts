@@ -132,7 +132,7 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
   // An earlier check schedules this one.
   const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
   const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
-  const change = { set: { ...started, ...due, ...keys.jobStatusIndexKey(job, started.status) } }
+  const change = { set: { ...started, ...due } }
   const condition = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
   return { running, leaseId, change, condition }
 }

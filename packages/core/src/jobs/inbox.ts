@@ -1,3 +1,4 @@
+import { listing } from '../clusters/counters.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
 import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -5,7 +6,7 @@ import { create, query, remove, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 
 /**
- * The inbox lists the jobs that wait for a cluster's relay. The first few single jobs are listed in the cluster's
+ * The inbox lists the jobs that wait for a cluster's relay. The first few jobs are listed in the cluster's
  * record, which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was lost.
@@ -15,16 +16,12 @@ import { type JobRecord } from './record.ts'
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
 
-/** Keeps the record below 1 KB, because each heartbeat writes it. */
-const maxListed = 6
-
 export const enteredInbox = { waitingJobs: 1 }
 export const enterInbox = ({ clusterId, id }: Waiting): WriteItem => create(keys.inbox(clusterId, id), {})
 
-/** Fails if too many jobs are listed, or other jobs wait that are older. */
 export const listedInbox = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
   add: { listedJobs: new Set([jobId]) },
-  condition: { listedJobs: { absentOrSmaller: maxListed }, waitingJobs: { absentOrAtMost: 0 } },
+  condition: listing(1),
 })
 
 /** The change of the cluster. */

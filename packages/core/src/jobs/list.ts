@@ -7,8 +7,16 @@ import * as Cluster from '../clusters/cluster.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item } from '../db/table.ts'
-import { indexedKeys, type IndexRange, type KeyPage, olderThan, pageOfAll, pageOfRange } from '../db/index-page.ts'
-import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
+import {
+  chunksOf,
+  indexedKeys,
+  type IndexRange,
+  type KeyPage,
+  olderThan,
+  pageOfAll,
+  pageOfRange,
+} from '../db/index-page.ts'
+import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { idsBefore } from '../id.ts'
 import { chunk } from '../lib/async.ts'
 import { type JobRecord, jobSummary, parseJob } from './record.ts'
@@ -39,7 +47,8 @@ const searchedRecords = 1000
 const searchedKeys = 10_000
 
 /**
- * A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. Filters for
+ * A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. The index does not
+ * distinguish queued from running jobs, so these filters read the records from the newest one to the page. Filters for
  * submitter, name or time search a limited number of jobs.
  */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
@@ -66,15 +75,21 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
       : noJobs
   }
   if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
-  const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
+  const isActive = keys.isActive(status)
+  const byStatus = {
+    index: 'gsi3',
+    pk: isActive ? keys.activeJobsOf(organisationId) : keys.organisationJobs(organisationId, status),
+  } as const
   if (clusterId !== undefined) {
     const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
     const cluster = await Cluster.find(organisationId, clusterId)
     if (cluster === undefined) return noJobs
     if (isSearch(filter)) return search(organisationId, ofCluster, filter, page)
-    return status === undefined
-      ? readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
-      : readPage(filter, await pageOfAll([ofCluster, byStatus], page))
+    if (status === undefined) return readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
+    if (!isActive) return readPage(filter, await pageOfAll([ofCluster, byStatus], page))
+    const active = await pageOfAll([ofCluster, byStatus], { page: 1, pageSize: Number.MAX_SAFE_INTEGER })
+    const { items, ...rest } = pageOfItems(matching(await readJobs(active.keys), filter), page, ({ id }) => id)
+    return { jobs: items, ...rest }
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
@@ -87,6 +102,10 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     ])
     Object.assign(hidden, { clusterIds: parseRemoved(removed), count: countHidden(item, status) })
     return item
+  }
+  if (isActive) {
+    const total = async () => (type === undefined ? countStored : countSubmitted)(await totals(), status)
+    return pageOfActive(byStatus, total, filter, page)
   }
   const keysOfPage = await (type === undefined
     ? pageOfRange(range, async () => countStored(await totals(), status), page)
@@ -135,7 +154,10 @@ const firstIdAt = (time: string): string => idsBefore('job', Math.max(0, Date.pa
 /** A cursor continues after the last job that was considered, so that each page costs the same. */
 async function search(organisationId: string, range: IndexRange, filter: JobFilter, page: Page): Promise<JobMatches> {
   const { clusterId, status, type, createdBy, name } = filter
-  const needsRecords = (createdBy ?? name ?? type) !== undefined || (clusterId !== undefined && status !== undefined)
+  const needsRecords =
+    (createdBy ?? name ?? type) !== undefined ||
+    keys.isActive(status) ||
+    (clusterId !== undefined && status !== undefined)
   const limit = needsRecords ? searchedRecords : searchedKeys
   const bounded = olderThan({ ...range, ...timeRange(filter) }, page)
   const found = await indexedKeys({ ...bounded, newestFirst: true, limit: limit + 1 })
@@ -161,6 +183,30 @@ async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | Oper
     .map(parse)
 }
 
+const activePerRead = 100
+
+async function pageOfActive(
+  range: IndexRange,
+  readTotal: () => Promise<number>,
+  filter: JobFilter,
+  page: Page,
+): Promise<JobMatches> {
+  const offset = (page.page - 1) * page.pageSize
+  const end = offset + page.pageSize
+  const total = readTotal()
+  const jobs: (JobRecord | OperationRecord)[] = []
+  for await (const jobKeys of chunksOf(olderThan(range, page), activePerRead)) {
+    jobs.push(...matching(await readJobs(jobKeys), filter))
+    if (jobs.length > end) break
+  }
+  const { items, next } = firstOf(jobs.slice(offset), page.pageSize, ({ id }) => id)
+  const isComplete = jobs.length <= end && page.before === undefined
+  return { jobs: items, totalCount: isComplete ? jobs.length : Math.max(await total, jobs.length), next }
+}
+
+const matching = <Job extends JobRecord | OperationRecord>(jobs: readonly Job[], filter: JobFilter): Job[] =>
+  jobs.filter((job) => matches(job, filter))
+
 /** The jobs of removed clusters; `count` also includes those on other pages. */
 interface Hidden {
   clusterIds: ReadonlySet<unknown>
@@ -175,10 +221,10 @@ async function readPage(
 ): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const current = items.filter((item) => item !== undefined).map(parse)
-  const matching = current.filter((job) => matches(job, filter))
-  const jobs = matching.filter((job) => !hidden.clusterIds.has(clusterOf(job)))
-  const hiddenCount = Math.max(hidden.count, matching.length - jobs.length)
-  const staleCount = pageKeys.length - matching.length
+  const found = matching(current, filter)
+  const jobs = found.filter((job) => !hidden.clusterIds.has(clusterOf(job)))
+  const hiddenCount = Math.max(hidden.count, found.length - jobs.length)
+  const staleCount = pageKeys.length - found.length
   return { jobs, totalCount: Math.max(jobs.length, totalCount - staleCount - hiddenCount), next }
 }
 

@@ -90,7 +90,7 @@ export async function claimOperation(
     startedAtMs: operation.startedAtMs ?? now(),
   }
   const due = keys.due(operation.id, claim.leaseUntilMs)
-  const set = { ...claim, ...due, ...keys.jobStatusIndexKey(operation, 'Running') }
+  const set = { ...claim, ...due }
   const condition = {
     status: { is: operation.status },
     leaseHolder: unchanged(operation.leaseHolder),

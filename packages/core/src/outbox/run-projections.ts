@@ -3,7 +3,19 @@ import * as z from 'zod'
 import { elapsedMs, isAhead, now } from '../clock.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { get, type Item, backOff, query, remove, replace, type WriteItem, tryUpdate, upsert } from '../db/table.ts'
+import {
+  get,
+  getMany,
+  batchRemove,
+  type Item,
+  backOff,
+  query,
+  remove,
+  replace,
+  type WriteItem,
+  tryUpdate,
+  upsert,
+} from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { storeContention, PlatformError } from '../error.ts'
 import { newNonce } from '../id.ts'
@@ -15,7 +27,8 @@ import { type OutboxRecord, parseRecord } from './record.ts'
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
  * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data and
- * removes the records once.
+ * names the records in the item of counts, which it also numbers. The records are removed after it, because removals
+ * in a transaction cost twice as much. After a crash in between, the next run finds their names and only removes them.
  */
 
 export interface Projection {
@@ -37,8 +50,8 @@ export interface CountedWrites {
   writes?: readonly WriteItem[]
 }
 
-/** A transaction has at most 100 writes, and a record needs up to four. */
-const maxRecords = 20
+/** A transaction has at most 100 writes, and a record needs up to three. */
+const maxRecords = 30
 const maxEvents = 60
 const maxConflicts = 12
 
@@ -53,21 +66,23 @@ export async function runProjections(
 ): Promise<boolean> {
   const lease = new Lease(organisationId)
   try {
+    let lastRun: number | undefined
     for (let conflicts = 0; ;) {
-      const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
-      if (items.length === 0) {
+      const outbox = await readOutbox(organisationId, lastRun)
+      if (outbox.count === 0) {
         // Other workers may have left records to this one, so it looks again without the lease.
         if (await lease.release()) continue
         return true
       }
       if (elapsedMs() > endMs) return false
-      if (items.length === maxRecords && !(await lease.hold())) return true
-      const records = limitEvents(await parseRecords(items))
+      if (outbox.count === maxRecords && !(await lease.hold())) return true
+      const records = limitEvents(await parseRecords(outbox.pending))
       measureLag(records[0])
-      const outcome = records.length === 0 ? 'committed' : await projectSafely(organisationId, records, projections)
+      const outcome = records.length === 0 ? 'separate' : await projectSafely(outbox, records, projections)
       // The other worker reads the outbox again after its commit.
       if (outcome === 'overtaken') return true
-      conflicts = outcome === 'committed' ? 0 : conflicts + 1
+      lastRun = outcome === 'committed' ? runIn(outbox.counts) + 1 : undefined
+      conflicts = outcome === 'conflict' ? conflicts + 1 : 0
       if (conflicts === maxConflicts) throw storeContention()
       if (conflicts > 0) await backOff(conflicts)
     }
@@ -75,6 +90,44 @@ export async function runProjections(
     await lease.release()
   }
 }
+
+/** The state that a run starts from. `named` are records that are projected, and may not be removed yet. */
+interface Outbox {
+  organisationId: string
+  counts: Item
+  named: readonly string[]
+}
+
+const namesIn = (counts: Item): string[] => z.string().default('').parse(counts['projected']).split(',').filter(Boolean)
+
+const runIn = (counts: Item): number => Number(counts['run'] ?? 0)
+
+/**
+ * Reads the item of counts first: if another run projects some of the records in between, the transaction of this run
+ * fails. After a run of its own, a worker reads it only if it finds further records. Removes records that are projected
+ * already.
+ */
+async function readOutbox(
+  organisationId: string,
+  ownRun?: number,
+): Promise<Outbox & { count: number; pending: readonly Item[] }> {
+  const earlier = ownRun === undefined ? await countsOf(organisationId) : undefined
+  const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
+  const counts = earlier ?? (items.length === 0 ? {} : await countsOf(organisationId))
+  if (items.length > 0 && ownRun !== undefined && runIn(counts) !== ownRun) return readOutbox(organisationId)
+  const names = new Set(namesIn(counts))
+  const isNamed = ({ sk }: Item) => names.has(String(sk))
+  await removeRecords(
+    organisationId,
+    items.filter(isNamed).map(({ sk }) => String(sk)),
+  )
+  const last = String(items.at(-1)?.['sk'])
+  const named = items.length < maxRecords ? [] : [...names].filter((id) => id > last)
+  return { organisationId, counts, named, count: items.length, pending: items.filter((item) => !isNamed(item)) }
+}
+
+const removeRecords = (organisationId: string, ids: readonly string[]): Promise<void> =>
+  batchRemove(ids.map((id) => keys.outbox(organisationId, id)))
 
 function measureLag(oldest: OutboxRecord | undefined): void {
   if (oldest !== undefined) recordMetric('OutboxLag', (now() - oldest.atMs) / 1000)
@@ -113,16 +166,16 @@ function quarantineWrite(item: Item): WriteItem {
 
 /** If the records fail together, projects each one separately. Throws transient errors. */
 async function projectSafely(
-  organisationId: string,
+  outbox: Outbox,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
 ): Promise<Outcome> {
   try {
-    return await project(organisationId, records, projections)
+    return await project(outbox, records, projections)
   } catch (error) {
     if (isTransient(error)) throw error
-    for (const record of records) await projectOne(organisationId, record, projections)
-    return 'committed'
+    for (const record of records) await projectOne(outbox.organisationId, record, projections)
+    return 'separate'
   }
 }
 
@@ -137,11 +190,15 @@ async function projectOne(
 ): Promise<void> {
   const results = await Promise.all(projections.map((projection) => canProcess(projection, record)))
   const capable = projections.filter((_, index) => results[index])
-  const item = await get(keys.outbox(organisationId, record.id))
-  if (item === undefined) return
+  const counts = await countsOf(organisationId)
+  const names = namesIn(counts)
+  const items = await getMany([record.id, ...names].map((id) => keys.outbox(organisationId, id)))
+  const [item] = items
+  if (item === undefined || names.includes(record.id)) return
+  const outbox = { organisationId, counts, named: names.filter((_, index) => items[index + 1] !== undefined) }
   const quarantineWrites = capable.length === projections.length ? [] : [quarantineWrite(item)]
   try {
-    await project(organisationId, [record], capable, quarantineWrites)
+    await project(outbox, [record], capable, quarantineWrites)
   } catch (cause) {
     if (isTransient(cause)) throw cause
     // All projections succeed, but the store rejects their writes.
@@ -167,47 +224,58 @@ async function canProcess(
   }
 }
 
-/** `overtaken` if another worker has projected some of the records. */
-type Outcome = 'committed' | 'overtaken' | 'conflict'
+/**
+ * `overtaken` if another worker has projected some of the records; `separate` if the records had separate transactions,
+ * or none.
+ */
+type Outcome = 'committed' | 'separate' | 'overtaken' | 'conflict'
 
 async function project(
-  organisationId: string,
+  outbox: Outbox,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
   additionalWrites: readonly WriteItem[] = [],
 ): Promise<Outcome> {
+  const { organisationId } = outbox
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
   const writes = await Promise.all([
-    writesWithCounts(organisationId, records, projections),
+    writesWithCounts(outbox, records, projections),
     ...projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
   ])
-  const removals = records.map(({ id }) => remove(keys.outbox(organisationId, id), { pk: { present: true } }))
-  const failure = await transact([...removals, ...writes.flat(), ...additionalWrites])
-  if (failure) return failure.index < removals.length ? 'overtaken' : 'conflict'
+  const failure = await transact([...writes.flat(), ...additionalWrites])
+  // The condition of the item of counts comes first, and fails after any other run.
+  if (failure) return failure.index === 0 ? 'overtaken' : 'conflict'
   await failpoint('projection.committed')
-  await Promise.all(projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)))
+  await Promise.all([
+    removeRecords(
+      organisationId,
+      records.map(({ id }) => id),
+    ),
+    ...projections.map(async ({ afterCommit }) => afterCommit?.(organisationId, records)),
+  ])
   return 'committed'
 }
 
 const countsOf = async (organisationId: string): Promise<Item> =>
   (await get(keys.organisationCounts(organisationId))) ?? {}
 
-/** The writes of all projections that change the item of counts. */
-export async function writesWithCounts(
-  organisationId: string,
+/** The write of the item of counts, and the others that depend on it. Fails after another run. */
+export function writesWithCounts(
+  { organisationId, counts, named }: Outbox,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
-): Promise<WriteItem[]> {
-  const counting = projections.filter((projection) => projection.countedWrites !== undefined)
-  const counts = counting.length === 0 ? {} : await countsOf(organisationId)
-  const parts = counting.flatMap((projection) => projection.countedWrites?.(organisationId, records, counts) ?? [])
+): WriteItem[] {
+  const parts = projections.flatMap(({ countedWrites }) => countedWrites?.(organisationId, records, counts) ?? [])
   const merged = <Name extends 'add' | 'set' | 'condition'>(name: Name): NonNullable<CountedWrites[Name]> =>
     Object.assign({}, ...parts.map((part) => part[name]))
-  const [add, set] = [merged('add'), merged('set')]
-  const isChanged = Object.keys(add).length + Object.keys(set).length > 0
-  const change = upsert(keys.organisationCounts(organisationId), { add, set }, merged('condition'))
-  return [...(isChanged ? [change] : []), ...parts.flatMap((part) => part.writes ?? [])]
+  const projected = [...named, ...records.map(({ id }) => id)].join(',')
+  const change = { add: { ...merged('add'), run: 1 }, set: { ...merged('set'), projected } }
+  const condition = { ...merged('condition'), run: unchanged(counts['run']) }
+  return [
+    upsert(keys.organisationCounts(organisationId), change, condition),
+    ...parts.flatMap((part) => part.writes ?? []),
+  ]
 }
 
 const leaseMs = 10_000

@@ -12,6 +12,7 @@ import { findBatch } from '@platform/core/jobs/batches/record'
 import { claim } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
+import { recordStarts } from '@platform/core/jobs/start'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -36,7 +37,14 @@ import {
   runProjections,
   submitAndExpand,
 } from '../../support/batches.ts'
-import { completionReport, type EnrolledCluster, inboxItems, runJob, scriptJob } from '../../support/jobs.ts'
+import {
+  completionReport,
+  type EnrolledCluster,
+  inboxItems,
+  runJob,
+  scriptJob,
+  waitingIds,
+} from '../../support/jobs.ts'
 import { drainOutbox } from '../../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
@@ -84,6 +92,7 @@ test('cancelling during expansion and claims ends each job once', async () => {
   expect(counts).toMatchObject({ queued: 0, running: runningCount, cancelled: 150 - runningCount })
   expect(await clusterCounters(caller, [clusterId])).toEqual([[runningCount, 0, 150]])
   expect(await inboxItems(clusterId)).toEqual([])
+  await recordStarts(caller.organisationId, claimedIds)
   await runProjections(caller)
   expect((await Batch.read(caller, batchId)).counts).toEqual(counts)
 })
@@ -263,7 +272,7 @@ async function randomAction(state: State): Promise<unknown> {
   if (kind < 2) return advance(caller, batchId)
   if (kind < 4) return drainOutbox(caller.organisationId)
   if (kind < 7) {
-    const inbox = await inboxItems(enrolled.cluster.id)
+    const inbox = await waitingIds(caller, enrolled.cluster.id)
     return inbox.length === 0 ? undefined : claimJob(state, enrolled, inbox[choice % inbox.length]!)
   }
   if (kind < 10) return completeJob(state, choice % Math.max(1, claims.length), choice % 3 === 0 ? 1 : 0)
@@ -286,7 +295,7 @@ async function finish(state: State): Promise<void> {
   for (let round = 0; round < jobIds.length + 10; round++) {
     await advance(caller, batchId)
     for (const enrolled of clusters) {
-      for (const jobId of await inboxItems(enrolled.cluster.id)) await claimJob(state, enrolled, jobId)
+      for (const jobId of await waitingIds(caller, enrolled.cluster.id)) await claimJob(state, enrolled, jobId)
     }
     const running = (await jobRecords(caller, jobIds)).filter(({ status }) => status === 'Running')
     for (const { id, clusterId, leaseId = '' } of running) {

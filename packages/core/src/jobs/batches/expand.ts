@@ -6,7 +6,7 @@ import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import { hiddenWrites } from '../../clusters/removed.ts'
-import { addEnded, type CounterChange, counterWrites } from '../../clusters/counters.ts'
+import { addEnded, type CounterChange, counterWrites, maxListed } from '../../clusters/counters.ts'
 import { unchanged } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
 import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
@@ -48,10 +48,11 @@ export async function expand(organisationId: string, batchId: string): Promise<B
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
   const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (pending === undefined) return
+  const unlisted = unlistedClusters(batch, pending)
   try {
     let current: BatchRecord | undefined = batch
     while (current !== undefined && current.expanded < current.submittedCount) {
-      current = await createNext(current, pending)
+      current = await createNext(current, pending, unlisted)
       await failpoint('batch.expanding')
     }
     if (current !== undefined) await close(current, starts)
@@ -61,10 +62,21 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
   }
 }
 
-async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<BatchRecord | undefined> {
+/** Clusters whose jobs wait in items of the inbox, because too many would be listed in the record of the cluster. */
+function unlistedClusters({ maxConcurrency }: BatchRecord, pending: PendingJobs): Set<string> {
+  const byCluster = Map.groupBy(pending.values(), ({ clusterId }) => clusterId)
+  const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListed
+  return new Set([...byCluster].filter(([, jobs]) => hasMany(jobs)).map(([clusterId]) => clusterId))
+}
+
+async function createNext(
+  batch: BatchRecord,
+  pending: PendingJobs,
+  unlisted: Set<string>,
+): Promise<BatchRecord | undefined> {
   const removed = new Set<string>()
   for (;;) {
-    const jobs = nextJobs(batch, pending, removed)
+    const jobs = nextJobs(batch, pending, { removed, unlisted })
     const expanded = batch.expanded + jobs.length
     const released = Math.min(expanded, batch.maxConcurrency ?? 0)
     const counters = counterWrites(
@@ -88,9 +100,11 @@ async function createNext(batch: BatchRecord, pending: PendingJobs): Promise<Bat
       await wakeRelays(jobs)
       return { ...batch, expanded, released }
     }
-    const missingCluster = counters[failure.index - 1]
-    if (missingCluster === undefined) return undefined
-    removed.add(missingCluster.clusterId)
+    const cluster = counters[failure.index - 1]
+    if (cluster === undefined) return undefined
+    if (failure.item === undefined) removed.add(cluster.clusterId)
+    // The jobs of this cluster cannot be listed. One further attempt is enough if no others are listed, either.
+    else for (const { clusterId } of counters) unlisted.add(clusterId)
   }
 }
 
@@ -113,14 +127,19 @@ const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
   return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))
 }
 
-function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet<string>): NewJob[] {
+interface Clusters {
+  removed: ReadonlySet<string>
+  unlisted: ReadonlySet<string>
+}
+
+function nextJobs(batch: BatchRecord, pending: PendingJobs, special: Clusters): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
   let [writes, bytes] = [0, 0]
   for (let index = batch.expanded; index < batch.submittedCount; index++) {
     const pendingJob = pending.get(index)
     if (pendingJob === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
-    const job = newJob(batch, index, pendingJob, removed.has(pendingJob.clusterId))
+    const job = newJob(batch, index, pendingJob, special)
     writes += job.writes.length + (clusterIds.has(pendingJob.clusterId) ? 0 : 1)
     bytes += Buffer.byteLength(pendingJob.payload)
     if (jobs.length > 0 && (writes > maxWrites || bytes > maxPayloadBytes)) break
@@ -130,24 +149,28 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, removed: ReadonlySet
   return jobs
 }
 
-function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, isClusterRemoved: boolean) {
+function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { removed, unlisted }: Clusters) {
+  const isClusterRemoved = removed.has(pendingJob.clusterId)
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
-  const dispatchFields = isWaiting ? keys.due(job.id, firstCheckOf(job, now())) : {}
+  const isListed = isWaiting && !unlisted.has(pendingJob.clusterId)
+  const dispatchFields = isWaiting
+    ? { ...keys.due(job.id, firstCheckOf(job, now())), ...(isListed && { isListed: true as const }) }
+    : {}
   const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
   const add = {
     jobs: 1,
     ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
-    ...(isWaiting && enteredInbox),
+    ...(isWaiting && !isListed && enteredInbox),
   }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
-    : { clusterId: pendingJob.clusterId, add }
+    : { clusterId: pendingJob.clusterId, add, ...(isListed && { list: job.id }) }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
   const created = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)
-  const writes = [...created, ...(isWaiting ? [enterInbox(job)] : [])]
+  const writes = [...created, ...(isWaiting && !isListed ? [enterInbox(job)] : [])]
   return { record, writes, isWaiting, counterChange, effects }
 }
 
