@@ -34,7 +34,10 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
     )
   const layout = placements.map(({ widget: { minSize }, position: { widgetId, x, y, w, h } }) => ({
     i: widgetId,
-    ...{ x, y, w, h },
+    x,
+    y,
+    w,
+    h,
     minW: minSize.w,
     minH: minSize.h,
   }))
