@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
+import { healthyRelay } from '../support/portal/fleet.ts'
 import { button, dialog, field, heading, link, row } from '../support/portal/locators.ts'
 import { errorsOf, waitForPage } from '../support/portal/open.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
@@ -100,4 +101,25 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await button(page, 'Run on 3 clusters').click()
   await heading(page, 'Batch of 3 jobs').waitFor()
   errorsOf(page).expectNone()
+})
+
+test('the nodes of all clusters are listed with their facts, and found by them', async ({ open, api }) => {
+  const relay = await healthyRelay(api, ['facts-a', 'facts-b'])
+  const gib = 2 ** 30
+  const node = { os: 'linux', osVersion: 'Debian 13', cpus: 4, memoryBytes: 8 * gib, rootDiskBytes: 100 * gib }
+  const nodes = [{ id: relay.nodes[0]?.id, ...node, rootDiskFreeBytes: 25 * gib }]
+  const facts = { relayVersion: '0.1.0', custom: { rack: 'r1' }, nodes }
+  expectStatus(await relay.heartbeat({ factsHash: 'facts-0001', facts }), 200)
+  const page = await open('/nodes?search=facts-')
+  await row(page, 'facts-b').waitFor()
+  for (const text of ['Debian 13', '8 GiB', '25 % of 100 GiB']) {
+    await row(page, 'facts-a').filter({ hasText: text }).waitFor()
+  }
+  await field(page, 'Operating system').fill('linux')
+  await page.waitForURL('**os=linux*')
+  await expect.poll(() => row(page, 'facts-b').count()).toBe(0)
+  await link(page, 'facts-a').click()
+  await row(page, 'facts-a').filter({ hasText: 'Debian 13' }).waitFor()
+  await page.getByRole('tab', { name: 'Overview' }).click()
+  await link(page, 'facts/rack=r1').waitFor()
 })

@@ -10,6 +10,7 @@ export const portalPaths = [
   '/clusters',
   '/clusters/register',
   '/clusters/{clusterId}',
+  '/nodes',
   '/jobs',
   '/jobs/new',
   '/jobs/{jobId}',

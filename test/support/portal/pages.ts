@@ -130,6 +130,7 @@ export const pages: readonly PortalPage[] = [
   page('register', '/clusters/register', /^Register/, [form('new-site', 'New site')], { hasTextFields }),
   page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
+  page('nodes', '/nodes', 'Nodes', [], { hasTextFields }),
   page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')]),
   page('new-job', '/jobs/new', newJob, [], { hasTextFields }),
   page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJob, [nodesState], {

@@ -24,6 +24,7 @@ const settings = builtIn('nav.settings', '/settings')
 const builtIns: readonly BuiltInEntry[] = [
   primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
   primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
+  primary(15, 'nodes', 'Nodes', 'network', 'clusters:read'),
   primary(20, 'jobs', 'Jobs', 'square-terminal', 'jobs:read'),
   primary(30, 'modules', 'Modules', 'blocks', 'modules:read'),
   primary(40, 'notifications', 'Notifications', 'bell'),

@@ -132,6 +132,13 @@ const cluster = createRoute({
   component: lazyPage(() => import('../pages/clusters/cluster-page.tsx'), 'ClusterPage'),
 })
 
+const nodes = createRoute({
+  getParentRoute: parent,
+  path: '/nodes',
+  validateSearch: textParams('selector', 'os', 'search'),
+  component: lazyPage(() => import('../pages/clusters/nodes-page.tsx'), 'NodesPage'),
+})
+
 const jobs = createRoute({
   getParentRoute: parent,
   path: '/jobs',
@@ -254,6 +261,7 @@ export const routeTree = root.addChildren([
     clusters,
     registerCluster,
     cluster,
+    nodes,
     jobs,
     newJob,
     job,

@@ -4,13 +4,14 @@ import { type InputProps, TextField } from './field.tsx'
 const pauseMs = 300
 
 interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'maxLength'> {
+  name?: string
   /** The search parameter of the URL. */
   search: string | undefined
   onChange: (search: string | undefined) => void
 }
 
 /** A search field that follows the URL. The text is applied after a pause in typing. */
-export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
+export function SearchField({ name = 'search', search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
   const [applied, setApplied] = useState<string>()
   const [known, setKnown] = useState(search)
@@ -31,5 +32,5 @@ export function SearchField({ search, onChange, ...rest }: SearchFieldProps) {
     const timer = setTimeout(() => apply(draft.trim() || undefined), pauseMs)
     return () => clearTimeout(timer)
   }, [draft])
-  return <TextField {...rest} type="search" name="search" value={draft ?? search ?? ''} onChange={setDraft} />
+  return <TextField {...rest} type="search" name={name} value={draft ?? search ?? ''} onChange={setDraft} />
 }

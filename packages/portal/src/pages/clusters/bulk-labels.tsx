@@ -4,7 +4,7 @@ import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { ApiError } from '../../api/api-error.ts'
-import { LabelChangeFields, type LabelChange, useLabelChange } from './label-change.tsx'
+import { LabelChangeFields, type LabelChange, setBy, useLabelChange } from './label-change.tsx'
 import { idsOf, partsOf, type Target, useResolved } from './label-queries.ts'
 import { refreshLabels } from './labels.tsx'
 import { matchText } from './selector-field.tsx'
@@ -60,9 +60,8 @@ function BulkForm({ target, onDone }: { target: Target; onDone: () => void }) {
   )
 }
 
-function requestOf(clusterIds: string[], change: LabelChange) {
-  const entries = Object.entries(change)
-  const set = Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== null))
-  const remove = entries.filter(([, value]) => value === null).map(([key]) => key)
-  return { target: { clusterIds }, set, remove }
-}
+const requestOf = (clusterIds: string[], change: LabelChange) => ({
+  target: { clusterIds },
+  set: setBy(change),
+  remove: Object.keys(change).filter((key) => change[key] === null),
+})

@@ -15,6 +15,7 @@ import { type VirtualColumn, VirtualTable } from '../../ui/virtual-table.tsx'
 import { type Cluster, sitesQuery, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { LabelsCard } from './labels.tsx'
+import { factColumns } from './node-columns.tsx'
 
 export const OverviewTab = ({ cluster }: { cluster: Cluster }) => (
   <div className={styles['cards']}>
@@ -53,6 +54,7 @@ const RelayCard = ({ relay }: { relay: Cluster['relay'] }) => (
         items={[
           ['Status', <StatusBadge key="status" status={relay.status} />],
           ['Name', relay.displayName],
+          ['Version', relay.version ?? 'Not reported'],
           ['Last heartbeat', <Time key="heartbeat" at={relay.lastHeartbeatAt} />],
           ['Control channel', relay.channel === 'open' ? 'Open' : 'None; work starts with the next heartbeat'],
           ['Scripts', scriptIsolation(relay.scriptsIsolated)],
@@ -79,7 +81,8 @@ type Node = Cluster['nodes'][number]
 const nodeColumns: VirtualColumn<Node>[] = [
   { title: 'Name', width: 'minmax(10rem, 2fr)', narrow: 'start', cell: ({ name }) => name },
   { title: 'Status', width: '8rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
-  { title: 'Id', width: 'minmax(16rem, 2fr)', cell: ({ id }) => <code>{id}</code> },
+  ...factColumns,
+  { title: 'Id', width: 'minmax(8rem, 2fr)', narrow: 'hidden', cell: ({ id }) => <code title={id}>{id}</code> },
 ]
 
 /** The nodes of a cluster. The table is virtual, because a cluster can have thousands of nodes. */

@@ -12,6 +12,10 @@ import { keyCompletions, labelText, valueCompletions } from './selector-completi
 /** Labels to set, and labels to remove, which are null. */
 export type LabelChange = Record<string, string | null>
 
+/** The labels that a change sets. */
+export const setBy = (change: LabelChange): Record<string, string> =>
+  Object.fromEntries(Object.entries(change).filter((entry): entry is [string, string] => entry[1] !== null))
+
 /** The state of a form that changes labels. */
 export function useLabelChange() {
   const [change, setChange] = useDraft<LabelChange>('label changes', {})
@@ -63,7 +67,7 @@ export const LabelChangeFields = ({ edit, before }: FieldsProps) => (
 
 // The labels that the cluster will have.
 function Result({ edit: { change, put }, before }: { edit: LabelEdit; before: Labels }) {
-  const after = Object.entries({ ...before, ...change }).filter((entry): entry is [string, string] => entry[1] !== null)
+  const after = Object.entries(setBy({ ...before, ...change }))
   if (after.length === 0) return <p className={styles['quiet']}>No labels.</p>
   return (
     <ul aria-label="Labels" className={styles['chips']}>

@@ -16,6 +16,7 @@ import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { RelayCommand, WaitingForRelay } from './enrollment.tsx'
+import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
 import { NewSiteForm, SiteField } from './sites.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
@@ -50,11 +51,13 @@ function Registration() {
 
 function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredCluster) => void }) {
   const [siteId, setSiteId] = useDraft('site', '')
+  const edit = useLabelChange()
   const [isAddingSite, setIsAddingSite] = useState(false)
   const register = async (values: Record<string, string>) => {
     const { name = '' } = values
     const type = oneOfIn(values, 'type', clusterTypes) ?? 'Hypervisor'
-    const cluster = await unwrap(api.POST('/api/v1/clusters', { body: { name, type, ...(siteId && { siteId }) } }))
+    const body = { name, type, ...(siteId && { siteId }), labels: setBy(edit.complete()) }
+    const cluster = await unwrap(api.POST('/api/v1/clusters', { body }))
     onRegistered(cluster)
     void queries.invalidateQueries({ queryKey: clusterListKey })
   }
@@ -80,6 +83,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
             New site
           </Button>
         </div>
+        <LabelChangeFields edit={edit} before={{}} />
       </Form>
       {/* Outside of the other form, because a nested form would submit both. */}
       <Dialog isOpen={isAddingSite} onClose={() => setIsAddingSite(false)} title="New site">
