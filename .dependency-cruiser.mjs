@@ -18,8 +18,9 @@ const layers = {
 
 /** Additional files that a package may import. */
 const exceptions = {
-  // `plat module` validates manifests with the rules of the platform, and `plat` uses proxies like the relay.
-  cli: '^packages/(contract/src/(manifest|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
+  // `plat module` validates manifests with the rules of the platform, `plat` shows errors in selectors before a request,
+  // and uses proxies like the relay.
+  cli: '^packages/(contract/src/(manifest|selector|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
   // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts), with
   // notifications (names of users) and with the API (label selectors).
   portal: '^packages/contract/src/(portal-paths|selector|unix-text|user-name)\\.ts$',

@@ -2527,7 +2527,7 @@ export interface components {
              *     ]
              */
             names: string[];
-            /** @description With `includeIds`: all clusters, newest first */
+            /** @description With `includeIds`: all clusters, newest first, or in the order of the request */
             clusterIds?: string[];
         };
         TargetResolution: {

@@ -1,6 +1,6 @@
 import { send } from '../support/request.ts'
 import { metered, storeCallsOf } from './support/meter.ts'
-import { expectSuccess, getRequest } from './support/requests.ts'
+import { changeRequest, expectSuccess, getRequest } from './support/requests.ts'
 import { atMost, type Effort, type Goal, type Section, target } from './support/section.ts'
 import { range, spread } from './support/statistics.ts'
 import { writeFleet, writeHistory } from './support/stored-data.ts'
@@ -16,6 +16,10 @@ interface Page {
   accessToken: string
   maxCalls: number
   maxReadUnits?: number
+  /** Sent by POST. */
+  body?: object
+  /** A target that does not fail the run. */
+  maxMs?: number
 }
 
 export async function* measureLists(environment: Record<string, string>, { isQuick }: Effort): AsyncGenerator<Section> {
@@ -23,15 +27,18 @@ export async function* measureLists(environment: Record<string, string>, { isQui
   const [clusters, jobs, entries] = isQuick ? [10_000, 10_000, 2000] : [100_000, 100_000, 20_000]
   const fleet = await writeFleet(environment, clusters)
   const ofFleet = await newToken(fleet.organisationId)
+  const labelled = isQuick ? ofFleet : await newToken((await writeFleet(environment, 10_000)).organisationId)
   const ofHistory = await newToken(await writeHistory(environment, jobs, entries))
   const clusterId = fleet.clusterIds[clusters / 2]
   yield await sectionFor([
-    { ...page('clusters', `/clusters/${clusterId}`, ofFleet, 1), position: 'one', maxReadUnits: 2 },
-    ...pages('clusters', '/clusters', ofFleet, clusters, 2).map((each) => ({ ...each, maxReadUnits: 10 })),
-    ...pages('clusters', '/clusters?status=Healthy', ofFleet, clusters * 0.9, 3),
-    ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 3),
-    ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', ofFleet, clusters * 0.45, 3),
-    page('clusters', '/clusters?search=cluster-0000', ofFleet, 1 + Math.ceil(clusters / 8000)),
+    { ...page('clusters', `/clusters/${clusterId}`, ofFleet, 1), position: 'one', maxReadUnits: 3 },
+    ...pages('clusters', '/clusters', ofFleet, clusters, 3, true).map((each) => ({ ...each, maxReadUnits: 20 })),
+    ...pages('clusters', '/clusters?status=Healthy', ofFleet, clusters * 0.9, 4),
+    ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 4),
+    ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', ofFleet, clusters * 0.45, 4),
+    page('clusters', '/clusters?search=cluster-0000', ofFleet, 2 + Math.ceil(clusters / 8000)),
+    ...selections(labelled, 10_000),
+    ...(isQuick ? [] : selections(ofFleet, clusters)),
     ...pages('jobs', '/jobs', ofHistory, jobs, 3),
     ...pages('jobs', '/jobs?status=Failed', ofHistory, jobs / 5, 3),
     ...pages('audit', '/platform/audit', ofHistory, entries, 2),
@@ -48,11 +55,41 @@ const page = (functionName: string, path: string, accessToken: string, maxCalls:
   maxCalls,
 })
 
+const selector = 'env=prod,tier in (web,api),!legacy'
+
+/** The limits apply to 10,000 clusters with 20 labels each. */
+function selections(accessToken: string, count: number): Page[] {
+  const times = count / 10_000
+  const limits = { position: `of ${count}`, maxReadUnits: 1500 * times, maxMs: 1000 * times }
+  const query = `selector=${encodeURIComponent(selector)}`
+  const resolve = { list: 'POST /targets/resolve', body: { target: { selector } } }
+  return [
+    {
+      ...page('clusters', `/clusters?${query}&pageSize=20`, accessToken, 12 * times),
+      ...limits,
+      list: 'GET /clusters?selector=',
+    },
+    {
+      ...page('clusters', `/clusters?${query}&status=Healthy`, accessToken, 15 * times),
+      ...limits,
+      list: 'GET /clusters?selector=&status=',
+    },
+    { ...page('clusters', '/clusters/labels', accessToken, 12 * times), ...limits },
+    { ...page('clusters', '/targets/resolve', accessToken, 12 * times), ...limits, ...resolve },
+  ]
+}
+
 /** The first, middle and last page. The middle page of a list without offsets reads the index from the nearer end. */
-function pages(functionName: string, path: string, accessToken: string, count: number, maxCalls: number): Page[] {
+function pages(
+  functionName: string,
+  path: string,
+  accessToken: string,
+  count: number,
+  maxCalls: number,
+  hasOffsets = maxCalls === 2,
+): Page[] {
   const last = Math.ceil(count / pageSize)
-  const hasOffsets = maxCalls === 2
-  const middleCalls = hasOffsets ? maxCalls : 2 + Math.ceil(count / 7500)
+  const middleCalls = hasOffsets ? maxCalls : maxCalls - 1 + Math.ceil(count / 7500)
   const positions = { first: 1, middle: Math.ceil(last / 2), last }
   return Object.entries(positions).map(([position, number]) => ({
     ...page(functionName, path, accessToken, position === 'middle' ? middleCalls : maxCalls),
@@ -65,9 +102,10 @@ async function sectionFor(all: readonly Page[]): Promise<Section> {
   const rows: Section['rows'][number][] = []
   const goals: Goal[] = []
   const times: Record<string, number> = {}
-  for (const { list, position, functionName, path, accessToken, maxCalls, maxReadUnits } of all) {
+  for (const { list, position, functionName, path, accessToken, maxCalls, maxReadUnits, maxMs, body } of all) {
     const handler = await handlerFor(functionName)
-    const read = () => send(handler, getRequest(path, accessToken))
+    const request = body ? changeRequest('POST', path, accessToken, body) : getRequest(path, accessToken)
+    const read = () => send(handler, request)
     await read()
     const { result, usage } = await metered(read)
     const { items } = expectSuccess(result).json
@@ -81,6 +119,7 @@ async function sectionFor(all: readonly Page[]): Promise<Section> {
     times[`${list} ${position}`] = spread(milliseconds).median
     rows.push([list, position, storeCallsOf(usage), usage.readUnits, spread(milliseconds).median, result.bytes.length])
     goals.push(atMost(`${list}, ${position}: store calls`, storeCallsOf(usage), maxCalls))
+    if (maxMs !== undefined) goals.push(target(atMost(`${list}, ${position}: ms`, spread(milliseconds).median, maxMs)))
     if (maxReadUnits !== undefined)
       goals.push(atMost(`${list}, ${position}: read units`, usage.readUnits, maxReadUnits))
   }

@@ -28,6 +28,31 @@ test('runs a script on a cluster by name with the script’s output and exit cod
   expect(err).toMatch(/^job_\w+ accepted\.\noops\n$/)
 })
 
+test('labels clusters, lists them by selector, and runs on them after a confirmation above 10', async () => {
+  const { labels } = await plat.json(['cluster', 'label', 'berlin-1', 'env=prod', 'tier=', 'absent-'])
+  expect(labels).toMatchObject({ env: 'prod', tier: '' })
+  await plat.json(['cluster', 'label', 'munich-1', 'env=prod', 'legacy='])
+  const { items } = await plat.json(['cluster', 'list', '-l', 'env=prod,!legacy'])
+  expect(items.map(({ name }: { name: string }) => name)).toEqual(['berlin-1'])
+  expect(await plat.prints(['cluster', 'list', '-l', 'tier', '--show-labels'])).toContain('env=prod')
+  const one = await plat.run(['run', '-l', 'env=prod,!legacy', '--', 'echo one'])
+  expect([one.out, one.err]).toEqual(['one\n', expect.stringContaining('1 cluster selected by env=prod,!legacy.')])
+  const both = await plat.run(['run', '-l', 'env in (prod)', '--', 'echo both; exit 3'])
+  expect([both.exitCode, both.err]).toEqual([3, expect.stringContaining('2 clusters: 0 completed, 2 not completed')])
+  for (let index = 0; index < 9; index++)
+    await plat.run(['cluster', 'register', `bulk-${index}`, '--label', 'bulk=', '--label', 'env=test'])
+  expect(await plat.json(['cluster', 'label', '-l', 'env', 'bulk=', '--yes'])).toEqual({
+    resolvedCount: 11,
+    changedCount: 2,
+  })
+  const asked = await plat.run(['run', '-l', 'bulk', '--', 'true'])
+  expect([asked.exitCode, asked.err]).toEqual([2, expect.stringContaining('Run the script on 11 clusters? Use --yes')])
+  const confirmed = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])
+  await plat.run(['batch', 'cancel', confirmed.out.trim()])
+  const invalid = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
+  expect([invalid.exitCode, invalid.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
+})
+
 test.runIf(isLong)('passes several arguments after -- unchanged', async () => {
   expect(await plat.prints(runAtBerlin('printf', '<%s>', `it's`, '$HOME', 'a  b'))).toBe(`<it's><$HOME><a  b>`)
 })

@@ -85,14 +85,10 @@ test.for(['', '[]', '{}', '7', '{"jobs": 7}', ...invalidJobs.map((job) => `[${jo
   },
 )
 
-test('splits a run on many clusters into batches of at most 500 jobs and 4 MiB', () => {
-  const small = Array.from({ length: 1201 }, (_, index) => ({ index }))
-  expect(batchesOf(small).map(({ length }) => length)).toEqual([500, 500, 201])
-  expect(batchesOf(small).flat()).toEqual(small)
-  const large = Array.from({ length: 100 }, () => ({ script: 'é'.repeat(100_000) }))
-  const sizes = batchesOf(large).map((jobs) => Buffer.byteLength(JSON.stringify({ jobs })))
-  expect(Math.max(...sizes)).toBeLessThan(4 * 1024 * 1024)
-  expect(sizes.length).toBeLessThan(6)
+test('splits a run on many clusters into batches of at most 500 jobs', () => {
+  const ids = Array.from({ length: 1201 }, (_, index) => `clus_${index}`)
+  expect(batchesOf(ids).map(({ length }) => length)).toEqual([500, 500, 201])
+  expect(batchesOf(ids).flat()).toEqual(ids)
 })
 
 test.for([

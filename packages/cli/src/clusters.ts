@@ -1,3 +1,5 @@
+import { parseSelector, SelectorError } from '@platform/contract/selector'
+import { InvalidArgumentError } from 'commander'
 import { unwrap } from './api/unwrap.ts'
 import type { Api, Schemas } from './api/client.ts'
 import { type Extent, maxPageSize, pagesOf, type Paging, readList } from './api/pages.ts'
@@ -5,7 +7,8 @@ import { CliError } from './exit.ts'
 import { cellOf } from './print/table.ts'
 
 export type Cluster = Schemas['ClusterSummary']
-export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>>
+export type NamedCluster = Pick<Cluster, 'id' | 'name'>
+export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>> & { selector?: string }
 
 const pageReader = (api: Api, filter: ClusterFilter) => (paging: Paging) =>
   unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } }))
@@ -42,13 +45,36 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
 }
 
 /** Returns the ids of the clusters that still exist. */
-export async function existingIds(api: Api, ids: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
+export const existingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
+  new Set((await listedByIds(api, ids)).map(({ id }) => id))
+
+async function listedByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
+  const clusters: Cluster[] = []
   for (let from = 0; from < ids.length; from += maxPageSize) {
     const query = { ids: ids.slice(from, from + maxPageSize).join(), pageSize: maxPageSize }
-    for (const { id } of (await unwrap(api.GET('/api/v1/clusters', { params: { query } }))).items) found.add(id)
+    clusters.push(...(await unwrap(api.GET('/api/v1/clusters', { params: { query } }))).items)
   }
-  return found
+  return clusters
+}
+
+/** The clusters that match a selector at the moment, newest first. */
+export async function selectedClusters(api: Api, selector: string): Promise<NamedCluster[]> {
+  const body = { target: { selector }, includeIds: true }
+  const { clusterIds = [] } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
+  const names = new Map((await listedByIds(api, clusterIds)).map(({ id, name }) => [id, name]))
+  // A new cluster may not be in the list yet.
+  return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
+}
+
+/** Parser of the option `--selector`. */
+export function selectorOption(text: string): string {
+  try {
+    parseSelector(text)
+    return text
+  } catch (error) {
+    if (!(error instanceof SelectorError)) throw error
+    throw new InvalidArgumentError(`\n  ${text}\n  ${' '.repeat(error.position - 1)}^ ${error.reason}`)
+  }
 }
 
 const clusterById = (api: Api, id: string): Promise<Cluster> =>

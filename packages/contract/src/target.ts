@@ -42,7 +42,7 @@ export const ResolvedTarget = z
       .array(id('clus'))
       .max(targetCountLimit)
       .optional()
-      .meta({ description: 'With `includeIds`: all clusters, newest first' }),
+      .meta({ description: 'With `includeIds`: all clusters, newest first, or in the order of the request' }),
   })
   .meta({ id: 'ResolvedTarget' })
 

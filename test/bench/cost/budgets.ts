@@ -149,6 +149,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'sign in': { storeCalls: 12, writeUnits: 40, messages: 1 },
   'refresh a session': { storeCalls: 3, writeUnits: 6 },
   'a change (PATCH cluster)': { storeCalls: 12, writeUnits: 28, messages: 1 },
+  'a change of labels': { storeCalls: 12, writeUnits: 18, messages: 1 },
   'a cluster, registered and enrolled': { storeCalls: 23, writeUnits: 88, messages: 3, secretReads: 1 },
   'an hour of an idle relay': { storeCalls: 24, writeUnits: 18 },
   'an hour of an idle relay without a channel': { storeCalls: 240, writeUnits: 180 },

@@ -81,12 +81,20 @@ async function recordUserFlows(recorder: Recorder, { accessToken }: Tenant): Pro
   await recorder.measure('sign in', signIn)
   await recorder.measure('refresh a session', () => recorder.request('auth', refresh))
   await recorder.measure('a change (PATCH cluster)', () => rename(recorder, clusterId, accessToken))
+  await recorder.measure('a change of labels', () => changeLabels(recorder, clusterId, accessToken))
   await recorder.measure('a cluster, registered and enrolled', () => newRecordedRelay(recorder, accessToken))
 }
 
 async function rename(recorder: Recorder, clusterId: string, accessToken: string): Promise<void> {
   const body = { name: `renamed-${crypto.randomUUID().slice(0, 8)}` }
   await recorder.request('clusters', changeRequest('PATCH', `/api/v1/clusters/${clusterId}`, accessToken, body))
+  await recorder.deliverMessages()
+}
+
+async function changeLabels(recorder: Recorder, clusterId: string, accessToken: string): Promise<void> {
+  const labels = { [`label-${crypto.randomUUID().slice(0, 8)}`]: 'value' }
+  const request = changeRequest('PATCH', `/api/v1/clusters/${clusterId}`, accessToken, { labels })
+  await recorder.request('clusters', request)
   await recorder.deliverMessages()
 }
 

@@ -64,10 +64,39 @@ export async function writeFleet(
   await writeItems(environment, [
     ...clusters,
     ...clusters.map(({ id, name }) => ({ ...keys.clusterName(organisationId, name), clusterId: id })),
+    ...clusters.map(({ id, type }, index) => labelsItem(organisationId, { id, type }, index)),
     { ...keys.clusterOffsets(organisationId), ...head },
     { ...keys.clusterStatusCounts(organisationId), ...counts },
   ])
   return { organisationId, count, clusterIds: clusters.map(({ id }) => id) }
+}
+
+/** Twenty labels of usual lengths, five of them derived. */
+function labelsItem(organisationId: string, { id, type }: Pick<StoredCluster, 'id' | 'type'>, index: number) {
+  const labels = [
+    'app=checkout-service',
+    'backup=daily',
+    'channel=stable',
+    `cost-center=${4000 + (index % 40)}`,
+    `customer=customer-${index % 500}`,
+    'data-class=internal',
+    `env=${index % 10 < 7 ? 'prod' : 'test'}`,
+    ...(index % 20 === 0 ? ['legacy='] : ['maintenance=sunday']),
+    'monitoring=standard',
+    `owner=team-${index % 25}`,
+    'provider=on-premises',
+    `rack=r${index % 90}`,
+    `region=eu-central-${index % 3}`,
+    `tier=${['web', 'api', 'data'][index % 3]}`,
+    `zone=z${index % 6}`,
+  ]
+  const reported = ['arch=x64', 'os=linux', 'relay-version=0.1.0']
+  return {
+    ...keys.clusterLabels(organisationId, id),
+    labels: labels.join('\n'),
+    derived: `site=${newId('site')}\ntype=${type}`,
+    reported: reported.join('\n'),
+  }
 }
 
 type StoredCluster = { id: string; name: string; type: 'Hypervisor' | 'CloudLocal' }
@@ -116,8 +145,12 @@ export async function writeHistory(
     const createdAtMs = Date.now() - (jobs - index) * 10_000
     return jobItem({ organisationId, clusterId: clusterIds[index % 100] ?? '', status, createdAtMs })
   })
-  await writeItems(environment, [...items, { ...keys.organisationCounts(organisationId), ...counts }])
-  await writeItems(environment, auditItems(organisationId, entries))
+  const { auditItems, auditHead } = auditOf(organisationId, entries)
+  await writeItems(environment, [
+    ...items,
+    ...auditItems,
+    { ...keys.organisationCounts(organisationId), ...counts, ...auditHead },
+  ])
   return organisationId
 }
 
@@ -151,7 +184,7 @@ function jobItem(job: StoredJob): StoredItem {
   return item
 }
 
-function auditItems(organisationId: string, count: number): StoredItem[] {
+function auditOf(organisationId: string, count: number) {
   const users = [newId('user'), newId('user')]
   const items: StoredItem[] = []
   let head = { seq: 0, atMs: Date.now() - count * 1000, hash: genesisHash(organisationId) }
@@ -166,6 +199,5 @@ function auditItems(organisationId: string, count: number): StoredItem[] {
     items.push({ ...keys.auditEntry(organisationId, position.seq), ...item })
     head = { seq: position.seq, atMs: position.atMs, hash: item.hash }
   }
-  const counts = { auditSeq: head.seq, auditHash: head.hash, auditAtMs: head.atMs }
-  return [...items, { ...keys.organisationCounts(organisationId), ...counts }]
+  return { auditItems: items, auditHead: { auditSeq: head.seq, auditHash: head.hash, auditAtMs: head.atMs } }
 }

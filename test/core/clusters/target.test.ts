@@ -38,7 +38,7 @@ test('resolves each kind of target to the clusters of the organisation, newest f
   for (const [target, expected] of [
     [{ all: true }, everything],
     [prod, [last, first]],
-    [{ clusterIds: [first, last, first] }, [last, first]],
+    [{ clusterIds: [first, last, first] }, [first, last]],
     [await saved(caller, {}), everything],
     [await saved(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
     [await saved(caller, { selector: 'env', search: 'PROD-0' }), [first]],

@@ -2,13 +2,23 @@ import { type Command, Option } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
-import { type Cluster, type ClusterFilter, findCluster, listClusters } from '../clusters.ts'
+import {
+  type Cluster,
+  type ClusterFilter,
+  findCluster,
+  listClusters,
+  selectedClusters,
+  selectorOption,
+} from '../clusters.ts'
+import { CliError } from '../exit.ts'
 import { connect } from '../connect.ts'
+import { batchesOf } from '../jobs/batch.ts'
 import { confirm } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
-import { type Column } from '../print/table.ts'
+import { cellOf, type Column } from '../print/table.ts'
+import { counted } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { addCommand, addListCommand } from './add-command.ts'
+import { addCommand, addListCommand, collectValues } from './add-command.ts'
 
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']
@@ -29,18 +39,15 @@ const columns: Column<Cluster>[] = [
 
 export function addClusterCommands(program: Command): void {
   const cluster = program.command('cluster').description('clusters and their relays')
-  withClusterFilter(addListCommand(cluster, 'list', 'list clusters', ['plat cluster list --status Offline'])).action(
-    async ({ limit, all, status, type, ...options }: Shown & Extent & ClusterFilter) =>
-      showList(
-        options,
-        await listClusters(
-          connect(),
-          { limit, ...(all && { all }) },
-          { ...(status && { status }), ...(type && { type }) },
-        ),
-        columns,
-      ),
+  withClusterFilter(
+    addListCommand(cluster, 'list', 'list clusters', [
+      'plat cluster list --status Offline',
+      `plat cluster list -l 'env=prod,!legacy' --show-labels`,
+    ]),
   )
+    .option('-l, --selector <selector>', 'only clusters with these labels, such as env=prod', selectorOption)
+    .option('--show-labels', 'show the labels, also derived ones')
+    .action(list)
   addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
   addCommand(cluster, 'register <name>', 'register a cluster; prints the command for its relay', [
     'plat cluster register berlin-1',
@@ -48,7 +55,15 @@ export function addClusterCommands(program: Command): void {
   ])
     .addOption(new Option('--type <type>', 'cluster type').choices(types).default('Hypervisor'))
     .option('--site <id>', 'site of the cluster')
+    .option('--label <key=value>', 'label of the cluster; repeatable', collectValues)
     .action(register)
+  addCommand(cluster, 'label [words...]', 'set labels (key=value) and remove labels (key-) of a cluster', [
+    'plat cluster label berlin-1 env=prod legacy-',
+    'plat cluster label -l env=staging env=test --yes',
+  ])
+    .option('-l, --selector <selector>', 'label all clusters with these labels, instead of one', selectorOption)
+    .option('--yes', 'with --selector: skip the confirmation')
+    .action(label)
   addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(timeline)
   addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster').action(rename)
   addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
@@ -57,6 +72,68 @@ export function addClusterCommands(program: Command): void {
   addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
     issueToken,
   )
+}
+
+type ListOptions = Shown & Extent & ClusterFilter & { showLabels?: true }
+
+async function list({ limit, all, status, type, selector, showLabels, ...options }: ListOptions): Promise<void> {
+  const filter = { ...(status && { status }), ...(type && { type }), ...(selector !== undefined && { selector }) }
+  const found = await listClusters(connect(), { limit, ...(all && { all }) }, filter)
+  await showList(options, found, showLabels ? [...columns, labelColumn] : columns)
+}
+
+const labelColumn: Column<Cluster> = {
+  title: 'LABELS',
+  of: ({ labels }) => Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+  isFlexible: true,
+}
+
+function labelsOf(words: readonly string[]): { set: Record<string, string>; remove: string[] } {
+  const set: Record<string, string> = {}
+  const remove: string[] = []
+  for (const word of words) {
+    const equals = word.indexOf('=')
+    if (equals > 0) set[word.slice(0, equals)] = word.slice(equals + 1)
+    else if (word.endsWith('-') && word.length > 1) remove.push(word.slice(0, -1))
+    else throw new CliError('usage', `${cellOf(word)} is not a label. Use key=value to set it, or key- to remove it.`)
+  }
+  return { set, remove }
+}
+
+async function label(words: string[], options: Shown & { selector?: string; yes?: true }): Promise<void> {
+  const { selector } = options
+  if (selector !== undefined) return labelSelected(selector, labelsOf(words), options)
+  const [nameOrId = '', ...changes] = words
+  const { set, remove } = labelsOf(changes)
+  if (changes.length === 0) throw new CliError('usage', 'Specify a cluster and labels: plat cluster label NAME k=v')
+  const api = connect()
+  const { id } = await findCluster(api, nameOrId)
+  const labels = { ...set, ...Object.fromEntries(remove.map((key) => [key, null])) }
+  const call = api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body: { labels } })
+  await showOne(options, await unwrap(call))
+}
+
+/** In requests of at most 500 clusters, with one result. */
+async function labelSelected(
+  selector: string,
+  change: ReturnType<typeof labelsOf>,
+  options: Shown & { yes?: true },
+): Promise<void> {
+  if (Object.keys(change.set).length + change.remove.length === 0)
+    throw new CliError('usage', 'Specify labels: key=value to set one, or key- to remove one.')
+  const api = connect()
+  const clusters = await selectedClusters(api, selector)
+  if (clusters.length === 0) throw new CliError('refused', 'No matching clusters.')
+  const { yes } = options
+  await confirm(`Change the labels of ${counted(clusters.length, 'cluster')}?`, { ...(yes && { yes }) })
+  const result = { resolvedCount: 0, changedCount: 0 }
+  for (const clusterIds of batchesOf(clusters.map(({ id }) => id))) {
+    const body = { target: { clusterIds }, ...change }
+    const { resolvedCount, changedCount } = await unwrap(api.POST('/api/v1/clusters/labels', { body }))
+    result.resolvedCount += resolvedCount
+    result.changedCount += changedCount
+  }
+  await showOne(options, result)
 }
 
 async function get(nameOrId: string, options: Shown): Promise<void> {
@@ -81,10 +158,12 @@ async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Ex
 interface Registration extends Shown {
   type: Cluster['type']
   site?: string
+  label?: string[]
 }
 
-async function register(name: string, { type, site: siteId, json }: Registration): Promise<void> {
-  const body = { name, type, ...(siteId !== undefined && { siteId }) }
+async function register(name: string, { type, site: siteId, label: words = [], json }: Registration): Promise<void> {
+  const { set } = labelsOf(words)
+  const body = { name, type, labels: set, ...(siteId !== undefined && { siteId }) }
   const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
   if (json) return writeJson(cluster)
   say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)

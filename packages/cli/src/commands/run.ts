@@ -1,8 +1,19 @@
 import type { Command } from 'commander'
 import type { Api } from '../api/client.ts'
-import { type Cluster, type ClusterFilter, findClusters, listClusters } from '../clusters.ts'
+import {
+  type ClusterFilter,
+  findCluster,
+  findClusters,
+  listClusters,
+  type NamedCluster,
+  selectedClusters,
+  selectorOption,
+} from '../clusters.ts'
 import { connectToFollow } from '../connect.ts'
 import { CliError } from '../exit.ts'
+import { confirm } from '../print/ask.ts'
+import { counted } from '../print/text.ts'
+import { say } from '../print/write.ts'
 import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf, type ScriptOptions } from '../jobs/script.ts'
@@ -12,6 +23,7 @@ import { addCommand, collectValues, wholeNumber } from './add-command.ts'
 interface TargetOptions extends ClusterFilter {
   cluster?: string[]
   all?: true
+  yes?: true
 }
 
 export function addRunCommand(program: Command): void {
@@ -23,10 +35,13 @@ export function addRunCommand(program: Command): void {
       'plat run --cluster berlin-1 -- uname -a',
       'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
       `plat run --cluster berlin-1 --name 'Rotate logs' --reason 'Ticket 4711' -f rotate.sh`,
+      `plat run -l 'env=prod,!legacy' -- uname -sr`,
       'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
     ],
   )
     .option('--cluster <name|id>', 'target cluster; repeatable', collectValues)
+    .option('-l, --selector <selector>', 'run on the clusters with these labels, such as env=prod', selectorOption)
+    .option('--yes', 'with --selector: do not ask before a run on more than 10 clusters')
     .option('--all', 'run on all clusters, filtered by --status and --type')
   withClusterFilter(run)
     .option('-f, --file <file>', 'script file; - is standard input')
@@ -47,16 +62,31 @@ export function addRunCommand(program: Command): void {
       const [only] = clusters
       if (only === undefined) throw new CliError('refused', 'No matching clusters.')
       process.exitCode = await (clusters.length === 1
-        ? runOnOne(api, only, script, options)
+        ? runOnOne(api, await findCluster(api, only.id), script, options)
         : runOnMany(api, clusters, script, options))
     })
 }
 
-async function selectClusters(api: Api, { cluster = [], all, status, type }: TargetOptions): Promise<Cluster[]> {
-  if (all && cluster.length > 0) throw new CliError('usage', 'Use either --cluster or --all.')
+/** More clusters require a confirmation. */
+const unaskedLimit = 10
+
+async function selectClusters(api: Api, options: TargetOptions): Promise<NamedCluster[]> {
+  const { cluster = [], all, selector, status, type } = options
+  if ([all, selector, cluster[0]].filter((target) => target !== undefined).length > 1)
+    throw new CliError('usage', 'Use one of --cluster, --selector and --all.')
   if (!all && (status ?? type)) throw new CliError('usage', '--status and --type require --all.')
-  if (!all && cluster.length === 0) throw new CliError('usage', 'Specify a target: --cluster NAME, or --all.')
+  if (selector !== undefined) return confirmedClusters(api, selector, options)
+  if (!all && cluster.length === 0)
+    throw new CliError('usage', 'Specify a target: --cluster NAME, --selector LABELS, or --all.')
   if (!all) return findClusters(api, cluster)
   const filter = { ...(status && { status }), ...(type && { type }) }
   return (await listClusters(api, { limit: Infinity, all }, filter)).items
+}
+
+async function confirmedClusters(api: Api, selector: string, { yes }: TargetOptions): Promise<NamedCluster[]> {
+  const clusters = await selectedClusters(api, selector)
+  const count = counted(clusters.length, 'cluster')
+  say(`${count} selected by ${selector}.`)
+  if (clusters.length > unaskedLimit) await confirm(`Run the script on ${count}?`, { ...(yes && { yes }) })
+  return clusters
 }

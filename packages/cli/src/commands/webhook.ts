@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
+import { selectorOption } from '../clusters.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
@@ -25,8 +26,12 @@ export function addWebhookCommands(program: Command): void {
     `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
   ])
     .requiredOption('--event <type>', 'event type, such as platform.job.failed or *; repeatable', collectValues)
-    .action(async (url: string, { event: events, ...options }: Shown & { event: Events }) =>
-      showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body: { url, events } }))),
+    .option('-l, --selector <selector>', 'only events about clusters with these labels', selectorOption)
+    .action(
+      async (url: string, { event: events, selector, ...options }: Shown & { event: Events; selector?: string }) => {
+        const body = { url, events, ...(selector !== undefined && { selector }) }
+        await showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body })))
+      },
     )
   addCommand(webhook, 'rotate-secret <id>', 'replace the secret; prints the new one once').action(
     async (id: string, options: Shown) =>

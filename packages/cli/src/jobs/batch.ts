@@ -71,24 +71,10 @@ export async function cancelBatch(api: Api, batchId: string): Promise<void> {
   if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
 }
 
-/** Splits jobs into batches within the limits of the API: 500 jobs and 4 MiB of JSON. */
-export function batchesOf<Submission>(jobs: readonly Submission[]): Submission[][] {
-  const batches: Submission[][] = []
-  let bytes = Infinity
-  for (const job of jobs) {
-    const size = Buffer.byteLength(JSON.stringify(job)) + 1
-    const last = batches.at(-1)
-    if (last && last.length < maxJobs && bytes + size <= maxBytes) {
-      last.push(job)
-      bytes += size
-    } else {
-      batches.push([job])
-      bytes = size
-    }
-  }
-  return batches
-}
+/** Splits clusters into batches within the limit of the API: 500 jobs. */
+export const batchesOf = (clusterIds: readonly string[]): string[][] =>
+  Array.from({ length: Math.ceil(clusterIds.length / maxJobs) }, (_, index) =>
+    clusterIds.slice(index * maxJobs, (index + 1) * maxJobs),
+  )
 
 const maxJobs = 500
-// The maximum body size is 4 MiB; the rest is for the fields around the jobs.
-const maxBytes = 4 * 1024 * 1024 - 4096

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '@platform/oci/make-folder'
 import { isApiRejection, unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
-import { type Cluster, existingIds } from '../clusters.ts'
+import { existingIds, type NamedCluster } from '../clusters.ts'
 import { exitCodes, CliError, messageOf } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
@@ -13,7 +13,7 @@ import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, 
 import { Interrupt } from './interrupt.ts'
 import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
 import { escapedForTerminal, withLineEnd } from './printer.ts'
-import { purposeOf, type RunOptions, submissionOf } from './run-one.ts'
+import { jobOf, purposeOf, type RunOptions } from './run-one.ts'
 
 /**
  * Runs a script on several clusters, in batches of at most 500 jobs, and prints each job's output when it ends. Returns
@@ -21,19 +21,19 @@ import { purposeOf, type RunOptions, submissionOf } from './run-one.ts'
  */
 export async function runOnMany(
   api: Api,
-  clusters: readonly Cluster[],
+  clusters: readonly NamedCluster[],
   script: string,
   options: RunOptions,
 ): Promise<number> {
   if (options.node) throw new CliError('usage', '--node requires a single cluster.')
   if (options.outputDir !== undefined) makeOutputFolder(options.outputDir)
-  const run = new Run(api, clusters, options)
+  const run = new Run(api, clusters, { script, options })
   using interrupt = new Interrupt()
-  for (const jobs of batchesOf(clusters.map(({ id }) => submissionOf(id, script, options)))) {
+  for (const part of batchesOf(clusters.map(({ id }) => id))) {
     if (interrupt.isRequested || run.isFailing) break
     const { maxConcurrency, maxErrors } = options
     const left = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
-    await run.submit(jobs, { ...(maxConcurrency && { maxConcurrency }), ...left })
+    await run.submit(part, { ...(maxConcurrency && { maxConcurrency }), ...left })
     await interrupt.cancelWith(() => run.cancel())
     // The limits apply to all batches together, so a limited batch must end before the next one starts.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
@@ -45,11 +45,10 @@ export async function runOnMany(
   return interrupt.isRequested && !isComplete ? exitCodes.interrupted : code
 }
 
-type Submission = ReturnType<typeof submissionOf>
-
 class Run {
   readonly #api: Api
   readonly #names: Map<string, string>
+  readonly #job: ReturnType<typeof jobOf>
   readonly #options: RunOptions
   readonly #progress = new Progress()
   readonly #batches: AcceptedBatch[] = []
@@ -58,39 +57,44 @@ class Run {
   readonly #codes = new Map<string, number>()
   #followed = 0
 
-  constructor(api: Api, clusters: readonly Cluster[], options: RunOptions) {
+  constructor(
+    api: Api,
+    clusters: readonly NamedCluster[],
+    { script, options }: { script: string; options: RunOptions },
+  ) {
     this.#api = api
+    this.#job = jobOf(script, options)
     this.#options = options
     this.#names = new Map(clusters.map(({ id, name }) => [id, name]))
   }
 
-  /** With `--all`, skips clusters that were removed since the list was read, and prints their names. */
-  async submit(jobs: Submission[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
+  /** With `--all` or `--selector`, skips clusters that were removed since they were read, and prints their names. */
+  async submit(clusterIds: string[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
     try {
-      const body = { jobs, ...purposeOf(this.#options), ...limits }
+      const body = { target: { clusterIds }, ...this.#job, ...purposeOf(this.#options), ...limits }
       const batch = await unwrap(this.#api.POST('/api/v1/jobs/batch', { body }))
-      this.#add(jobs, batch)
+      this.#add(clusterIds, batch)
     } catch (error) {
-      if (!this.#options.all || !isApiRejection(error, 'cluster_forbidden')) throw error
-      const existing = await this.#withoutRemoved(jobs)
-      if (existing.length === jobs.length) throw error
+      const isSelection = this.#options.all ?? this.#options.selector !== undefined
+      if (!isSelection || !isApiRejection(error, 'cluster_forbidden')) throw error
+      const existing = await this.#withoutRemoved(clusterIds)
+      if (existing.length === clusterIds.length) throw error
       if (existing.length > 0) await this.submit(existing, limits)
     }
   }
 
-  async #withoutRemoved(jobs: Submission[]): Promise<Submission[]> {
-    const ids = jobs.map(({ clusterId }) => clusterId)
+  async #withoutRemoved(ids: string[]): Promise<string[]> {
     const existing = await existingIds(this.#api, ids)
     for (const id of ids.filter((each) => !existing.has(each))) {
       say(`${cellOf(this.#names.get(id) ?? id)} (${id}) was removed and is skipped.`)
       this.#names.delete(id)
     }
-    return jobs.filter(({ clusterId }) => existing.has(clusterId))
+    return ids.filter((id) => existing.has(id))
   }
 
-  #add(jobs: readonly Submission[], batch: AcceptedBatch): void {
+  #add(clusterIds: readonly string[], batch: AcceptedBatch): void {
     this.#batches.push(batch)
-    batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, jobs[index]?.clusterId ?? ''))
+    batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, clusterIds[index] ?? ''))
     if (!this.#options.detach) say(`${batch.batchId} accepted: ${counted(batch.jobIds.length, 'job')}.`)
   }
 

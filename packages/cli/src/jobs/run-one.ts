@@ -13,6 +13,7 @@ export interface RunOptions extends Shown {
   name?: string
   reason?: string
   all?: true
+  selector?: string
   node?: string[]
   timeout?: number
   deliverWithin?: number
@@ -22,15 +23,13 @@ export interface RunOptions extends Shown {
   outputDir?: string
 }
 
-export function submissionOf(
-  clusterId: string,
+export function jobOf(
   script: string,
   { timeout, deliverWithin }: RunOptions,
   targetNodeIds: string[] = [],
-): Schemas['BatchJob'] {
+): Omit<Schemas['BatchJob'], 'clusterId'> {
   const limits = { ...(timeout && { timeoutSeconds: timeout }), ...(targetNodeIds.length > 0 && { targetNodeIds }) }
   return {
-    clusterId,
     type: 'InvokeScript',
     payload: { script, ...limits },
     ...(deliverWithin && { deliverWithinSeconds: deliverWithin }),
@@ -49,7 +48,7 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
   if (many) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
-  const body = { ...submissionOf(cluster.id, script, options, targets), ...purposeOf(options) }
+  const body = { clusterId: cluster.id, ...jobOf(script, options, targets), ...purposeOf(options) }
   using interrupt = new Interrupt()
   const job = await unwrap(api.POST('/api/v1/jobs', { body }))
   await interrupt.cancelWith(() => cancelJob(api, job.id))

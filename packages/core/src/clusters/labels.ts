@@ -3,7 +3,7 @@ import { type LabelChange, type Labels, labelLimit } from '@platform/contract/la
 import { matchesSelector, parseSelector } from '@platform/contract/selector'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { create, getMany, type Item, patch, type WriteItem } from '../db/table.ts'
+import { create, getMany, type Item, patch, queryAll, type WriteItem } from '../db/table.ts'
 import { PlatformError } from '../error.ts'
 
 /**
@@ -111,6 +111,18 @@ export async function labelsOf(
     options,
   )
   return new Map(clusterIds.flatMap((id, index) => (items[index] ? [[id, parseLabels(items[index])]] : [])))
+}
+
+/** The labels of all clusters between two ids, which costs less than to read them one by one. */
+export async function labelsBetween(
+  organisationId: string,
+  from: string | undefined,
+  to: string | undefined,
+): Promise<Map<string, Labels>> {
+  if (from === undefined || to === undefined) return new Map()
+  const { pk } = keys.clusterLabels(organisationId, '')
+  const items = await queryAll({ pk, from, to, stale: true })
+  return new Map(items.map((item) => [String(item['sk']), parseLabels(item)]))
 }
 
 export const matchesText = (selector: string | undefined, labels: Labels = {}): boolean =>

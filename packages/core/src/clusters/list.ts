@@ -3,7 +3,7 @@ import { type Labels } from '@platform/contract/label'
 import { type Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import { observe } from './downtime.ts'
-import { labelsOf, matchesText } from './labels.ts'
+import { labelsBetween, labelsOf, matchesText } from './labels.ts'
 import { clustersNamed, exactFilterLimit, nameLimit, select } from './select.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
@@ -67,7 +67,8 @@ function find(
 
 async function pageOfClusters(organisationId: string, page: Page): Promise<ClusterRecords> {
   const { items, ...rest } = await readPage(clustersOf(organisationId), page)
-  return { records: items.map(parseCluster), ...rest }
+  const records = items.map(parseCluster)
+  return { records, ...rest, labels: await labelsBetween(organisationId, records.at(-1)?.id, records[0]?.id) }
 }
 
 async function pageOfFilter(organisationId: string, filter: Filter, page: Page): Promise<ClusterRecords> {

@@ -11,32 +11,31 @@ import { clustersNamed, select } from './select.ts'
 const lookupLimit = 100
 
 /**
- * The ids of the clusters, newest first. Reads are consistent, so every matching cluster that existed before the call is
+ * The ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching cluster that existed before the call is
  * included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
  */
 export async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
   const { organisationId } = caller
   const { clusterIds, selector, savedFilterId } = target
   if (clusterIds !== undefined) return listedClusters(organisationId, new Set(clusterIds))
-  if (selector === undefined && savedFilterId === undefined) return newestFirst(await allClusters(organisationId))
+  if (selector === undefined && savedFilterId === undefined)
+    return [...(await allClusters(organisationId))].toSorted().toReversed()
   const { search = '', ...filter } =
     savedFilterId === undefined ? { selector } : await clusterFilter(caller, savedFilterId)
   const selection = { ...filter, term: keys.fold(search.trim()) }
   return (await select(organisationId, selection, { stale: false })).selected.map(({ id }) => id)
 }
 
-const newestFirst = (ids: Iterable<string>): string[] => [...ids].toSorted().toReversed()
-
 const allClusters = async (organisationId: string): Promise<Set<string>> =>
   (await clustersNamed(organisationId, '', { stale: false })).ids
 
 async function listedClusters(organisationId: string, ids: ReadonlySet<string>): Promise<string[]> {
-  const sorted = newestFirst(ids)
-  if (!sorted.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
+  const listed = [...ids]
+  if (!listed.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
   const existing =
-    sorted.length > lookupLimit ? await allClusters(organisationId) : await existingAmong(organisationId, sorted)
-  if (!sorted.every((id) => existing.has(id))) throw platformError('cluster_forbidden')
-  return sorted
+    listed.length > lookupLimit ? await allClusters(organisationId) : await existingAmong(organisationId, listed)
+  if (!listed.every((id) => existing.has(id))) throw platformError('cluster_forbidden')
+  return listed
 }
 
 async function existingAmong(organisationId: string, ids: readonly string[]): Promise<Set<string>> {
