@@ -7,8 +7,17 @@ import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
 
-/** Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. */
-export async function buildRelay(outfile: string): Promise<void> {
+/** `publicKeyPem` verifies later versions. */
+export interface RelayRelease {
+  version: string
+  publicKeyPem: string
+}
+
+/**
+ * Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. Without a
+ * release, it cannot update itself.
+ */
+export async function buildRelay(outfile: string, release?: RelayRelease): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
   const { outputFiles } = await build({
     absWorkingDir: fileURLToPath(root),
@@ -20,8 +29,9 @@ export async function buildRelay(outfile: string): Promise<void> {
     target: 'node20',
     charset: 'utf8',
     plugins: [webSocketLibrary],
+    ...(release && { define: { builtRelease: JSON.stringify(release) } }),
   })
-  const heading = `#!/usr/bin/env node\n// platform-relay ${relayVersion} | license: ${license} | needs Node 20 or later\n`
+  const heading = `#!/usr/bin/env node\n// platform-relay ${release?.version ?? relayVersion} | license: ${license} | needs Node 20 or later\n`
   await mkdir(dirname(outfile), { recursive: true })
   await writeFile(outfile, heading + tidy(outputFiles[0]!.text) + (await webSocketCode()))
 }

@@ -108,6 +108,17 @@ export const Heartbeat = z
         description:
           'Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored',
       }),
+    update: z
+      .object({
+        id: z.string().max(40),
+        status: z.enum(['pending', 'completed', 'returned']),
+        reason: z.string().max(200).optional(),
+      })
+      .optional()
+      .meta({
+        description:
+          'Progress of the update that the last response offered. `returned`: the relay runs its former version. It tries the same file again only for another update',
+      }),
   })
   .meta({ id: 'Heartbeat' })
 
@@ -165,6 +176,15 @@ export const HeartbeatResponse = z
       description:
         'Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again.',
     }),
+    update: z
+      .object({
+        id: z.string().max(40),
+        version: z.string().max(64),
+        sha256: z.string().max(64),
+        signature: z.string().max(1000).meta({ description: 'By the release key, in Base64' }),
+      })
+      .optional()
+      .meta({ description: 'The relay program that the relay shall use. It is at `/relay/relay.mjs`' }),
     serverTime: timestamp,
   })
   .meta({ id: 'HeartbeatAnswer' })

@@ -17,6 +17,8 @@ export const exitCodes = {
   checkChannel: 17,
   serviceStopped: 20,
   serviceMissing: 21,
+  /** The supervisor starts the next program. */
+  replaced: 75,
 } as const
 
 /** Thrown to end the program with an exit code and a message that states what to do next. */

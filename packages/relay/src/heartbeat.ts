@@ -11,6 +11,7 @@ import type { JobDeps } from './job-deps.ts'
 import { stringsIn } from './json.ts'
 import type { StatementKeys } from './statement-keys.ts'
 import type { NodeWatch } from './node-watch.ts'
+import type { Updater } from './update/updater.ts'
 
 const requestLimitMs = 15_000
 // Claims need time to complete; an earlier heartbeat would return the same jobs again.
@@ -32,6 +33,7 @@ export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
   intervalSeconds: number
   scriptsIsolated: boolean
   facts: Facts
+  updater: Updater
 }
 
 /**
@@ -116,12 +118,13 @@ export class HeartbeatLoop {
       return this.#apply(response)
     } catch (error) {
       if (!(error instanceof RetryableError)) throw error
+      this.#deps.updater.onFailed()
       return retryDelayMs(this.#failures++, error)
     }
   }
 
   async #call(): Promise<RelayResponse> {
-    const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated, facts } = this.#deps
+    const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated, facts, updater } = this.#deps
     const body: Heartbeat = {
       nodes: watch.statuses(),
       running: workers.running,
@@ -133,6 +136,7 @@ export class HeartbeatLoop {
       ...(this.#wantsFacts && { facts: facts.report() }),
       channel: channel.isOpen ? 'open' : 'closed',
       claimKey: journal.claimKey,
+      update: updater.report,
     }
     const response = await client.attempt({
       path: '/heartbeat',
@@ -147,7 +151,7 @@ export class HeartbeatLoop {
   }
 
   #apply({ body }: RelayResponse): number {
-    const { channel, server, statementKeys, workers } = this.#deps
+    const { channel, server, statementKeys, updater, workers } = this.#deps
     statementKeys.learn(body.statementKeys)
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
@@ -163,6 +167,7 @@ export class HeartbeatLoop {
     const hasWork = hasStarted || claims.length > 0 || cancelled.length > 0
     if (hasWork) this.#noteActivity()
     this.#wakeUps.conclude(hasWork)
+    updater.onAccepted(body.update)
     const wereSent = this.#wantsFacts
     this.#wantsFacts = body.wantsFacts === true
     const delayMs = this.#delayMs(hasStarted, claims.length > 0)

@@ -1,9 +1,10 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import { type IncomingHttpHeaders, type IncomingMessage, get as httpGet, request as httpRequest } from 'node:http'
+import { get as httpsGet, request as httpsRequest } from 'node:https'
 import { messageOf } from './log.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import { agentFor } from './proxy.ts'
 
+const downloadLimitMs = 120_000
 const maxResponseBytes = 8 * 1024 * 1024
 
 export type Post = {
@@ -53,6 +54,23 @@ export async function post({ signal, timeoutMs, ...request }: Post): Promise<Rel
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)
+  }
+}
+
+/** Downloads a text. Throws `RetryableError` if that fails. */
+export async function getText(url: string): Promise<string> {
+  const address = new URL(url)
+  const get = address.protocol === 'https:' ? httpsGet : httpGet
+  const options = { agent: agentFor(address), signal: AbortSignal.timeout(downloadLimitMs) }
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(address, options, resolve).once('error', reject)
+    })
+    if (response.statusCode !== 200) throw new RetryableError(`status ${response.statusCode}`)
+    return await readText(response)
+  } catch (error) {
+    if (error instanceof RetryableError) throw error
+    throw new RetryableError(networkErrorMessage(error))
   }
 }
 

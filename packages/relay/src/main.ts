@@ -11,6 +11,7 @@ import { type Options, parseOptions } from './options.ts'
 import { isolatesScripts, Relay } from './relay.ts'
 import { install, uninstall } from './service/install.ts'
 import { status } from './service/status.ts'
+import { followSupervisor, isSupervised, supervise } from './update/supervisor.ts'
 
 const stopLimitMs = 9500
 
@@ -27,9 +28,8 @@ function stopSignal(): AbortSignal {
   return stop.signal
 }
 
-async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
+async function runRelay(options: Options, signal: AbortSignal): Promise<number> {
   const clock = new ServerClock()
-  prepareState(options.stateFolder)
   let unlock: (() => void) | undefined
   try {
     unlock = lockState(options.stateFolder)
@@ -38,12 +38,20 @@ async function runRelay(options: Options, signal: AbortSignal): Promise<void> {
     if (!isolatesScripts(identity, options.runAs)) {
       warn('Scripts on this machine run as the user of the relay and can read its key. Use --run-as, as root.')
     }
-    await new Relay(identity, { ...options, clock }).run(signal)
+    const isReplaced = await new Relay(identity, { ...options, clock }).run(signal)
+    return isReplaced ? exitCodes.replaced : exitCodes.stopped
   } catch (error) {
     throw explainStorageError(options.stateFolder, error)
   } finally {
     unlock?.()
   }
+}
+
+function start(options: Options, signal: AbortSignal): Promise<number> {
+  prepareState(options.stateFolder)
+  followSupervisor()
+  const run = () => runRelay(options, signal)
+  return isSupervised ? run() : supervise(options.stateFolder, run, signal)
 }
 
 async function main(): Promise<number> {
@@ -56,7 +64,7 @@ async function main(): Promise<number> {
     else if (options.command === 'uninstall') uninstall(options)
     else if (options.command === 'status') return status(options)
     else if (options.check) return await check(options)
-    else await runRelay(options, signal)
+    else return await start(options, signal)
     return exitCodes.stopped
   } catch (error) {
     if (signal.aborted && !(error instanceof FatalError)) return exitCodes.stopped

@@ -23,6 +23,7 @@ import type { Options } from './options.ts'
 import { Spool } from './spool.ts'
 import { StatementKeys } from './statement-keys.ts'
 import { Storage } from './storage.ts'
+import { Updater } from './update/updater.ts'
 
 // Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
 // result are reported as Offline.
@@ -51,6 +52,7 @@ export class Relay {
   readonly #heartbeats: HeartbeatLoop
   readonly #reporting = new AbortController()
   #isRevoked = false
+  #isReplaced = false
 
   constructor(identity: Identity, settings: RelaySettings) {
     const { stateFolder, slots, clock, workFolder, runAs, factsFolder } = settings
@@ -98,11 +100,21 @@ export class Relay {
       intervalSeconds,
       scriptsIsolated: isolatesScripts(identity, runAs),
       facts: this.#facts,
+      updater: new Updater({
+        stateFolder,
+        server,
+        isIdle: () => this.#workers.isIdle,
+        drain: () => this.#workers.drain(),
+        swap: () => this.#replace(),
+      }),
     })
   }
 
-  /** Runs until the signal aborts. Throws `FatalError` if the server has revoked the relay. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Runs until the signal aborts, or until another program has to replace this one: then returns true. Throws
+   * `FatalError` if the server has revoked the relay.
+   */
+  async run(signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
     signal.addEventListener('abort', () => this.#heartbeats.stop())
     this.#mode.write(this.#channel.state)
@@ -113,11 +125,13 @@ export class Relay {
     void firstCheck.then(() => this.#facts.run(this.#reporting.signal))
     await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#heartbeats.run()
-    await (this.#isRevoked ? this.#abandon() : this.#shutDown(String(signal.reason)))
+    const isReplaced = this.#isReplaced && !signal.aborted
+    await (this.#isRevoked || isReplaced ? this.#abandon() : this.#shutDown(String(signal.reason)))
     this.#journal.close()
     if (this.#isRevoked) {
       throw new FatalError('revoked', 'The server no longer accepts this relay. Issue a new token to enroll it again.')
     }
+    return isReplaced
   }
 
   async #recover(): Promise<void> {
@@ -129,6 +143,12 @@ export class Relay {
   #onChannelChange(): void {
     this.#mode.write(this.#channel.state)
     this.#heartbeats.onChannelChange()
+  }
+
+  // The program that follows reports to the platform, so this one does not sign off.
+  #replace(): void {
+    this.#isReplaced = true
+    this.#heartbeats.stop()
   }
 
   #revoke(): void {

@@ -1,2 +1,15 @@
-/** The version that the relay reports to the server. It must equal the version in `package.json`. */
-export const relayVersion = '0.1.0'
+// Defined by the build of a release.
+declare const builtRelease: { version: string; publicKeyPem: string } | undefined
+
+/** The version that the relay reports to the server. It must equal the version in `package.json`, except in a release. */
+export const relayVersion = typeof builtRelease === 'undefined' ? '0.1.0' : builtRelease.version
+
+/** Verifies later versions of this program; undefined if no release contains it. */
+export const releaseKeyPem = typeof builtRelease === 'undefined' ? undefined : builtRelease.publicKeyPem
+
+/** Whether a version, such as `1.10.0`, is newer than another one. Prereleases are not distinguished. */
+export function isNewer(version: string, other: string): boolean {
+  const [numbers, others] = [version, other].map((text) => text.split(/[.+-]/, 3).map(Number))
+  const index = numbers!.findIndex((number, at) => number !== others![at])
+  return index >= 0 && numbers![index]! > others![index]!
+}

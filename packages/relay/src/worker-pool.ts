@@ -31,6 +31,7 @@ export class WorkerPool {
   readonly #jobs = new Map<string, ActiveJob>()
   readonly #rejected = new Set<string>()
   #closed = false
+  #isDraining = false
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options
@@ -39,7 +40,18 @@ export class WorkerPool {
   get freeSlots(): number {
     const { slots: allSlots, deps, storage } = this.#options
     const slots = Math.max(0, allSlots - this.#jobs.size)
-    return this.#closed || slots === 0 || deps.statementKeys.isOutdated || !storage.isWritable ? 0 : slots
+    return this.#closed || this.#isDraining || slots === 0 || deps.statementKeys.isOutdated || !storage.isWritable
+      ? 0
+      : slots
+  }
+
+  get isIdle(): boolean {
+    return this.#jobs.size === 0
+  }
+
+  /** Accepts no more jobs. */
+  drain(): void {
+    this.#isDraining = true
   }
 
   /** Ids of the jobs that the server has leased to this relay. */

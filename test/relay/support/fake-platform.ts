@@ -10,6 +10,7 @@ import {
   EnrollRequest,
   Goodbye,
   Heartbeat,
+  type HeartbeatResponse,
   type OutputPiece,
   OutputReport,
 } from '@platform/contract/relay'
@@ -50,6 +51,14 @@ export class FakePlatform {
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()
+  /** Offered with every heartbeat. */
+  update: HeartbeatResponse['update']
+  /** The file at `/relay/relay.mjs`. */
+  program = ''
+  /** Versions of the relays that have sent heartbeats, also without success. */
+  readonly versions: string[] = []
+  /** Heartbeats of this version make the platform unavailable. */
+  fatalVersion: string | undefined
   relayId = ''
   nodeIds: string[] = []
 
@@ -121,7 +130,13 @@ export class FakePlatform {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.url === '/health/live')
       return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"ok"}')
+    if (request.url === '/relay/relay.mjs') return void response.writeHead(200).end(this.program)
     const call = await this.#read(request, response)
+    if (call.name === 'heartbeat') {
+      const [, version = ''] = (request.headers['user-agent'] ?? '').split('/')
+      this.versions.push(version)
+      if (version === this.fatalVersion) this.failing.add('heartbeat')
+    }
     const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
     this.calls.push(call.name)
     const reply = this.failing.has(call.name) ? { status: 503 } : await this.#respond(call)
@@ -200,6 +215,7 @@ export class FakePlatform {
         ...(this.claimsWithHeartbeats ? this.#claimsFor(heartbeat) : { jobs: this.#jobsFor(heartbeat) }),
         ...(this.hasChannel && { channel: this.#channelFor(heartbeat) }),
         cancel: this.#cancelledFor(heartbeat),
+        ...(this.update && { update: this.update }),
         ...(heartbeat.statementKey !== this.signer.kid && { statementKeys: this.statementKeys }),
         ...this.#factsAnswer(heartbeat),
         serverTime: this.#now(),

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { readIfPresent, writeDurably } from '../files.ts'
+import { isJsonObject, parseJsonObject } from '../json.ts'
+import { isNewer, relayVersion } from '../version.ts'
+
+/** A downloaded version of the relay. `id` is that of the update. */
+export type Program = { id: string; version: string; sha256: string }
+
+/**
+ * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not, and
+ * the former program shows whether the platform is reachable. `returned`: only the new program failed.
+ */
+export type Candidate = Program & { state: 'staged' | 'trying' | 'paused' | 'returned'; tries: number; reason?: string }
+
+type Stored = { active?: Program | undefined; previous?: Program | undefined; candidate?: Candidate | undefined }
+
+const maxTries = 3
+
+/**
+ * The programs in the state folder. Every change is one durable write, so that a kill at any time leaves a program that
+ * starts. The file that was started by hand or by the service is never changed.
+ */
+export class Programs {
+  readonly #folder: string
+  readonly #stateFile: string
+
+  constructor(stateFolder: string) {
+    this.#folder = join(stateFolder, 'programs')
+    this.#stateFile = join(this.#folder, 'state.json')
+  }
+
+  get candidate(): Candidate | undefined {
+    return this.#read().candidate
+  }
+
+  path({ version, sha256 }: Program): string {
+    return join(this.#folder, `${version.replaceAll(/[^\w.+-]/g, '_')}-${sha256.slice(0, 16)}.mjs`)
+  }
+
+  write(program: Program, text: string): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    writeDurably(this.path(program), text)
+  }
+
+  stage(program: Program): void {
+    this.#change({ candidate: { ...program, state: 'staged', tries: 0 } })
+  }
+
+  /** Rejects a program that is not staged. */
+  reject(program: Program, reason: string): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
+    this.#change({ candidate: { ...programOf(program), state: 'returned', tries: 0, reason } })
+  }
+
+  /** Makes the candidate the next program to start. `isRepeated`: the last try does not count. */
+  try({ isRepeated = false } = {}): void {
+    this.#move('trying', ({ tries }) => ({ tries: isRepeated ? Math.max(0, tries - 1) : tries }))
+  }
+
+  pause(reason: string): void {
+    this.#move('paused', () => ({ reason }))
+  }
+
+  return(): void {
+    this.#move('returned')
+  }
+
+  /** The candidate has completed a heartbeat. */
+  commit(): void {
+    const { active, candidate } = this.#read()
+    if (candidate) this.#change({ active: programOf(candidate), previous: active, candidate: undefined })
+    this.#clear()
+  }
+
+  /**
+   * The program to start next; undefined for the file that was started. A trial is counted before it starts, so that a
+   * program that ends this machine is not tried forever.
+   */
+  next(): (Program & { isTrial: boolean }) | undefined {
+    const { active, previous, candidate } = this.#read()
+    if (candidate?.state === 'trying') {
+      if (candidate.tries < maxTries && this.#isIntact(candidate)) {
+        this.#change({ candidate: { ...candidate, tries: candidate.tries + 1 } })
+        return { ...programOf(candidate), isTrial: true }
+      }
+      this.#move('returned', () => ({ reason: candidate.reason ?? 'it was tried three times, or its file is damaged' }))
+    }
+    const usable = [active, previous].find((program) => program && this.#isIntact(program))
+    // A newer file was installed by hand.
+    return usable && isNewer(usable.version, relayVersion) ? { ...usable, isTrial: false } : undefined
+  }
+
+  #isIntact(program: Program): boolean {
+    try {
+      return (
+        createHash('sha256')
+          .update(readFileSync(this.path(program)))
+          .digest('hex') === program.sha256
+      )
+    } catch {
+      return false
+    }
+  }
+
+  #move(state: Candidate['state'], change: (candidate: Candidate) => Partial<Candidate> = () => ({})): void {
+    const { candidate } = this.#read()
+    if (candidate) this.#change({ candidate: { ...candidate, ...change(candidate), state } })
+  }
+
+  #change(change: Stored): void {
+    writeDurably(this.#stateFile, JSON.stringify({ ...this.#read(), ...change }))
+  }
+
+  #read(): Stored {
+    const { active, previous, candidate } = parseJsonObject(readIfPresent(this.#stateFile) ?? '') ?? {}
+    return {
+      active: isProgram(active) ? active : undefined,
+      previous: isProgram(previous) ? previous : undefined,
+      candidate: isProgram(candidate) && 'state' in candidate ? (candidate as Candidate) : undefined,
+    }
+  }
+
+  // Keeps the active program and the one before it.
+  #clear(): void {
+    const { active, previous } = this.#read()
+    const kept = [this.#stateFile, ...[active, previous].flatMap((program) => (program ? [this.path(program)] : []))]
+    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name)))
+      if (!kept.includes(path)) rmSync(path, { force: true })
+  }
+}
+
+const programOf = ({ id, version, sha256 }: Program): Program => ({ id, version, sha256 })
+
+function isProgram(value: unknown): value is Program {
+  return isJsonObject(value) && ['id', 'version', 'sha256'].every((name) => typeof value[name] === 'string')
+}
