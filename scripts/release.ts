@@ -1,4 +1,5 @@
 /** `npm run release`: builds the functions as a release, signs it and publishes it. */
+import { createPublicKey } from 'node:crypto'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,10 +18,15 @@ import { publish } from './release/publish.ts'
 const print = (line: string): void => console.log(line)
 const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
-async function build({ version, releaseNotesUrl, minFrom }: Options, workFolder: string): Promise<Artifact> {
+async function build(
+  { version, releaseNotesUrl, minFrom }: Options,
+  key: string,
+  workFolder: string,
+): Promise<Artifact> {
   const { name = 'a folder without git', isChanged, createdAt } = await currentCommit()
   print(`Building ${version} of ${name}${isChanged ? ', with uncommitted changes' : ''} …`)
-  const zips = await packFunctions(version, workFolder)
+  const publicKeyPem = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+  const zips = await packFunctions(version, workFolder, [], publicKeyPem)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
   print(`Built ${zips.size} functions after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
   return artifactOf({ version, createdAt, releaseNotesUrl, ...(minFrom !== undefined && { minFrom }) }, zips)
@@ -31,7 +37,7 @@ async function release(options: Options, workFolder: string): Promise<void> {
   // Report missing prerequisites before the build.
   const key = await signingKey(options)
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
-  const artifact = await build(options, join(workFolder, 'built'))
+  const artifact = await build(options, key, join(workFolder, 'built'))
   const { tag, digest } = artifact
   const destination = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`
   print(`Signing the release and publishing it to ${destination} …`)

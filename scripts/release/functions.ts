@@ -4,6 +4,7 @@ import { CliError } from '@platform/cli/exit'
 import { functionNames } from '@platform/core/updates/function-names'
 import { buildAssets } from '@platform/local/assets'
 import type { Plugin } from 'esbuild'
+import { buildRelay, type RelayRelease } from '../build-relay.ts'
 import { type Bundle, bundleAll } from '../bundle.ts'
 import { type Files, zipOf } from './zip.ts'
 
@@ -38,16 +39,29 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 }
 
 /**
- * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. Throws
- * `CliError`.
+ * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. The relay
+ * in it verifies its updates with `publicKeyPem`. Throws `CliError`.
  */
 export async function packFunctions(
   version: string,
   workFolder: string,
   changes: readonly Plugin[] = [],
+  publicKeyPem?: string,
 ): Promise<Map<string, Uint8Array>> {
   const files = await functionFiles(version, workFolder, changes)
+  if (publicKeyPem !== undefined) await replaceRelay(files, workFolder, { version, publicKeyPem })
   return new Map([...files].map(([name, each]) => [name, zipOf(each)]))
+}
+
+/** Replaces the relay that `meta` serves by the relay of a release. */
+export async function replaceRelay(
+  files: Map<string, Files>,
+  workFolder: string,
+  release: RelayRelease,
+): Promise<void> {
+  const path = join(workFolder, 'relay.mjs')
+  await buildRelay(path, release)
+  files.set('meta', { ...files.get('meta'), 'dist/relay.mjs': await readFile(path) })
 }
 
 async function assetsOf(functionName: string, folder: string): Promise<Files> {

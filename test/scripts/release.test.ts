@@ -12,7 +12,7 @@ import { functionNames as functionFiles } from '../../packages/local/src/functio
 import { bundleAll } from '../../scripts/bundle.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
 import { currentCommit } from '../../scripts/release/commit.ts'
-import { packFunctions, servedAssets } from '../../scripts/release/functions.ts'
+import { packFunctions, replaceRelay, servedAssets } from '../../scripts/release/functions.ts'
 import { parseOptions } from '../../scripts/release/options.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
@@ -111,6 +111,17 @@ afterAll(() => folder[Symbol.asyncDispose]())
 test('a release contains every function', async () => {
   expect(functionNames.toSorted()).toEqual(await functionFiles(join(root, 'functions')))
   expect([...zips.keys()]).toEqual(functionNames.toSorted())
+})
+
+test('the relay of a release has its version, and the key that verifies later ones', async () => {
+  const files = new Map([['meta', { 'index.mjs': Buffer.from('1') }]])
+  const publicKeyPem = 'the public key'
+  await replaceRelay(files, folder.path, { version: '99.0.0', publicKeyPem })
+  expect(Object.keys(files.get('meta')!)).toEqual(['index.mjs', 'dist/relay.mjs'])
+  expect((await run(process.execPath, [join(folder.path, 'relay.mjs'), '--version'])).stdout).toBe(
+    'platform-relay 99.0.0\n',
+  )
+  expect(await readFile(join(folder.path, 'relay.mjs'), 'utf8')).toContain(publicKeyPem)
 })
 
 test.skipIf(isLong)('the same code gives the same bytes, whichever functions are bundled with it', async () => {

@@ -113,7 +113,7 @@ function checkTls({ host, hostname }: URL, { tls, headers }: Response): void {
   if (problem === 'ERR_TLS_CERT_ALTNAME_INVALID')
     throw new HopError(
       'TLS',
-      `The certificate belongs to ${certificate.subjectaltname ?? certificate.subject?.CN}, not to ${hostname}. Check --server.`,
+      `The certificate belongs to ${certificate.subjectaltname ?? 'no name'}, not to ${hostname}. Check --server.`,
     )
   throw new HopError(
     'TLS',

@@ -63,5 +63,6 @@ export async function probe(url: URL): Promise<Response | Failure> {
 function tlsOf(socket: TLSSocket): Response['tls'] {
   // Despite its type, it is the code of the error.
   const problem: unknown = socket.authorizationError
-  return { certificate: socket.getPeerCertificate(), problem: problem ? String(problem) : undefined }
+  const isValid = problem === null || problem === undefined
+  return { certificate: socket.getPeerCertificate(), problem: isValid ? undefined : messageOf(problem) }
 }

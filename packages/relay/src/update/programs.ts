@@ -12,7 +12,9 @@ export type Program = { id: string; version: string; sha256: string }
  * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not, and
  * the former program shows whether the platform is reachable. `returned`: only the new program failed.
  */
-export type Candidate = Program & { state: 'staged' | 'trying' | 'paused' | 'returned'; tries: number; reason?: string }
+export type Candidate = Program & { state: (typeof states)[number]; tries: number; reason?: string | undefined }
+
+const states = ['staged', 'trying', 'paused', 'returned'] as const
 
 type Stored = { active?: Program | undefined; previous?: Program | undefined; candidate?: Candidate | undefined }
 
@@ -118,7 +120,7 @@ export class Programs {
     return {
       active: isProgram(active) ? active : undefined,
       previous: isProgram(previous) ? previous : undefined,
-      candidate: isProgram(candidate) && 'state' in candidate ? (candidate as Candidate) : undefined,
+      candidate: candidateOf(candidate),
     }
   }
 
@@ -132,6 +134,14 @@ export class Programs {
 }
 
 const programOf = ({ id, version, sha256 }: Program): Program => ({ id, version, sha256 })
+
+function candidateOf(value: unknown): Candidate | undefined {
+  if (!isProgram(value)) return undefined
+  const { state: name, tries, reason }: Record<string, unknown> = { ...value }
+  const state = states.find((each) => each === name)
+  if (state === undefined || typeof tries !== 'number') return undefined
+  return { ...programOf(value), state, tries, reason: typeof reason === 'string' ? reason : undefined }
+}
 
 function isProgram(value: unknown): value is Program {
   return isJsonObject(value) && ['id', 'version', 'sha256'].every((name) => typeof value[name] === 'string')

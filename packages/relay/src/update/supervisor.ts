@@ -56,8 +56,8 @@ async function runProgram(
   signal.addEventListener('abort', stop)
   const timer = next.isTrial ? setTimeout(() => endTrial(programs, child), trialLimitMs) : undefined
   try {
-    const [code, name] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    return code ?? 128 + constants.signals[name!]
+    await once(child, 'exit')
+    return child.exitCode ?? 128 + constants.signals[child.signalCode!]
   } catch (error) {
     warn(`Relay ${next.version} could not be started: ${String(error)}`)
     return exitCodes.failed
