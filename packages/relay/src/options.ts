@@ -44,7 +44,7 @@ export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Op
     token,
     displayName: parseName(flags.name),
     slots: parseSlots(flags.slots),
-    nodesFile: flags.nodes,
+    nodesFile: flags.nodes && resolve(flags.nodes),
     workFolder: flags['work-dir'] && resolve(flags['work-dir']),
     factsFolder: flags['facts-dir'] && resolve(flags['facts-dir']),
     check: flags.check,

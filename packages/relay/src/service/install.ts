@@ -30,7 +30,7 @@ const inherited = [
 
 type Settings = Pick<
   Options,
-  'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'root' | 'allowSudo'
+  'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'factsFolder' | 'root' | 'allowSudo'
 >
 
 /** Installs the relay as a service of systemd, or updates its files. A repetition changes nothing. */

@@ -25,6 +25,7 @@ export type UnitSettings = {
   slots: number
   name: string
   nodesFile: string | undefined
+  factsFolder: string | undefined
   /** Scripts may gain rights with sudo. */
   allowSudo: boolean
 }
@@ -57,9 +58,11 @@ const sandbox = [
 ]
 
 /** The unit file of the service. */
-export function unitText({ node, runAs, slots, name, nodesFile, allowSudo }: UnitSettings): string {
+export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, allowSudo }: UnitSettings): string {
   const command = [node, paths.program, '--state-dir', paths.state, '--work-dir', paths.work, '--run-as', runAs]
-  const options = ['--slots', String(slots), '--name', name, ...(nodesFile ? ['--nodes', nodesFile] : [])]
+  const options = ['--slots', String(slots), '--name', name]
+  if (nodesFile) options.push('--nodes', nodesFile)
+  if (factsFolder) options.push('--facts-dir', factsFolder)
   return [
     '# Written by the command `install` of the relay. To change it, use `systemctl edit platform-relay`.',
     '[Unit]',
