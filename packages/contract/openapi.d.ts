@@ -5053,6 +5053,14 @@ export interface components {
             };
             /** @description Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again. */
             statementKeys?: string[];
+            /** @description The relay program that the relay shall use. It is at `/relay/relay.mjs` */
+            update?: {
+                id: string;
+                version: string;
+                sha256: string;
+                /** @description By the release key, in Base64 */
+                signature: string;
+            };
             /**
              * Format: date-time
              * @description ISO 8601, UTC
@@ -5134,6 +5142,13 @@ export interface components {
             channel?: "open" | "closed";
             /** @description Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored */
             claimKey?: string;
+            /** @description Progress of the update that the last response offered. `returned`: the relay runs its former version. It tries the same file again only for another update */
+            update?: {
+                id: string;
+                /** @enum {string} */
+                status: "pending" | "completed" | "returned";
+                reason?: string;
+            };
         };
         Claim: {
             /**
