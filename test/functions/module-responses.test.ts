@@ -4,15 +4,15 @@ import { moduleErrors } from '@platform/contract/module'
 import { portalPath } from '@platform/contract/portal-paths'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { query, upsert } from '@platform/core/db/table'
+import { upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { serialise } from '@platform/core/modules/record'
-import { parseRecord } from '@platform/core/outbox/record'
 import { moduleProxy } from '@platform/http/proxy/proxy'
 import { handler } from '../../functions/gateway/modules.ts'
 import { handler as modules } from '../../functions/modules.ts'
 import { newModuleId, putModule, releaseFor } from '../core/support/modules.ts'
+import { pendingEvents } from '../core/support/outbox.ts'
 import { bearer } from '../support/fixtures.ts'
 import { runInstance } from '../support/hostile-module.ts'
 import { manifestFor } from '../support/module-manifest.ts'
@@ -329,10 +329,7 @@ async function storeModule(moduleId: string): Promise<string> {
   return organisationId
 }
 
-const recordedEvents = async (organisationId: string) => {
-  const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
-  return items.flatMap((item) => parseRecord(item).events)
-}
+const recordedEvents = (organisationId: string) => pendingEvents({ organisationId })
 
 test('records only published events of the module itself, for its organisation', async () => {
   await using module = await runInstance()

@@ -39,8 +39,10 @@ function countingProjection(organisationId: string) {
 const unreadCount = async (caller: Caller): Promise<number> =>
   (await Notification.list(caller, { unreadOnly: true, page: 1, pageSize: 20 })).unreadCount
 
-const quarantined = async (organisationId: string) =>
-  (await query({ pk: keys.quarantinedRecord(keys.outbox(organisationId, '').pk, '').pk })).items
+const quarantined = async (organisationId: string) => {
+  const partitions = keys.outboxPartitions(organisationId).map((pk) => keys.quarantinedRecord(pk, '').pk)
+  return (await Promise.all(partitions.map((pk) => query({ pk })))).flatMap(({ items }) => items)
+}
 
 const numbers = (entries: { seq: number }[]): number[] => entries.map(({ seq }) => seq)
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)

@@ -7,7 +7,7 @@ import * as keys from '@platform/core/db/keys'
 import { get, type Item, query, type WriteItem } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
+import { oldestRecords, type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
 
 export const drainOutbox = (organisationId: string): Promise<boolean> => runProjections(organisationId, projections)
 
@@ -37,8 +37,7 @@ export const statusChangedEffect = (clusterId: string, previousStatus: string, s
 })
 
 export async function pendingRecords(organisationId: string): Promise<OutboxRecord[]> {
-  const { items } = await query({ pk: keys.outbox(organisationId, '').pk })
-  return items.map(parseRecord)
+  return (await oldestRecords(organisationId, 1000)).map(parseRecord)
 }
 
 /** The pending events with these names, or all, oldest first. */

@@ -51,11 +51,18 @@ export const organisation = (organisationId: string): Key => ({ pk: 'ORGANISATIO
 export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME#${fold(name)}`, sk: 'NAME' })
 export const organisationOffsets = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-OFFSETS' })
 
-/** Records that are not projected yet, oldest first. */
+/**
+ * Records that are not projected yet, oldest first. Two partitions, because the store cannot split a partition whose sort
+ * keys always increase.
+ */
 export const outbox = (organisationId: string, recordId: string): Key => ({
-  pk: `ORG#${organisationId}#OUTBOX`,
+  pk: outboxPartition(organisationId, shardOf(recordId, outboxShards)),
   sk: recordId,
 })
+export const outboxPartitions = (organisationId: string): string[] =>
+  Array.from({ length: outboxShards }, (_, shard) => outboxPartition(organisationId, shard))
+const outboxShards = 2
+const outboxPartition = (organisationId: string, shard: number): string => `ORG#${organisationId}#${shard}#OUTBOX`
 
 /** Held by the worker that projects a backlog of an organisation. */
 export const projectionLease = (organisationId: string): Key => ({
@@ -398,12 +405,12 @@ export const versionErrorCount = (version: string, minute: number): Key => ({
 /** Several partitions spread the writes of the due index, and the sweep can still read all of them every minute. */
 export const dueShards = 4
 
-const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % dueShards
+const shardOf = (id: string, shards: number): number => (id.codePointAt(id.length - 1) ?? 0) % shards
 
 export const duePartition = (shard: number): string => `DUE#${shard}`
 
 export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string } => ({
-  duepk: duePartition(shardOf(id)),
+  duepk: duePartition(shardOf(id, dueShards)),
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
 

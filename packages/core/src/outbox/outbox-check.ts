@@ -1,8 +1,9 @@
 import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
 import { elapsedMs, isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, query, tryUpdate, upsert, type WriteItem } from '../db/table.ts'
+import { type Item, tryUpdate, upsert, type WriteItem } from '../db/table.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
+import { oldestRecords } from './record.ts'
 
 /**
  * If the message about an outbox record is lost, the sweep finds the record by the check of its outbox: one due item
@@ -40,7 +41,7 @@ export function outboxCheck(organisationId: string): { writes: WriteItem[]; conf
 /** Removes the check if the outbox is empty, unless a change schedules it again. */
 export async function checkOutbox({ id, duesk }: Item): Promise<void> {
   const organisationId = String(id)
-  const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: 1 })
+  const items = await oldestRecords(organisationId, 1)
   if (items.length > 0) await enqueueProjections(organisationId)
   // After the clock was set back, the sweep is early.
   else if (keys.dueTimeOf(String(duesk)) > now()) return

@@ -2,7 +2,7 @@ import type { EventOf, ModuleEvent } from '@platform/contract/event'
 import type { JobStatus } from '@platform/contract/job'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
-import type { Item } from '../db/table.ts'
+import { type Item, query } from '../db/table.ts'
 import { compress, decompress } from '../lib/compression.ts'
 
 /**
@@ -95,6 +95,12 @@ export const parseRecord = (item: Item): OutboxRecord => ({
   id: String(item['sk']),
   organisationId: keys.organisationOf(String(item['pk'])),
 })
+
+export async function oldestRecords(organisationId: string, limit: number): Promise<Item[]> {
+  const pages = await Promise.all(keys.outboxPartitions(organisationId).map((pk) => query({ pk, limit })))
+  const items = pages.flatMap((page) => page.items)
+  return items.toSorted((one, other) => (String(one['sk']) < String(other['sk']) ? -1 : 1)).slice(0, limit)
+}
 
 export const transitionOf = (
   { clusterId, batchId, isThrottled }: Pick<JobTransition, 'clusterId' | 'batchId' | 'isThrottled'>,

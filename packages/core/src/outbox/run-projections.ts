@@ -9,7 +9,6 @@ import {
   batchRemove,
   type Item,
   backOff,
-  query,
   remove,
   replace,
   type WriteItem,
@@ -22,7 +21,7 @@ import { newNonce } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
-import { type OutboxRecord, parseRecord } from './record.ts'
+import { oldestRecords, type OutboxRecord, parseRecord } from './record.ts'
 
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
@@ -112,7 +111,7 @@ async function readOutbox(
   ownRun?: number,
 ): Promise<Outbox & { count: number; pending: readonly Item[] }> {
   const earlier = ownRun === undefined ? await countsOf(organisationId) : undefined
-  const { items } = await query({ pk: keys.outbox(organisationId, '').pk, limit: maxRecords })
+  const items = await oldestRecords(organisationId, maxRecords)
   const counts = earlier ?? (items.length === 0 ? {} : await countsOf(organisationId))
   if (items.length > 0 && ownRun !== undefined && runIn(counts) !== ownRun) return readOutbox(organisationId)
   const names = new Set(namesIn(counts))

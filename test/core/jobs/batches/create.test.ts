@@ -39,6 +39,7 @@ import {
   submitAndExpand,
 } from '../../support/batches.ts'
 import { completionReport, inboxItems, runJob, scriptJob } from '../../support/jobs.ts'
+import { pendingRecords } from '../../support/outbox.ts'
 import { measureUsage } from '../../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -90,11 +91,11 @@ test.each([
 ])('rejects the whole batch for one job with %s', async (_, change, code) => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)
-  const outbox = () => query({ pk: keys.outbox(caller.organisationId, '').pk })
-  const { items } = await outbox()
+  const outbox = () => pendingRecords(caller.organisationId)
+  const records = await outbox()
   const jobs = [scriptJob(cluster.id), { ...scriptJob(cluster.id), ...change }, scriptJob(cluster.id)]
   await expectError(Batch.submit(caller, { jobs }), code)
-  expect((await outbox()).items).toEqual(items)
+  expect(await outbox()).toEqual(records)
   expect(await get(keys.removalGuard(caller.organisationId))).toBeUndefined()
   expect((await Batch.list(caller, { page: 1, pageSize: 20 })).totalCount).toBe(0)
 })
@@ -222,12 +223,11 @@ test('concurrent projections finish a batch once, with its last job', async () =
     counts: { queued: 0, running: 0, completed: 1, failed: 2, cancelled: 0 },
   })
   expect(await get(keys.batch(caller.organisationId, batchId))).not.toHaveProperty('duepk')
-  expect((await query({ pk: keys.outbox(caller.organisationId, '').pk })).items).toEqual([])
+  expect(await pendingRecords(caller.organisationId)).toEqual([])
 })
 
 test('a late projection of a start does not finish the batch again', async () => {
   const { caller, enrolled } = await callerWithCluster()
-  const { pk } = keys.outbox(caller.organisationId, '')
   const { batchId, jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id], 2) })
   await runProjections(caller)
   for (const id of jobIds) {
@@ -236,16 +236,17 @@ test('a late projection of a start does not finish the batch again', async () =>
     await complete(enrolled.request(), id, completionReport(enrolled, leaseId))
   }
 
-  const { items } = await query({ pk })
-  const started = items.find(({ record }) => String(record).includes('"job.started"'))
-  const { pk: _, sk, ...attributes } = started ?? {}
-  await transact([remove({ pk, sk: String(sk) })])
+  const records = await pendingRecords(caller.organisationId)
+  const started = records.find(({ events }) => events[0]?.name === 'job.started')
+  const key = keys.outbox(caller.organisationId, started?.id ?? '')
+  const { pk: _, sk: __, ...attributes } = (await get(key)) ?? {}
+  await transact([remove(key)])
   await runProjections(caller)
   const finished = await Batch.read(caller, batchId)
   expect(finished).toMatchObject({ status: 'Finished', counts: { running: 0, completed: 2 } })
 
   advanceClock(1000)
-  await transact([replace({ pk, sk: String(sk) }, attributes)])
+  await transact([replace(key, attributes)])
   await runProjections(caller)
   expect(await Batch.read(caller, batchId)).toEqual(finished)
 })
