@@ -1,4 +1,5 @@
 import {
+  approveCluster,
   deleteCluster,
   getCluster,
   issueEnrollmentToken,
@@ -10,10 +11,13 @@ import {
   updateCluster,
 } from '@platform/contract/cluster'
 import { resolveTarget } from '@platform/contract/target'
+import { createEnrollmentKey, deleteEnrollmentKey, listEnrollmentKeys } from '@platform/contract/enrollment-key'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
+import { approve } from '@platform/core/relays/approve'
 import * as Enrollment from '@platform/core/relays/enrollment'
+import * as EnrollmentKey from '@platform/core/relays/enrollment-key'
 import * as Select from '@platform/core/clusters/select'
 import * as NodeList from '@platform/core/clusters/node-list'
 import * as Timeline from '@platform/core/clusters/timeline'
@@ -39,6 +43,13 @@ export const handler = serve(
     return result(204)
   }),
   route(issueEnrollmentToken, async ({ caller, params }) => result(201, await Enrollment.issue(caller, params.id))),
+  route(approveCluster, async ({ caller, params }) => result(200, await approve(caller, params.id))),
+  route(listEnrollmentKeys, async ({ caller, query }) => result(200, await EnrollmentKey.list(caller, query))),
+  route(createEnrollmentKey, async ({ caller, body }) => result(201, await EnrollmentKey.create(caller, body))),
+  route(deleteEnrollmentKey, async ({ caller, params }) => {
+    await EnrollmentKey.revoke(caller, params.id)
+    return result(204)
+  }),
   route(getClusterTimeline, async ({ caller, params, query }) =>
     result(200, await Timeline.read(caller, params.id, query)),
   ),

@@ -1,5 +1,5 @@
 import { claimJob, completeJob, enroll, goodbye, heartbeat, reportOutput } from '@platform/contract/relay'
-import * as Enrollment from '@platform/core/relays/enrollment'
+import { enrollRelay } from '@platform/core/relays/enroll-with-key'
 import { claim } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
 import * as Output from '@platform/core/jobs/output'
@@ -9,7 +9,7 @@ import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 export const handler = serve(
-  route(enroll, async ({ body, origin }) => result(201, await Enrollment.enroll(body, origin))),
+  route(enroll, async ({ body, origin }) => result(201, await enrollRelay(body, origin))),
   route(heartbeat, async ({ caller, body }) => result(200, await Presence.heartbeat(caller, body))),
   route(claimJob, async ({ caller, params, headers, body }) =>
     result(200, await claim(caller, params.id, headers['idempotency-key'], body)),

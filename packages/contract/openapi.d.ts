@@ -436,6 +436,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/clusters/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve the relay of a cluster
+         * @description For a cluster that was created with an enrollment key that requires approval. Check the machine first: the audit trail has its name and address. To refuse it, remove the cluster.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        post: operations["approveCluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/enrollment-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The enrollment keys of the organisation, newest first
+         * @description Requires the permission `clusters:write`.
+         */
+        get: operations["listEnrollmentKeys"];
+        put?: never;
+        /**
+         * Create an enrollment key
+         * @description Relays enroll with it, and each enrollment creates a cluster. The key stops working when its creator loses `clusters:write`.
+         *
+         *     Requires the permission `clusters:write`.
+         */
+        post: operations["createEnrollmentKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/enrollment-keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an enrollment key
+         * @description No further relay can enroll with it. Relays that have enrolled are not affected.
+         *
+         *     Requires the permission `clusters:write`.
+         */
+        delete: operations["deleteEnrollmentKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sites": {
         parameters: {
             query?: never;
@@ -2383,6 +2453,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             lastSeenAt: string | null;
+            /**
+             * @description Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`
+             * @enum {boolean}
+             */
+            awaitsApproval?: true;
         };
         RegisteredCluster: {
             /** @description Valid once, within 24 hours */
@@ -2580,6 +2655,11 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             lastSeenAt: string | null;
+            /**
+             * @description Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`
+             * @enum {boolean}
+             */
+            awaitsApproval?: true;
             nodes: components["schemas"]["Node"][];
             relay: components["schemas"]["Relay"] | null;
         };
@@ -2806,6 +2886,176 @@ export interface components {
             /** @example berlin-1 */
             clusterName: string;
         };
+        EnrollmentKey: {
+            /**
+             * @description Identifier with the prefix ekey_
+             * @example ekey_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @example Edge sites 2026 */
+            name: string;
+            /** @enum {string} */
+            type: "Hypervisor" | "CloudLocal";
+            /**
+             * @description Identifier with the prefix site_
+             * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            siteId?: string;
+            /**
+             * @description Labels of the cluster. Keys that begin with `platform/` or `facts/` are derived and read-only
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web",
+             *       "platform/type": "Hypervisor"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /** Format: int32 */
+            maxUses: number;
+            /**
+             * Format: int32
+             * @example 12
+             */
+            usedCount: number;
+            requireApproval: boolean;
+            /** @example {hostname} */
+            nameTemplate: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            createdBy: components["schemas"]["Submitter"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            lastUsedAt?: string;
+        };
+        Submitter: {
+            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            id: string;
+            /** @example ann */
+            username: string;
+            /**
+             * @description `session` is a person who signed in, `token` an API token. The other values are reserved for later versions
+             * @enum {string}
+             */
+            via: "session" | "token" | "serviceAccount" | "schedule" | "rollout";
+        };
+        CreatedEnrollmentKey: {
+            /**
+             * @description Identifier with the prefix ekey_
+             * @example ekey_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @example Edge sites 2026 */
+            name: string;
+            /** @enum {string} */
+            type: "Hypervisor" | "CloudLocal";
+            /**
+             * @description Identifier with the prefix site_
+             * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            siteId?: string;
+            /**
+             * @description Labels of the cluster. Keys that begin with `platform/` or `facts/` are derived and read-only
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web",
+             *       "platform/type": "Hypervisor"
+             *     }
+             */
+            labels: {
+                [key: string]: string;
+            };
+            /** Format: int32 */
+            maxUses: number;
+            /**
+             * Format: int32
+             * @example 12
+             */
+            usedCount: number;
+            requireApproval: boolean;
+            /** @example {hostname} */
+            nameTemplate: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            createdBy: components["schemas"]["Submitter"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            lastUsedAt?: string;
+            /** @description The key; it is returned only once */
+            enrollmentKey: string;
+            /**
+             * @description Command to run on each machine
+             * @example curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_KEY=… node platform-relay.mjs --server https://platform.example.com
+             */
+            relayCommand: string;
+        };
+        EnrollmentKeyCreation: {
+            /** @example Edge sites 2026 */
+            name: string;
+            /**
+             * @description Type of the new clusters; default Hypervisor
+             * @enum {string}
+             */
+            type?: "Hypervisor" | "CloudLocal";
+            /** @description Site of the new clusters */
+            siteId?: string;
+            /**
+             * @description At most 32 labels
+             * @example {
+             *       "env": "prod",
+             *       "tier": "web"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
+            /**
+             * Format: int32
+             * @description How many relays can enroll with it
+             * @example 500
+             */
+            maxUses: number;
+            /** @description Whether a new cluster waits for `POST /clusters/{id}/approve`. Until then it is Pending and its relay receives no jobs; default false */
+            requireApproval?: boolean;
+            /**
+             * @description Name of the new clusters; a name in use gets -2, -3 and so on; default {hostname}
+             * @example edge-{hostname}
+             */
+            nameTemplate?: string;
+            /**
+             * Format: date-time
+             * @description At most 365 days ahead
+             * @example 2026-12-31T00:00:00.000Z
+             */
+            expiresAt: string;
+        };
         Site: {
             /**
              * @description Identifier with the prefix site_
@@ -2940,17 +3190,6 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             cancelRequestedAt?: string;
-        };
-        Submitter: {
-            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
-            id: string;
-            /** @example ann */
-            username: string;
-            /**
-             * @description `session` is a person who signed in, `token` an API token. The other values are reserved for later versions
-             * @enum {string}
-             */
-            via: "session" | "token" | "serviceAccount" | "schedule" | "rollout";
         };
         AcceptedBatch: {
             /**
@@ -4981,7 +5220,10 @@ export interface components {
             use: "sig";
         };
         EnrollRequest: {
-            enrollmentToken: string;
+            /** @description Of the cluster */
+            enrollmentToken?: string;
+            /** @description Instead of `enrollmentToken`: creates a cluster */
+            enrollmentKey?: string;
             publicKey: components["schemas"]["Ed25519PublicKey"];
             displayName: string;
             hostname: string;
@@ -6977,6 +7219,268 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    approveCluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the clus */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cluster */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClusterDetail"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ClusterNotFound"];
+            /**
+             * @description - `no_pending_relay`: No relay of the cluster waits for approval.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listEnrollmentKeys: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of keys */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["EnrollmentKey"][];
+                        /**
+                         * Format: int32
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /** Format: int32 */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createEnrollmentKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EnrollmentKeyCreation"];
+            };
+        };
+        responses: {
+            /** @description The key */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedEnrollmentKey"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `site_not_found`: The site does not exist in the organisation.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteEnrollmentKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the ekey */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoked */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `enrollment_key_not_found`: The enrollment key does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -12051,6 +12555,8 @@ export interface operations {
             /**
              * @description - `enrollment_token_invalid`: The enrollment token is not valid. Issue a new one for the cluster.
              *     - `enrollment_token_expired`: The enrollment token has expired. Issue a new one for the cluster.
+             *     - `enrollment_key_invalid`: The enrollment key is not valid, was revoked, or its creator lacks the permission clusters:write. Create another one.
+             *     - `enrollment_key_expired`: The enrollment key has expired. Create another one.
              */
             401: {
                 headers: {
@@ -12066,6 +12572,8 @@ export interface operations {
             };
             /**
              * @description - `enrollment_token_used`: The enrollment token was used before. Issue a new one for the cluster.
+             *     - `enrollment_key_used_up`: The enrollment key was used as often as it allows. Create another one.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -12081,6 +12589,19 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
+            /** @description - `site_not_found`: The site does not exist in the organisation. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { expectStatus } from './support/answer.ts'
@@ -111,4 +112,34 @@ test('shows reported facts with the nodes, and derives labels from them', async 
   })
   expect(found).toMatchObject({ ...cluster.nodes[0], clusterName: cluster.name })
   expectStatus(await admin.get('/api/v1/nodes?selector=,'), 400, 'validation_failed')
+})
+
+test('relays enroll with a key, and a cluster that waits for approval gets no jobs before it', async ({
+  platform,
+  admin,
+}) => {
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+  const settings = { name: 'key', maxUses: 2, requireApproval: true, expiresAt, nameTemplate: 'key-{hostname}' }
+  const { id, enrollmentKey } = expectStatus(await admin.post('/api/v1/enrollment-keys', settings), 201)
+  const { items } = expectStatus(await admin.get('/api/v1/enrollment-keys?pageSize=100'), 200)
+  expect(JSON.stringify(items)).not.toContain(enrollmentKey)
+  const relay = newRelayKey()
+  const request = {
+    ...{ enrollmentKey, publicKey: relay.publicKey, displayName: 'relay', hostname: randomUUID(), platform: 'linux' },
+    ...{ relayVersion: '0.1.0', nodes: [{ name: 'node-1' }] },
+  }
+  const enroll = (change = {}) => platform.anonymous.post('/api/v1/relay/enroll', { ...request, ...change })
+  const { clusterId } = expectStatus(await enroll(), 201)
+  try {
+    expect(expectStatus(await enroll(), 201).clusterId).toBe(clusterId)
+    expectStatus(await enroll({ hostname: 'copy' }), 409, 'enrollment_token_used')
+    expectStatus(await enroll({ enrollmentToken: 'enroll_x.y' }), 400, 'validation_failed')
+    const path = `/api/v1/clusters/${clusterId}`
+    expect(expectStatus(await admin.get(path), 200)).toMatchObject({ status: 'Pending', awaitsApproval: true })
+    expect(expectStatus(await admin.post(`${path}/approve`), 200).relay.status).toBe('Connected')
+    expectStatus(await admin.delete(`/api/v1/enrollment-keys/${id}`), 204)
+    expectStatus(await enroll(), 401, 'enrollment_key_invalid')
+  } finally {
+    await admin.delete(`/api/v1/clusters/${clusterId}`)
+  }
 })

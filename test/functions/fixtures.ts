@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { projectOrganisation } from '@platform/core/background/projections'
 import { system } from '@platform/core/caller'
+import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -74,6 +75,14 @@ const siteParams: Fixture = async (user) => ({ params: { id: (await newSite(user
 const newCluster = (user: SignedInUser) =>
   perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor' } })
 const clusterParams: Fixture = async (user) => ({ params: { id: (await newCluster(user)).id } })
+
+const keySettings = () => ({
+  name: unique(),
+  maxUses: 1,
+  requireApproval: true,
+  expiresAt: new Date(now() + 86_400_000).toISOString(),
+})
+const newEnrollmentKey = (user: SignedInUser) => perform(user, 'POST /api/v1/enrollment-keys', { body: keySettings() })
 
 async function newScript(user: SignedInUser) {
   const cluster = await newCluster(user)
@@ -159,6 +168,17 @@ const fixtures: Record<string, Fixture> = {
     body: { target: { clusterIds: [(await newCluster(user)).id] }, set: { env: 'prod' }, remove: ['legacy'] },
   }),
   'POST /api/v1/targets/resolve': async (user) => ({ body: { target: { clusterIds: [(await newCluster(user)).id] } } }),
+  'POST /api/v1/clusters/{id}/approve': async (user) => {
+    const { enrollmentKey } = await newEnrollmentKey(user)
+    const { enrollmentToken: _, ...request } = enrollRequest('')
+    const body = { ...request, enrollmentKey, hostname: `host-${randomUUID()}` }
+    return { params: { id: (await perform(user, 'POST /api/v1/relay/enroll', { body })).clusterId } }
+  },
+  'GET /api/v1/enrollment-keys': empty,
+  'POST /api/v1/enrollment-keys': async (user) => ({
+    body: { ...keySettings(), siteId: (await newSite(user)).id, labels: { env: 'prod' } },
+  }),
+  'DELETE /api/v1/enrollment-keys/{id}': async (user) => ({ params: { id: (await newEnrollmentKey(user)).id } }),
   'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n' } }),
   'POST /api/v1/clusters': async (user) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },

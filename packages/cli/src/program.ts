@@ -11,6 +11,7 @@ import { addIdentityCommands } from './commands/idp.ts'
 import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
+import { addEnrollmentKeyCommands } from './commands/enrollment-key.ts'
 import { addNodeCommands } from './commands/node.ts'
 import { addSiteCommands } from './commands/site.ts'
 import { addTokenCommands } from './commands/token.ts'
@@ -54,6 +55,7 @@ export function program(): Command {
   addRunCommand(root)
   addJobCommands(root)
   addBatchCommands(root)
+  addEnrollmentKeyCommands(root)
   addNodeCommands(root)
   addSiteCommands(root)
   addTokenCommands(root)

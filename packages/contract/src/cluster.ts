@@ -29,6 +29,9 @@ export const ClusterSummary = z
     labels: Labels,
     registeredAt: timestamp,
     lastSeenAt: timestamp.nullable(),
+    awaitsApproval: z.literal(true).optional().meta({
+      description: 'Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`',
+    }),
   })
   .meta({ id: 'ClusterSummary' })
 
@@ -338,5 +341,19 @@ export const issueEnrollmentToken = createRoute({
   request: { params },
   responses: { 201: { description: 'The new token', content: json(Enrollment) } },
   errors: ['cluster_not_found', 'conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const approveCluster = createRoute({
+  method: 'post',
+  path: '/api/v1/clusters/{id}/approve',
+  access: 'clusters:admin',
+  tags: ['Clusters'],
+  summary: 'Approve the relay of a cluster',
+  description:
+    'For a cluster that was created with an enrollment key that requires approval. Check the machine first: the audit trail has its name and address. To refuse it, remove the cluster.',
+  request: { params },
+  responses: { 200: { description: 'The cluster', content: json(ClusterDetail) } },
+  errors: ['cluster_not_found', 'no_pending_relay', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })

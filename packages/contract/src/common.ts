@@ -13,6 +13,7 @@ export type IdPrefix =
   | 'sess'
   | 'tok'
   | 'enroll'
+  | 'ekey'
   | 'lease'
   | 'notif'
   | 'filter'

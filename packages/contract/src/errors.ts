@@ -28,6 +28,11 @@ export const errors = {
   invalid_credentials: [401, 'The username or the password is wrong.'],
   invalid_refresh_token: [401, 'The refresh token is expired, revoked or was used before. Sign in again.'],
   enrollment_token_invalid: [401, 'The enrollment token is not valid. Issue a new one for the cluster.'],
+  enrollment_key_invalid: [
+    401,
+    'The enrollment key is not valid, was revoked, or its creator lacks the permission clusters:write. Create another one.',
+  ],
+  enrollment_key_expired: [401, 'The enrollment key has expired. Create another one.'],
   enrollment_token_expired: [401, 'The enrollment token has expired. Issue a new one for the cluster.'],
 
   sign_in_code_invalid: [
@@ -43,6 +48,7 @@ export const errors = {
 
   route_not_found: [404, 'There is no such path. See GET /api/v1/openapi.json.'],
   cluster_not_found: [404, 'The cluster does not exist or is not accessible.'],
+  enrollment_key_not_found: [404, 'The enrollment key does not exist or is not accessible.'],
   site_not_found: [404, 'The site does not exist or is not accessible.'],
   job_not_found: [404, 'The job does not exist or is not accessible.'],
   batch_not_found: [404, 'The batch does not exist or is not accessible.'],
@@ -63,6 +69,8 @@ export const errors = {
   site_name_taken: [409, 'Another site of the organisation has this name. Choose another one.'],
   site_in_use: [409, 'Clusters belong to this site. Move them to another site first.'],
   enrollment_token_used: [409, 'The enrollment token was used before. Issue a new one for the cluster.'],
+  enrollment_key_used_up: [409, 'The enrollment key was used as often as it allows. Create another one.'],
+  no_pending_relay: [409, 'No relay of the cluster waits for approval.'],
   job_not_claimable: [409, 'The job is not waiting to be claimed by this relay.'],
   statement_key_unknown: [
     409,

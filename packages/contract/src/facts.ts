@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { line } from './common.ts'
 
-/** Maximum number of facts that the programs in `--facts-dir` of a relay add. */
-export const customFactLimit = 32
+/** Facts that the programs in `--facts-dir` of a relay add. */
+const customFactLimit = 32
 
 const bytes = z.int().min(0).optional()
 

@@ -6,6 +6,7 @@ import * as browserSession from './browser-session.ts'
 import * as catalog from './catalog.ts'
 import * as cluster from './cluster.ts'
 import type { EndpointDefinition } from './endpoint.ts'
+import * as enrollmentKey from './enrollment-key.ts'
 import * as event from './event.ts'
 import * as health from './health.ts'
 import * as history from './history.ts'
@@ -58,6 +59,10 @@ export const functions = {
     cluster.issueEnrollmentToken,
     timeline.getClusterTimeline,
     cluster.listNodes,
+    cluster.approveCluster,
+    enrollmentKey.listEnrollmentKeys,
+    enrollmentKey.createEnrollmentKey,
+    enrollmentKey.deleteEnrollmentKey,
   ],
   sites: [site.listSites, site.createSite, site.deleteSite],
   jobs: [
@@ -164,6 +169,7 @@ const nouns = [
   browserSession,
   catalog,
   cluster,
+  enrollmentKey,
   event,
   health,
   history,

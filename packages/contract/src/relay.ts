@@ -33,7 +33,13 @@ const nodeNameBytes = 196_608
 
 export const EnrollRequest = z
   .object({
-    enrollmentToken: z.string().min(1).max(200),
+    enrollmentToken: z.string().min(1).max(200).optional().meta({ description: 'Of the cluster' }),
+    enrollmentKey: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ description: 'Instead of `enrollmentToken`: creates a cluster' }),
     publicKey: Ed25519PublicKey,
     displayName: line(1, 64),
     hostname: line(1, 255),
@@ -45,6 +51,10 @@ export const EnrollRequest = z
       .max(2000)
       // All nodes of a cluster are stored in one item, whose size is limited.
       .refine((nodes) => jsonBytes(nodes) <= nodeNameBytes, 'names must be at most 192 KiB together'),
+  })
+  .refine(({ enrollmentToken, enrollmentKey }) => (enrollmentToken === undefined) !== (enrollmentKey === undefined), {
+    message: 'must be given, or enrollmentKey, but not both',
+    path: ['enrollmentToken'],
   })
   .meta({ id: 'EnrollRequest' })
 
@@ -308,7 +318,17 @@ export const enroll = createRoute({
     'The same token and key return the same result for ten minutes. Pin `keys`: they sign job statements, and their successors.',
   request: { body: jsonBody(EnrollRequest) },
   responses: { 201: { description: 'Enrolled', content: json(EnrollResponse) } },
-  errors: ['enrollment_token_invalid', 'enrollment_token_expired', 'enrollment_token_used'],
+  errors: [
+    'enrollment_token_invalid',
+    'enrollment_token_expired',
+    'enrollment_token_used',
+    'enrollment_key_invalid',
+    'enrollment_key_expired',
+    'enrollment_key_used_up',
+    'unknown_site',
+    'limit_reached',
+    'conflict',
+  ],
   capabilities: [...readWrite, 'secret:statement-keys', 'channel:wake'],
   // Enough for 2,000 nodes.
   maxBodyBytes: 384 * 1024,

@@ -30,7 +30,7 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment
   const response = await send(server, enrollRequest(enrollment), signal)
   const { body } = response
-  if (response.status !== 201) throw rejectionError(server, response)
+  if (response.status !== 201) throw rejectionError(server, token, response)
   if (!isEnrollResponse(body, nodes.length))
     throw new FatalError('failed', `${server} is not a platform. Check --server.`)
   clock.observe(body.serverTime)
@@ -57,7 +57,7 @@ function send(server: string, request: EnrollRequest, signal: AbortSignal): Prom
 
 function enrollRequest({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
   return {
-    enrollmentToken: token.text,
+    ...(token.isKey ? { enrollmentKey: token.text } : { enrollmentToken: token.text }),
     publicKey: publicKeyOf(keyFor(stateFolder, token.id)),
     displayName,
     hostname: hostname(),
@@ -72,13 +72,15 @@ function publicKeyOf(privateKey: KeyObject): EnrollRequest['publicKey'] {
   return { kty: 'OKP', crv: 'Ed25519', x: x! }
 }
 
-function rejectionError(server: string, response: RelayResponse): FatalError {
+function rejectionError(server: string, { isKey }: EnrollmentToken, response: RelayResponse): FatalError {
   const code = codeOf(response)
   if (response.status !== 401 && response.status !== 409)
     return new FatalError('failed', `${server} rejected the enrollment: ${code}.`)
   return new FatalError(
     'enrollmentRejected',
-    `The server rejected the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
+    isKey
+      ? `The server rejected the enrollment key (${code}). Create another one and start the relay with it.`
+      : `The server rejected the enrollment token (${code}). Issue a new one for the cluster and start the relay with it.`,
   )
 }
 

@@ -20,6 +20,7 @@ export const helpText = [
   '  --nodes <file>      nodes that run scripts; default only this machine',
   '  --work-dir <dir>    folder in which local scripts run; default in the state folder',
   '  --run-as <user>     run local scripts as this user, who cannot read the key; needs root or install',
+  '  --enrollment-key <file>  enroll with the key in this file; or PLAT_ENROLLMENT_KEY; creates a cluster',
   '  --facts-dir <dir>   programs that print key=value lines, which become labels facts/<key> of the cluster',
   '  --allow-sudo        install: without the sandbox, so that scripts can use sudo',
   '  --root <dir>        install, uninstall, status: in the folder of an image',

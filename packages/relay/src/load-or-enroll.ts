@@ -8,16 +8,17 @@ import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
 /**
- * Returns the stored identity, or enrolls the relay with the enrollment token. A new token replaces a stored identity.
+ * Returns the stored identity, or enrolls the relay with the enrollment token or key. A new token replaces a stored identity.
  */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
   const stored = loadIdentity(stateFolder)
-  if (stored && (!token || token.id === stored.tokenId)) return resume(stored, options)
+  // A key would create another cluster, so it never replaces a stored identity.
+  if (stored && (!token || token.isKey || token.id === stored.tokenId)) return resume(stored, options)
   if (!token)
     throw new FatalError(
       'usage',
-      `${stateFolder} does not contain an enrolled relay. Set PLAT_ENROLLMENT_TOKEN to enroll one.`,
+      `${stateFolder} does not contain an enrolled relay. Set PLAT_ENROLLMENT_TOKEN or PLAT_ENROLLMENT_KEY to enroll one.`,
     )
   if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the URL of the platform.')
   warnAboutHttp(options.server)

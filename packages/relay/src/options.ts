@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -27,14 +28,16 @@ export type Options = {
 const commands = ['install', 'uninstall', 'status'] as const
 type Command = (typeof commands)[number]
 
-export type EnrollmentToken = { id: string; text: string }
+/** A token of one cluster, or a key with which many relays enroll. */
+export type EnrollmentToken = { id: string; text: string; isKey: boolean }
 
 /** Parses the command line. Throws `FatalError` if an option is invalid. */
 export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Options | 'help' | 'version' {
   const { values: flags, positionals } = parseFlags(args)
   if (flags.help) return 'help'
   if (flags.version) return 'version'
-  const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN)
+  const key = keyText(flags['enrollment-key'], environment.PLAT_ENROLLMENT_KEY)
+  const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN, false) ?? parseToken(key, true)
   const server = parseServer(flags.server ?? environment.PLAT_RELAY_SERVER)
   checkProxies()
   const command = parseCommand(positionals)
@@ -81,6 +84,7 @@ function parseFlags(args: string[]) {
         'work-dir': { type: 'string' },
         'run-as': { type: 'string' },
         'facts-dir': { type: 'string' },
+        'enrollment-key': { type: 'string' },
         check: { type: 'boolean', default: false },
         root: { type: 'string', default: '/' },
         'allow-sudo': { type: 'boolean', default: false },
@@ -94,16 +98,28 @@ function parseFlags(args: string[]) {
   }
 }
 
-function parseToken(text: string | undefined): EnrollmentToken | undefined {
+// Other users can see the arguments of a program, so the option names a file.
+function keyText(file: string | undefined, text: string | undefined): string | undefined {
+  if (file === undefined) return text
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    throw new FatalError('usage', `--enrollment-key must name a file with the key: ${messageOf(error)}`)
+  }
+}
+
+function parseToken(text: string | undefined, isKey: boolean): EnrollmentToken | undefined {
   if (!text) return undefined
   const id = /^(\w{1,64})\.[\w.~+/=-]{1,130}$/.exec(text)?.[1]
   if (id === undefined) {
     throw new FatalError(
       'usage',
-      'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.',
+      isKey
+        ? 'PLAT_ENROLLMENT_KEY or --enrollment-key is not an enrollment key. Copy it again, or create another one.'
+        : 'PLAT_ENROLLMENT_TOKEN is not an enrollment token. Copy it again, or issue a new one.',
     )
   }
-  return { id, text }
+  return { id, text, isKey }
 }
 
 function parseServer(text: string | undefined): string | undefined {
@@ -129,7 +145,7 @@ function parseStateFolder(text: string | undefined, token: EnrollmentToken | und
   if (isOptional) return resolve('platform-relay')
   throw new FatalError(
     'usage',
-    'Set PLAT_ENROLLMENT_TOKEN, or --state-dir to the folder of an enrolled relay. See --help.',
+    'Set PLAT_ENROLLMENT_TOKEN or PLAT_ENROLLMENT_KEY, or --state-dir to the folder of an enrolled relay. See --help.',
   )
 }
 

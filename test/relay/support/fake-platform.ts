@@ -179,7 +179,7 @@ export class FakePlatform {
 
   #enroll(request: EnrollRequest): Reply {
     this.enrollments.push(request)
-    const token = this.#tokens.get(request.enrollmentToken)
+    const token = this.#tokens.get(request.enrollmentToken ?? request.enrollmentKey ?? '')
     if (!token) return { status: 401, body: { error: 'enrollment_token_invalid' } }
     if (token.usedWith && token.usedWith !== request.publicKey.x) {
       return { status: 409, body: { error: 'enrollment_token_used' } }

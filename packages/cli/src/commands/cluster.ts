@@ -69,6 +69,9 @@ export function addClusterCommands(program: Command): void {
   addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
     .option('--yes', 'skip the confirmation')
     .action(remove)
+  addCommand(cluster, 'approve <cluster>', 'approve a relay that enrolled with a key that requires approval').action(
+    approve,
+  )
   addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
     issueToken,
   )
@@ -183,6 +186,12 @@ async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): 
   await confirm(`Remove ${name} (${id}) and all its data?`, { ...(yes && { yes }) })
   await expectNoBody(api.DELETE('/api/v1/clusters/{id}', { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${name} removed.`))
+}
+
+async function approve(nameOrId: string, options: Shown): Promise<void> {
+  const api = connect()
+  const { id } = await findCluster(api, nameOrId)
+  await showOne(options, await unwrap(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } })))
 }
 
 async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {

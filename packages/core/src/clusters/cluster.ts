@@ -15,6 +15,7 @@ import { commit } from '../outbox/commit.ts'
 import { clustersOf } from './list.ts'
 import {
   type ClusterRecord,
+  relayIdsOf,
   statusIndexKeys,
   parseCluster,
   countedPresence,
@@ -122,7 +123,7 @@ function checkSiteId(siteId: string | null | undefined): void {
 }
 
 /** The counter prevents the removal of a site with clusters. */
-const joinSiteWrites = (organisationId: string, siteId: string | undefined) =>
+export const joinSiteWrites = (organisationId: string, siteId: string | undefined) =>
   siteId === undefined
     ? []
     : [orThrow(patch(keys.site(organisationId, siteId), { add: { clusters: 1 } }), 'unknown_site')]
@@ -271,6 +272,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     name: { is: record.name },
     status: { is: record.status },
     enrollmentId: unchanged(record.enrollmentId),
+    pendingRelayId: unchanged(record.pendingRelayId),
     siteId: unchanged(record.siteId),
   }
   return [
@@ -284,7 +286,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     removedWrite(organisationId, id),
     ...hiddenWrites(organisationId, jobsByStatus(record)),
     ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
-    ...(record.relayId === undefined ? [] : [removal(keys.relay(record.relayId))]),
+    ...relayIdsOf(record).map((relayId) => removal(keys.relay(relayId))),
     create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
   ]
 }

@@ -28,7 +28,8 @@ export const EnrollmentRecord = z.object({
 })
 export type EnrollmentRecord = z.infer<typeof EnrollmentRecord>
 
-export function createEnrollmentToken({ organisationId, host }: Caller, clusterId: string, platform: Item | undefined) {
+export function createEnrollmentToken(caller: Caller, clusterId: string, platform: Item | undefined) {
+  const { organisationId } = caller
   const id = newId('enroll')
   const secret = newSecret()
   const expiresAtMs = now() + enrollmentLifeMs
@@ -42,7 +43,7 @@ export function createEnrollmentToken({ organisationId, host }: Caller, clusterI
   }
   return {
     id,
-    view: enrollmentView(`${id}.${secret}`, serverUrl(host, platform)),
+    view: enrollmentView(`${id}.${secret}`, caller, platform),
     write: create(keys.enrollment(id), item),
   }
 }
@@ -51,10 +52,20 @@ export function createEnrollmentToken({ organisationId, host }: Caller, clusterI
  * The command downloads the relay from this platform. It passes the token in the environment, because other users can
  * see command arguments.
  */
-const enrollmentView = (enrollmentToken: string, server: string): Enrollment => ({
+const enrollmentView = (
+  enrollmentToken: string,
+  caller: Pick<Caller, 'host'>,
+  platform: Item | undefined,
+): Enrollment => ({
   enrollmentToken,
-  relayCommand: `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=${enrollmentToken} node platform-relay.mjs --server ${server}`,
+  relayCommand: relayCommand(caller, platform, `PLAT_ENROLLMENT_TOKEN=${enrollmentToken}`),
 })
+
+/** `variable` sets the environment variable with the token or key. */
+export function relayCommand({ host }: Pick<Caller, 'host'>, platform: Item | undefined, variable: string): string {
+  const server = serverUrl(host, platform)
+  return `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && ${variable} node platform-relay.mjs --server ${server}`
+}
 
 /** Returns the public URL if the request used it, because the command must work in the caller's network. */
 function serverUrl(host: string | undefined, platform: Item | undefined): string {

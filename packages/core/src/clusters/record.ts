@@ -24,6 +24,8 @@ const StoredCluster = z.object({
   status: z.enum(clusterStatuses),
   enrollmentId: z.string().optional(),
   relayId: z.string().optional(),
+  /** A relay that waits for approval. It may send heartbeats, and `relayId` is absent. */
+  pendingRelayId: z.string().optional(),
   relayName: z.string().default(''),
   lastSeenAtMs: z.number().default(0),
   isSteady: z.boolean().default(true),
@@ -108,6 +110,7 @@ export const summary = (record: ClusterRecord, labels: Labels): ClusterSummary =
   labels,
   registeredAt: iso(record.registeredAtMs),
   lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenAt(record)),
+  ...(record.pendingRelayId !== undefined && { awaitsApproval: true as const }),
 })
 
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
@@ -158,3 +161,7 @@ export const statusIndexKeys = (record: Pick<ClusterRecord, 'organisationId' | '
   status,
   ...keys.clusterIndexKeys(record.organisationId, record.type, status),
 })
+
+/** The relays that are stored for a cluster: the current one, or one that waits for approval. */
+export const relayIdsOf = ({ relayId, pendingRelayId }: Pick<ClusterRecord, 'relayId' | 'pendingRelayId'>): string[] =>
+  [relayId, pendingRelayId].filter((id) => id !== undefined)

@@ -4,7 +4,7 @@
  * with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also checks
  * expiry, because the store deletes late.
  *
- * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; audit entries by
+ * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys; audit entries by
  *   actor; deliveries
  * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
  * - gsi3 (gsi3pk, id): clusters by type and status; active jobs of an organisation, and ended ones by status; audit
@@ -231,6 +231,18 @@ export const clusterPurge = (clusterId: string): Key => ({ pk: `PURGE#${clusterI
 export const userPurge = (userId: string): Key => ({ pk: `PURGE#${userId}`, sk: 'USER' })
 
 export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${enrollmentId}`, sk: 'ENROLLMENT' })
+
+/** Found by the id in the key. Shares its partition with its uses, which expire. */
+export const enrollmentKey = (keyId: string): Key => ({ pk: `ENROLLMENT-KEY#${keyId}`, sk: 'KEY' })
+export const enrollmentKeyUse = (keyId: string, thumbprint: string): Key => ({
+  pk: `ENROLLMENT-KEY#${keyId}`,
+  sk: `USE#${thumbprint}`,
+})
+export const enrollmentKeysOf = (organisationId: string): string => `${organisationId}#ENROLLMENT-KEYS`
+export const enrollmentKeyCount = (organisationId: string): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: 'ENROLLMENT-KEY-COUNT',
+})
 
 /** The relay's public key and cluster. Never changed: the cluster's record names the current relay. */
 export const relay = (relayId: string): Key => ({ pk: `RELAY#${relayId}`, sk: 'RELAY' })

@@ -10,6 +10,7 @@ import {
   type ClusterRecord,
   intervals,
   parseCluster,
+  relayIdsOf,
   statusCountWrite,
   statusEvent,
   statusIndexKeys,
@@ -36,7 +37,7 @@ import { clusterStatus, nextCheckAfterHeartbeat, withSilence } from '../clusters
 
 /** Within this time, the same token and key return the same result, because the first response may have been lost. */
 const repeatMs = 600_000
-const alertIntervalMs = 3_600_000
+export const alertIntervalMs = 3_600_000
 const maxAttempts = 5
 
 export async function issue(caller: Caller, clusterId: string): Promise<Enrollment> {
@@ -66,14 +67,17 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
 
 /** Binds the relay's key to the cluster and replaces the previous relay. */
 export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
-  if (new Set(request.nodes.map(({ name }) => name)).size < request.nodes.length) {
-    throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
-  }
+  checkNodeNames(request)
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const enrolled = await tryEnroll(request, sha256(request.publicKey.x), origin)
     if (enrolled !== undefined) return enrolled
   }
   throw storeContention()
+}
+
+export function checkNodeNames({ nodes }: EnrollRequest): void {
+  if (new Set(nodes.map(({ name }) => name)).size === nodes.length) return
+  throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
 }
 
 async function tryEnroll(
@@ -119,7 +123,7 @@ async function tryEnroll(
   return enrollResponse(token, relayId, request)
 }
 
-async function verifiedToken(text: string): Promise<EnrollmentRecord> {
+async function verifiedToken(text = ''): Promise<EnrollmentRecord> {
   const [id = '', secret = '', ...extraParts] = text.split('.')
   const item = isId('enroll', id) && extraParts.length === 0 ? await get(keys.enrollment(id)) : undefined
   const record = item && StoredEnrollment.parse(item)
@@ -156,7 +160,7 @@ async function reportReuse(
 // Ids are derived, so that a repeated enrollment returns the same relay and nodes.
 const relayIdOf = (token: EnrollmentRecord, thumbprint: string): string =>
   derivedId('relay', timeOf(token.id), token.id, thumbprint)
-const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[] =>
+export const nodesOf = (token: Pick<EnrollmentRecord, 'clusterId'>, { nodes }: EnrollRequest): StoredNode[] =>
   nodes.map(({ name }) => ({
     id: derivedId('node', timeOf(token.clusterId), token.clusterId, name),
     name,
@@ -165,6 +169,7 @@ const nodesOf = (token: EnrollmentRecord, { nodes }: EnrollRequest): StoredNode[
 
 /** Fields that were reported by the relay or about it. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
+  'pendingRelayId',
   'scriptsIsolated',
   'factsHash',
   'instanceId',
@@ -175,6 +180,18 @@ const fieldsOfRelay = [
   'channelClosedAtMs',
 ]
 
+/** The fields of a cluster whose relay enrolls or is approved. */
+export function startRelay(
+  cluster: Pick<ClusterRecord, 'organisationId' | 'id' | 'type'>,
+  relay: Pick<ClusterRecord, 'relayName' | 'nodeCount' | 'nodesOnline' | 'nodesHash'> & { relayId: string },
+) {
+  const seen = { lastSeenAtMs: now(), isSteady: true, saidGoodbye: false }
+  const presence = { ...relay, ...seen, recentTokens: '0', beatNonce: '' }
+  const status = clusterStatus(withSilence(presence, intervals), now())
+  const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
+  return { status, set: { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(cluster.id, dueAtMs) } }
+}
+
 function enrollmentWrites(
   token: EnrollmentRecord,
   cluster: ClusterRecord,
@@ -184,21 +201,13 @@ function enrollmentWrites(
 ) {
   const { organisationId, clusterId } = token
   const nodes = nodesOf(token, request)
-  const presence = {
+  const { set, status } = startRelay(cluster, {
     relayId,
     relayName: request.displayName,
-    lastSeenAtMs: now(),
-    isSteady: true,
-    saidGoodbye: false,
     nodeCount: nodes.length,
     nodesOnline: nodes.length,
     nodesHash: nodesHash(nodes),
-    recentTokens: '0',
-    beatNonce: '',
-  }
-  const status = clusterStatus(withSilence(presence, intervals), now())
-  const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
-  const set = { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(clusterId, dueAtMs) }
+  })
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
   const os = request.platform.split(' ')[0]
   const host = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
@@ -211,18 +220,22 @@ function enrollmentWrites(
     patch(
       keys.cluster(organisationId, clusterId),
       { set, remove: ['enrollmentId', ...fieldsOfRelay] },
-      { enrollmentId: { is: token.id }, status: { is: cluster.status } },
+      {
+        enrollmentId: { is: token.id },
+        status: { is: cluster.status },
+        pendingRelayId: unchanged(cluster.pendingRelayId),
+      },
     ),
     create(keys.relay(relayId), { ...relay, ...host }),
     replace(keys.nodes(organisationId, clusterId), { ...nodesItem(nodes), relayVersion: request.relayVersion }),
     derivedLabelsWrite(organisationId, clusterId, factLabels({ ...request, custom: {}, nodes: [{ id: '', os }] })),
-    ...(cluster.relayId === undefined ? [] : [remove(keys.relay(cluster.relayId))]),
+    ...relayIdsOf(cluster).map((id) => remove(keys.relay(id))),
     ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]
 }
 
-const enrollResponse = async (
-  token: EnrollmentRecord,
+export const enrollResponse = async (
+  token: Pick<EnrollmentRecord, 'clusterId'>,
   relayId: string,
   request: EnrollRequest,
 ): Promise<EnrollResponse> => ({

@@ -6,6 +6,7 @@ import {
   type ClusterRecord,
   countedPresence,
   intervals,
+  relayIdsOf,
   statusIndexKeys,
   parseCluster,
   statusEvents,
@@ -41,6 +42,7 @@ const secondHeartbeatSeconds = 1
 
 export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise<HeartbeatResponse> {
   const record = await recordHeartbeat(caller, report)
+  if (record.relayId !== caller.relayId) return waitingForApproval()
   const [work, cancel, statementKeys] = await Promise.all([
     workFor(caller, record, report),
     renewLeases(caller, report.running),
@@ -57,6 +59,16 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
     serverTime: iso(now()),
   }
 }
+
+/** The response has no work, so its request needs no protection against replays. */
+const waitingForApproval = (): HeartbeatResponse => ({
+  heartbeatIntervalSeconds: intervals.heartbeatSeconds,
+  jobs: [],
+  claims: [],
+  moreJobs: false,
+  cancel: [],
+  serverTime: iso(now()),
+})
 
 /** A channel counts as open only if the broker has reported it, because the broker also reports when a relay fails. */
 const hasChannel = (record: ClusterRecord, report: Heartbeat): boolean =>
@@ -102,7 +114,7 @@ async function currentCluster(
     if (stale?.relayId === relayId) return stale
   }
   const record = await Cluster.find(organisationId, clusterId)
-  if (record?.relayId !== relayId) throw platformError('relay_revoked')
+  if (record === undefined || !relayIdsOf(record).includes(relayId)) throw platformError('relay_revoked')
   return record
 }
 
@@ -110,6 +122,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
   const nonce = newNonce()
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const record = await currentCluster(caller, attempt)
+    if (record.relayId !== caller.relayId) return record
     // An earlier attempt succeeded but its response was lost. Any other use of the token is a replay.
     if (record.beatNonce === nonce) return record
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
@@ -249,7 +262,7 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
   const nonce = newNonce()
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const record = await currentCluster(caller, attempt)
-    if (record.beatNonce === nonce) return
+    if (record.beatNonce === nonce || record.relayId !== caller.relayId) return
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
     const closed = isChannelOpen(record, intervals) && { channelClosedAtMs: now() }

@@ -1,0 +1,77 @@
+import type { Command } from 'commander'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
+import type { Schemas } from '../api/client.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
+import { connect } from '../connect.ts'
+import { CliError } from '../exit.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import type { Column } from '../print/table.ts'
+import { say, writeJson } from '../print/write.ts'
+import { addCommand, addListCommand, collectValues, wholeNumber } from './add-command.ts'
+
+interface Creation extends Shown {
+  maxUses: number
+  expiresInDays: number
+  site?: string
+  label?: string[]
+  type?: 'Hypervisor' | 'CloudLocal'
+  nameTemplate?: string
+  requireApproval?: true
+}
+
+const columns: Column<Schemas['EnrollmentKey']>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+  { title: 'USED', of: ({ usedCount, maxUses }) => `${usedCount} of ${maxUses}` },
+  { title: 'APPROVAL', of: ({ requireApproval }) => (requireApproval ? 'required' : 'no') },
+  { title: 'CLUSTER NAME', of: ({ nameTemplate }) => nameTemplate, isFlexible: true },
+  { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt },
+]
+
+export function addEnrollmentKeyCommands(program: Command): void {
+  const key = program.command('enrollment-key').description('keys with which many relays enroll')
+  addListCommand(key, 'list', 'list enrollment keys').action(list)
+  addCommand(key, 'create <name>', 'create a key and print it once, with the command for each machine', [
+    'plat enrollment-key create edge --max-uses 500 --label env=prod --name-template edge-{hostname}',
+    'plat enrollment-key create lab --max-uses 10 --expires-in-days 1 --require-approval',
+  ])
+    .option('--max-uses <n>', 'how many relays can enroll', wholeNumber(1, 100_000), 1)
+    .option('--expires-in-days <days>', 'lifetime in days', wholeNumber(1, 365), 30)
+    .option('--site <id>', 'site of the new clusters')
+    .option('--label <key=value>', 'label of the new clusters; repeatable', collectValues)
+    .option('--type <type>', 'type of the new clusters: Hypervisor or CloudLocal')
+    .option('--name-template <text>', 'name of the new clusters; default {hostname}')
+    .option('--require-approval', 'new clusters receive no jobs until plat cluster approve')
+    .action(create)
+  addCommand(key, 'delete <id>', 'revoke a key').action(async (id: string, { json }: Shown) => {
+    await expectNoBody(connect().DELETE('/api/v1/enrollment-keys/{id}', { params: { path: { id } } }))
+    await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
+  })
+}
+
+async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+  const api = connect()
+  const read = (query: Paging) => unwrap(api.GET('/api/v1/enrollment-keys', { params: { query } }))
+  await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
+}
+
+async function create(name: string, { maxUses, expiresInDays, site, label = [], ...rest }: Creation): Promise<void> {
+  const { type, nameTemplate, requireApproval, ...options } = rest
+  const body = {
+    name,
+    maxUses,
+    expiresAt: new Date(Date.now() + expiresInDays * 86_400_000 - 60_000).toISOString(),
+    labels: Object.fromEntries(label.map(labelOf)),
+    ...(site !== undefined && { siteId: site }),
+    ...(type !== undefined && { type }),
+    ...(nameTemplate !== undefined && { nameTemplate }),
+    ...(requireApproval && { requireApproval }),
+  }
+  await showOne(options, await unwrap(connect().POST('/api/v1/enrollment-keys', { body })))
+}
+
+function labelOf(text: string): [string, string] {
+  const equals = text.indexOf('=')
+  if (equals < 1) throw new CliError('usage', `--label must be key=value, not ${text}.`)
+  return [text.slice(0, equals), text.slice(equals + 1)]
+}
