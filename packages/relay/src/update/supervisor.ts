@@ -9,7 +9,7 @@ import { type Program, Programs } from './programs.ts'
 /** Set for a relay that another relay process has started. */
 export const isSupervised = process.env['PLAT_RELAY_SUPERVISED'] === '1'
 /** A new program has to complete a heartbeat within this time. */
-export const trialLimitMs = 1000 * (Number(process.env['PLAT_RELAY_TRIAL_SECONDS']) || 180)
+const trialLimitMs = 1000 * (Number(process.env['PLAT_RELAY_TRIAL_SECONDS']) || 180)
 
 const stopLimitMs = 10_000
 // A relay whose supervisor was killed needs some time to end.
