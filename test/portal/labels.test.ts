@@ -2,7 +2,8 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
-import { healthyRelay } from '../support/portal/fleet.ts'
+import { isLong } from '../support/long.ts'
+import { healthyRelay, seedFleet } from '../support/portal/fleet.ts'
 import { button, dialog, field, heading, link, row } from '../support/portal/locators.ts'
 import { errorsOf, waitForPage } from '../support/portal/open.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
@@ -123,3 +124,25 @@ test('the nodes of all clusters are listed with their facts, and found by them',
   await page.getByRole('tab', { name: 'Overview' }).click()
   await link(page, 'facts/rack=r1').waitFor()
 })
+
+test.runIf(isLong)(
+  'more than 500 clusters get several batches with one result, also after a failure',
+  async ({ open, api, shared }) => {
+    await seedFleet(shared, api, 505)
+    const page = await open('/jobs/new?selector=env%3Dprod', { allow: [/^response 503 POST .*\/jobs\/batch$/] })
+    const editor = page.getByRole('textbox', { name: 'Script' })
+    await editor.click()
+    await editor.fill('uptime')
+    let count = 0
+    await page.route('**/api/v1/jobs/batch', (route) =>
+      ++count === 2
+        ? route.fulfill({ status: 503, json: { error: 'unavailable', message: 'Not now.' } })
+        : route.fallback(),
+    )
+    await button(page, /^Run on 50\d clusters$/).click()
+    await page.getByText('1 batch was submitted. The other clusters are selected.').waitFor()
+    await button(page, /^Run on \d clusters$/).click()
+    await heading(page, '2 batches').waitFor()
+    await row(page, '500 jobs').waitFor()
+  },
+)

@@ -22,6 +22,12 @@ export async function storeOf({ dataDir }: WithData, api: Platform) {
 
 export async function seedFleet(platform: WithData, api: Platform, count: number): Promise<void> {
   const { environment, organisationId } = await storeOf(platform, api)
-  const { writeFleet } = await import('../../bench/support/stored-data.ts')
-  await writeFleet(environment, count, organisationId)
+  const { writeFleet, writeItems } = await import('../../bench/support/stored-data.ts')
+  const { clusterLabels } = await import('@platform/core/db/keys')
+  const { clusterIds } = await writeFleet(environment, count, organisationId)
+  const labels = { labels: 'env=prod', derived: 'type=Hypervisor' }
+  await writeItems(
+    environment,
+    clusterIds.map((id) => ({ ...clusterLabels(organisationId, id), ...labels })),
+  )
 }

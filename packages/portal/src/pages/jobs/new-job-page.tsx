@@ -153,7 +153,8 @@ function useSubmit(onRest: (clusterIds: string[]) => void) {
     } catch (error) {
       if (rest === undefined) throw error
       setSubmitted([...submitted, ...done])
-      setProgress(`${done.length} batches were submitted. The other clusters are selected. Submit again to continue.`)
+      const batches = done.length === 1 ? '1 batch was' : `${done.length} batches were`
+      setProgress(`${batches} submitted. The other clusters are selected. Submit again to continue.`)
       onRest(rest)
       throw error
     }
