@@ -55,6 +55,36 @@ test('registers a cluster at a new site; the shown command enrols its relay', as
   await link(page, hostileName).waitFor()
 })
 
+test('an enrollment key is shown once, enrols a relay that is then approved, and is revoked', async ({ open, api }) => {
+  const page = await open('/clusters/enrollment-keys')
+  await button(page, 'Create enrollment key').first().click()
+  await field(dialog(page), 'Name').fill('<b>Edge</b>')
+  await dialog(page).getByLabel('Names of the clusters').fill('edge-{hostname}')
+  await dialog(page)
+    .getByRole('checkbox', { name: /needs approval/ })
+    .check()
+  await button(dialog(page), 'Create').click()
+  const command = await relayCommand(page)
+  await button(dialog(page), 'Done').click()
+  await using resources = new AsyncDisposableStack()
+  resources.use(runRelayCommand(command, resources.use(await temporaryFolder()).path))
+  await waitFor('enrollment', async () => {
+    const { items } = expectStatus(await (await api.admin).get('/api/v1/clusters?search=edge-'), 200)
+    return items.length === 1
+  })
+  await page.goto('/clusters?search=edge-')
+  await link(page, /^edge-/).click()
+  await button(page, 'Approve cluster').click()
+  await button(dialog(page), 'Approve cluster').click()
+  await page.getByText('Approval needed').waitFor({ state: 'detached' })
+  await page.locator('h1').getByText('Healthy').waitFor()
+  await page.goto('/clusters/enrollment-keys')
+  await row(page, '<b>Edge</b>').filter({ hasText: '1 of 100' }).waitFor()
+  await button(page, 'Revoke <b>Edge</b>').click()
+  await button(dialog(page), 'Revoke').click()
+  await page.getByText('No enrollment keys').waitFor()
+})
+
 test('filters are part of the address, and can be saved, applied and removed', async ({ open, api }) => {
   const { name } = await api.newCluster({ name: 'waiting-for-godot', type: 'CloudLocal' })
   const other = link(await open('/clusters'), (await api.newCluster()).name)

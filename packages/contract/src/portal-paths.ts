@@ -9,6 +9,7 @@ export const portalPaths = [
   '/dashboard',
   '/clusters',
   '/clusters/register',
+  '/clusters/enrollment-keys',
   '/clusters/{clusterId}',
   '/nodes',
   '/jobs',

@@ -128,6 +128,7 @@ export const pages: readonly PortalPage[] = [
     isVariant,
   }),
   page('register', '/clusters/register', /^Register/, [form('new-site', 'New site')], { hasTextFields }),
+  page('enrollment-keys', '/clusters/enrollment-keys', 'Enrollment keys', [form('create', 'Create enrollment key')]),
   page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
   page('nodes', '/nodes', 'Nodes', [], { hasTextFields }),

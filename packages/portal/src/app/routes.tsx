@@ -125,6 +125,11 @@ const registerCluster = createRoute({
   component: lazyPage(() => import('../pages/clusters/register-page.tsx'), 'RegisterPage'),
 })
 
+const enrollmentKeys = page(
+  '/clusters/enrollment-keys',
+  lazyPage(() => import('../pages/clusters/enrollment-keys-page.tsx'), 'EnrollmentKeysPage'),
+)
+
 const cluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/$clusterId',
@@ -260,6 +265,7 @@ export const routeTree = root.addChildren([
     dashboard,
     clusters,
     registerCluster,
+    enrollmentKeys,
     cluster,
     nodes,
     jobs,

@@ -10,6 +10,7 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
+import { ApprovalCard } from './approval-card.tsx'
 import { ClusterActions } from './cluster-actions.tsx'
 import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
 import { JobsTab, NodesTab, OverviewTab } from './cluster-tabs.tsx'
@@ -58,7 +59,8 @@ function ClusterView({ cluster, query: { error, refetch } }: { cluster: Cluster;
       actions={<ClusterActions cluster={cluster} onIssued={setIssued} />}
     >
       {error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />}
-      {(wasPending || issued !== undefined) && (
+      {cluster.awaitsApproval && <ApprovalCard cluster={cluster} />}
+      {(wasPending || issued !== undefined) && !cluster.awaitsApproval && (
         <EnrollmentCard cluster={cluster} issued={issued} onIssued={setIssued} />
       )}
       <ClusterTabs cluster={cluster} />

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { MapPin, Plus } from 'lucide-react'
+import { KeyRound, MapPin, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useSummary } from '../../api/account.ts'
 import { defined, oneOfIn } from '../../lib/search.ts'
@@ -36,6 +36,11 @@ function Actions() {
       <Button icon={MapPin} onClick={() => setIsOpen(true)}>
         Sites
       </Button>
+      {mayWrite && (
+        <ButtonLink to="/clusters/enrollment-keys" icon={KeyRound}>
+          Enrollment keys
+        </ButtonLink>
+      )}
       {mayWrite && (
         <ButtonLink to="/clusters/register" variant="primary" icon={Plus}>
           Register cluster

@@ -1,4 +1,4 @@
-import { Navigate, useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, Navigate, useNavigate, useSearch } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
@@ -43,6 +43,12 @@ function Registration() {
   }
   return (
     <Page title="Register a cluster" parent={{ label: 'Clusters', to: '/clusters' }} isNarrow>
+      {registered === undefined && (
+        <p>
+          To register many machines with one command, create an{' '}
+          <Link to="/clusters/enrollment-keys">enrollment key</Link>.
+        </p>
+      )}
       {registered === undefined && <RegisterForm onRegistered={onRegistered} />}
       {registered !== undefined && <NextSteps cluster={registered} />}
     </Page>
