@@ -91,7 +91,7 @@ const columns = (onRevoke: (key: EnrollmentKey) => void): VirtualColumn<Enrollme
     isEnd: true,
     cell: ({ usedCount, maxUses }) => `${usedCount.toLocaleString()} of ${maxUses.toLocaleString()}`,
   },
-  { title: 'Expires', width: '10rem', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  { title: 'Expires', width: '12rem', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
   {
     title: 'Names',
     width: 'minmax(7rem, 1fr)',
