@@ -170,7 +170,7 @@ test.each([
     Array.from({ length: count }, () => auditEffect('test.change')),
   )
   for (let crashes = 0; crashes < 2; crashes++) {
-    using _hook = onStoreCall({
+    using _ = onStoreCall({
       before: async ({ command, input }) => {
         if (command.startsWith('BatchWrite') && JSON.stringify(input).includes('DeleteRequest'))
           throw platformError('database_unavailable')

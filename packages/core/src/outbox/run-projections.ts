@@ -238,11 +238,11 @@ async function project(
   const { organisationId } = outbox
   await Promise.all(projections.map(async ({ beforeCommit }) => beforeCommit?.(organisationId, records)))
   await failpoint('projection.prepared')
-  const writes = await Promise.all([
-    writesWithCounts(outbox, records, projections),
-    ...projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
-  ])
-  const failure = await transact([...writes.flat(), ...additionalWrites])
+  const countedWrites = writesWithCounts(outbox, records, projections)
+  const writes = await Promise.all(
+    projections.map(async (projection) => projection.writes?.(organisationId, records) ?? []),
+  )
+  const failure = await transact([...countedWrites, ...writes.flat(), ...additionalWrites])
   // The condition of the item of counts comes first, and fails after any other run.
   if (failure) return failure.index === 0 ? 'overtaken' : 'conflict'
   await failpoint('projection.committed')
