@@ -43,7 +43,10 @@ export const handler = serve(
     return result(204)
   }),
   route(issueEnrollmentToken, async ({ caller, params }) => result(201, await Enrollment.issue(caller, params.id))),
-  route(approveCluster, async ({ caller, params }) => result(200, await approve(caller, params.id))),
+  route(approveCluster, async ({ caller, params }) => {
+    await approve(caller, params.id)
+    return result(204)
+  }),
   route(listEnrollmentKeys, async ({ caller, query }) => result(200, await EnrollmentKey.list(caller, query))),
   route(createEnrollmentKey, async ({ caller, body }) => result(201, await EnrollmentKey.create(caller, body))),
   route(deleteEnrollmentKey, async ({ caller, params }) => {

@@ -7253,8 +7253,8 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The cluster */
-            200: {
+            /** @description Approved */
+            204: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -7262,9 +7262,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
-                content: {
-                    "application/json": components["schemas"]["ClusterDetail"];
-                };
+                content?: never;
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];

@@ -136,7 +136,8 @@ test('relays enroll with a key, and a cluster that waits for approval gets no jo
     expectStatus(await enroll({ enrollmentToken: 'enroll_x.y' }), 400, 'validation_failed')
     const path = `/api/v1/clusters/${clusterId}`
     expect(expectStatus(await admin.get(path), 200)).toMatchObject({ status: 'Pending', awaitsApproval: true })
-    expect(expectStatus(await admin.post(`${path}/approve`), 200).relay.status).toBe('Connected')
+    expectStatus(await admin.post(`${path}/approve`), 204)
+    expect(expectStatus(await admin.get(path), 200).relay.status).toBe('Connected')
     expectStatus(await admin.delete(`/api/v1/enrollment-keys/${id}`), 204)
     expectStatus(await enroll(), 401, 'enrollment_key_invalid')
   } finally {

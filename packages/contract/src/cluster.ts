@@ -353,7 +353,7 @@ export const approveCluster = createRoute({
   description:
     'For a cluster that was created with an enrollment key that requires approval. Check the machine first: the audit trail has its name and address. To refuse it, remove the cluster.',
   request: { params },
-  responses: { 200: { description: 'The cluster', content: json(ClusterDetail) } },
+  responses: { 204: { description: 'Approved' } },
   errors: ['cluster_not_found', 'no_pending_relay', 'conflict'],
   capabilities: ['table:read', 'table:write', 'queue:events'],
 })

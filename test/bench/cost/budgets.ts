@@ -48,7 +48,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /clusters/labels': changes(5, 8),
   'POST /targets/resolve': reads(2),
   'GET /nodes': reads(2),
-  'POST /clusters/{id}/approve': changes(3, 20),
+  'POST /clusters/{id}/approve': changes(2, 22),
   'GET /enrollment-keys': reads(3),
   'POST /enrollment-keys': changes(2, 12),
   'DELETE /enrollment-keys/{id}': changes(2, 8),

@@ -138,7 +138,8 @@ test('a relay that waits for approval receives no jobs until a cluster administr
   expect(await Cluster.read(caller, clusterId)).toMatchObject({ status: 'Pending', awaitsApproval: true, relay: null })
 
   await expectError(approve(await newCaller(), clusterId), 'cluster_not_found')
-  const approved = await approve(caller, clusterId)
+  await approve(caller, clusterId)
+  const approved = await Cluster.read(caller, clusterId)
   expect(approved).toMatchObject({ status: 'Healthy', relay: { id: enrolled.relayId, status: 'Connected' } })
   expect(approved).not.toHaveProperty('awaitsApproval')
   await expectError(approve(caller, clusterId), 'no_pending_relay')

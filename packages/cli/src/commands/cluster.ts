@@ -188,10 +188,11 @@ async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): 
   await (json ? writeJson({ id, deleted: true }) : say(`${name} removed.`))
 }
 
-async function approve(nameOrId: string, options: Shown): Promise<void> {
+async function approve(nameOrId: string, { json }: Shown): Promise<void> {
   const api = connect()
-  const { id } = await findCluster(api, nameOrId)
-  await showOne(options, await unwrap(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } })))
+  const { id, name } = await findCluster(api, nameOrId)
+  await expectNoBody(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } }))
+  await (json ? writeJson({ id, approved: true }) : say(`${cellOf(name)} is approved.`))
 }
 
 async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {

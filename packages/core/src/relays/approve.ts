@@ -1,7 +1,5 @@
-import { type ClusterDetail } from '@platform/contract/cluster'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
-import * as Cluster from '../clusters/cluster.ts'
 import { parseCluster, statusCountWrite } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
@@ -12,7 +10,7 @@ import { enrolledEvents } from './enroll-with-key.ts'
 import { startRelay } from './enrollment.ts'
 
 /** The relay receives jobs from its next heartbeat on. */
-export async function approve(caller: Caller, clusterId: string): Promise<ClusterDetail> {
+export async function approve(caller: Caller, clusterId: string): Promise<void> {
   if (!isId('clus', clusterId)) throw platformError('cluster_not_found')
   const key = keys.cluster(caller.organisationId, clusterId)
   const [, item] = await reauthorize(caller, ['clusters:admin'], [key])
@@ -30,9 +28,9 @@ export async function approve(caller: Caller, clusterId: string): Promise<Cluste
       ),
       statusCountWrite(record, record.status, status),
     ],
+    response: undefined,
     audit: { action: 'cluster.approve', resource: clusterId, detail: `${record.name}: ${relayId}` },
     events: enrolledEvents(record, relayId, nodeCount),
   })
   if (failure !== undefined) throw platformError('conflict')
-  return Cluster.read(caller, clusterId)
 }
