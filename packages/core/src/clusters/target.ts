@@ -14,7 +14,7 @@ const lookupLimit = 100
  * The ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching cluster that existed before the call is
  * included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
  */
-export async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
+async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
   const { organisationId } = caller
   const { clusterIds, selector, savedFilterId } = target
   if (clusterIds !== undefined) return listedClusters(organisationId, new Set(clusterIds))
