@@ -1,7 +1,7 @@
 import { labelLimit } from '@platform/contract/label'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { derivedLabelsWrite } from '@platform/core/clusters/labels'
+import { derivedLabelsWrite } from '@platform/core/labels/labels'
 import { type ClusterQuery } from '@platform/core/clusters/list'
 import * as Select from '@platform/core/clusters/select'
 import * as Site from '@platform/core/clusters/site'

@@ -39,7 +39,7 @@ import {
   upsert,
 } from '../db/table.ts'
 import { createEnrollmentToken } from './enrollment-token.ts'
-import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from './labels.ts'
+import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from '../labels/labels.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, timeOf } from '../id.ts'
 import { parseFacts } from './facts.ts'

@@ -7,7 +7,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { getMany, type WriteItem } from '../db/table.ts'
 import { chunk } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
-import { changeLabelsWrite, describeLabels } from './labels.ts'
+import { changeLabelsWrite, describeLabels } from '../labels/labels.ts'
 import { parseCluster } from './record.ts'
 import { withTarget } from './target.ts'
 

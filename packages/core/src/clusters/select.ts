@@ -6,7 +6,7 @@ import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, type Item, query, queryAll } from '../db/table.ts'
 import { observe } from './downtime.ts'
-import { parseLabels } from './labels.ts'
+import { parseLabels } from '../labels/labels.ts'
 import { currentStatus, parseCluster } from './record.ts'
 
 /**

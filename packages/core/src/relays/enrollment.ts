@@ -27,7 +27,7 @@ import {
 import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { factLabels } from '../clusters/facts.ts'
-import { derivedLabelsWrite } from '../clusters/labels.ts'
+import { derivedLabelsWrite } from '../labels/labels.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/statement-keys.ts'
 import { reauthorize } from '../accounts/current-rights.ts'

@@ -1,6 +1,6 @@
 import { type CloudEvent } from '@platform/contract/event'
 import { type Labels, Labels as EventLabels } from '@platform/contract/label'
-import { labelsOf, matchesText } from '../clusters/labels.ts'
+import { labelsOf, matchesText } from '../labels/labels.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import { cloudEvent } from './cloud-event.ts'
 import { isBackingOff } from './delivery-outcome.ts'
