@@ -7,7 +7,7 @@ import { isProviderEnabled, parseUser, type User, userUnchanged } from '../accou
 import { type Origin, system } from '../caller.ts'
 import { now } from '../clock.ts'
 import { joinSiteWrites } from '../clusters/cluster.ts'
-import { createLabelsWrite } from '../clusters/labels.ts'
+import { createLabelsWrite } from '../labels/labels.ts'
 import { clustersOf } from '../clusters/list.ts'
 import { countOnline, nodesHash, nodesItem } from '../clusters/node.ts'
 import { statusCountWrite, statusEvent, statusIndexKeys } from '../clusters/record.ts'
