@@ -6,7 +6,7 @@ type Facts = NonNullable<WithFacts['facts']>
 
 const gibibyte = 2 ** 30
 
-export function bytesText(bytes: number | undefined): string {
+function bytesText(bytes: number | undefined): string {
   if (bytes === undefined) return ''
   const size = bytes / gibibyte
   return `${size.toLocaleString(undefined, { maximumFractionDigits: size < 10 ? 1 : 0 })} GiB`
