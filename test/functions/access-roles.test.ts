@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { outbox } from '@platform/core/db/keys'
+import { outboxPartitions } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { enroll } from '@platform/core/relays/enrollment'
 import { parseRecord } from '@platform/core/outbox/record'
@@ -56,7 +56,10 @@ const lastPermitted = permitted.filter(([name], index) => isLong || permitted[in
 const firstDenied = denied.filter(([name], index) => isLong || denied[index - 1]?.[0] !== name)
 
 async function countAuditEntries({ organisationId, userId }: SignedInUser): Promise<number> {
-  const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const pages = await Promise.all(
+    outboxPartitions(organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+  )
+  const items = pages.flatMap((page) => page.items)
   return items.map(parseRecord).filter(({ actor, audit }) => actor.id === userId && audit).length
 }
 
@@ -107,7 +110,10 @@ test.each([
   const user = await newUser(role === 'token' ? 'PlatformAdmin' : role)
   const headers = role === 'token' ? await apiToken(user, []) : user.headers
   expect((await call(operationNamed(name), await partsOf(), headers)).status).toBe(403)
-  const { items } = await query({ pk: outbox(user.organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const pages = await Promise.all(
+    outboxPartitions(user.organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+  )
+  const items = pages.flatMap((page) => page.items)
   const audits = items.map(parseRecord).flatMap(({ actor, audit }) => (actor.id === user.userId && audit) || [])
   expect(audits).toContainEqual({ action: 'access.denied', resource: name, detail })
 })

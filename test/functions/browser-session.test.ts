@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { create as createApiToken } from '@platform/core/accounts/api-token'
-import { outbox } from '@platform/core/db/keys'
+import { outboxPartitions } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { configure } from '@platform/core/identity-providers/configure'
@@ -171,7 +171,10 @@ test('signs out without an access cookie, repeatably, and records it', async () 
     const response = await page.send(auth, { ...signOut, headers: cookies })
     expect([response.status, response.text, response.cookies.length]).toEqual([204, '', 2])
   }
-  const { items } = await query({ pk: outbox(admin.caller.organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const pages = await Promise.all(
+    outboxPartitions(admin.caller.organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+  )
+  const items = pages.flatMap((page) => page.items)
   const closed = items.map(parseRecord).filter(({ audit }) => audit?.resource === sessionId)
   const expected = { actor: { id: user.id }, address: '192.0.2.1', audit: { action: 'session.close' } }
   expect(closed.filter(({ audit }) => audit?.action === 'session.close')).toMatchObject([expected])

@@ -2,7 +2,7 @@ import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { createSite } from '@platform/contract/site'
 import * as Site from '@platform/core/clusters/site'
 import { config } from '@platform/core/config'
-import { outbox } from '@platform/core/db/keys'
+import { outboxPartitions } from '@platform/core/db/keys'
 import { client, query } from '@platform/core/db/table'
 import { parseRecord } from '@platform/core/outbox/record'
 import { route } from '@platform/http/route'
@@ -29,7 +29,10 @@ const idempotent = operations.filter(
 )
 
 async function countChanges({ organisationId, userId }: SignedInUser): Promise<number> {
-  const { items } = await query({ pk: outbox(organisationId, '').pk, newestFirst: true, limit: 1000 })
+  const pages = await Promise.all(
+    outboxPartitions(organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+  )
+  const items = pages.flatMap((page) => page.items)
   return items.map(parseRecord).filter(({ actor }) => actor.id === userId).length
 }
 

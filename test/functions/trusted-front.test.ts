@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { config } from '@platform/core/config'
-import { outbox } from '@platform/core/db/keys'
+import { outboxPartitions } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
 import { sha256 } from '@platform/core/id'
 import { parseRecord } from '@platform/core/outbox/record'
@@ -41,7 +41,8 @@ test.each([
     }
     const request = { ...jsonRequest('/api/v1/sites', { name: 'x' }, sentHeaders), address: front }
     expect((await send(handler, request)).status).toBe(201)
-    const { items } = await query({ pk: outbox(organisationId, '').pk })
+    const pages = await Promise.all(outboxPartitions(organisationId).map((pk) => query({ pk })))
+    const items = pages.flatMap((page) => page.items)
     expect(items.map(parseRecord).find(({ audit }) => audit?.action === 'site.create')?.address).toBe(address)
   }
 })
