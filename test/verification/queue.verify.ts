@@ -82,8 +82,8 @@ test('all counts are exact when messages are shuffled, duplicated and late', asy
   const items = await readTable()
   const ownItems = tenants.map(({ caller }) => items.filter(({ pk }) => String(pk).includes(caller.organisationId)))
   for (const [claim, differencesOf] of Object.entries(differences)) {
-    const found = tenants.map((tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
-    claimNone(claim, found.flat())
+    const found = tenants.map(async (tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
+    claimNone(claim, (await Promise.all(found)).flat())
   }
   const jobCount = items.filter(({ sk }) => sk === 'JOB').length
   claimNone(
