@@ -24,6 +24,31 @@ test('accepts 500 jobs that are readable immediately', async ({ platform, admin 
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
 })
 
+test('labels the clusters of a target, counts them and submits a job to each', async ({ platform, admin }) => {
+  const app = platform
+    .newName()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]/g, '')
+  const ids = [(await platform.newCluster()).id, (await platform.newCluster()).id]
+  const change = { target: { clusterIds: ids }, set: { app }, remove: ['legacy'] }
+  const labelled = expectStatus(await admin.post('/api/v1/clusters/labels', change), 200)
+  expect(labelled).toEqual({ resolvedCount: 2, changedCount: 2 })
+  const target = { selector: `app=${app}` }
+  const resolved = expectStatus(await admin.post('/api/v1/targets/resolve', { target, includeIds: true }), 200)
+  expect([resolved.resolvedCount, new Set(resolved.clusterIds)]).toEqual([2, new Set(ids)])
+  const submission = { target, type: 'InvokeScript', payload: { script: 'true' } }
+  const changed = await admin.post(batchPath, { ...submission, expectedCount: 3 })
+  expect(expectStatus(changed, 409, 'target_changed').resolvedCount).toBe(2)
+  const batch = expectStatus(await admin.post(batchPath, { ...submission, expectedCount: 2 }), 202)
+  expect([batch.resolvedCount, batch.jobIds.length]).toEqual([2, 2])
+  const none = await admin.post(batchPath, { ...submission, target: { selector: `app=${app},!app` } })
+  expect(invalidFields(none)).toEqual(['body /target'])
+  expect(invalidFields(await admin.post(batchPath, { ...submission, jobs: [jobFor(ids[0])] }))).toContain(
+    'body /target',
+  )
+  expectStatus(await admin.post(`${batchPath}/${batch.batchId}/cancel`), 202)
+})
+
 test('rejects the whole batch for one foreign or unknown cluster without naming it', async ({ platform, admin }) => {
   const { id: own } = await platform.newCluster()
   const { id: otherId } = await platform.as(await platform.tenant).newCluster()
