@@ -88,7 +88,7 @@ test('the Kubernetes manifest has only fields of its kinds, and its names refer 
   expect(validate({ ...documents[0], sepc: {} })).toBe(false)
 })
 
-test('the recipes run one relay as the user of the image, with its state in a volume', () => {
+test('the Compose file and the manifest run one relay as the user of the image, with its state in a volume', () => {
   const state = '/var/lib/platform-relay'
   const dockerfile = read('Dockerfile')
   expect(dockerfile).toMatch(

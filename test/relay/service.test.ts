@@ -37,7 +37,7 @@ test.skipIf(!isRoot || reason !== '')(
     await using image = await anImage()
     const { run, inRoot } = image
     expect((await run(['status'])).exitCode).toBe(21)
-    expect(await run(['install'])).toMatchObject({ exitCode: 2, text: expect.stringMatching(/Set --server and PLAT/) })
+    expect(await run(['install'])).toMatchObject({ exitCode: 2, text: expect.stringMatching(/Set --server, and PLAT/) })
     expect(await run(install, environment)).toMatchObject({ exitCode: 0, text: expect.stringMatching(/is installed/) })
     const [relayId, scriptId] = readFileSync(inRoot('etc/passwd'), 'utf8')
       .trim()
@@ -63,6 +63,10 @@ test.skipIf(!isRoot || reason !== '')(
       changedMs,
       variables,
     ])
+    expect((await run(install, { PLAT_ENROLLMENT_KEY: 'ekey_1.secret' })).exitCode).toBe(0)
+    const replaced = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
+    expect(replaced).toContain('PLAT_ENROLLMENT_KEY="ekey_1.secret"')
+    expect(replaced).not.toContain('PLAT_ENROLLMENT_TOKEN')
     expect((await run(['status'])).exitCode).toBe(20)
     writeFileSync(inRoot('var/lib/platform-relay/identity.json'), '{}')
     for (let count = 0; count < 2; count++) expect((await run(['uninstall'])).exitCode).toBe(0)

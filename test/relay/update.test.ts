@@ -102,7 +102,7 @@ test.each([
   ['a file that ends', runs('process.exit(4)'), undefined],
   ['a file that hangs', runs('setInterval(() => {}, 1000)'), undefined],
 ] as const)(
-  '%s is replaced by the former one, and not tried again',
+  '%s is replaced by the previous one, and not tried again',
   async (_, text, signed) => {
     await using site = await Site.open()
     site.offer(text, newVersion, signed)

@@ -30,7 +30,7 @@ export const ClusterSummary = z
     registeredAt: timestamp,
     lastSeenAt: timestamp.nullable(),
     awaitsApproval: z.literal(true).optional().meta({
-      description: 'Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`',
+      description: 'Present while the relay of the cluster waits for approval; see `POST /clusters/{id}/approve`',
     }),
   })
   .meta({ id: 'ClusterSummary' })
@@ -125,7 +125,7 @@ export type NodeSummary = z.infer<typeof NodeSummary>
 const params = z.object({ id: pathId('clus') })
 const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
-/** Limits of the answer of `GET /clusters/labels`. */
+/** Limits of the response of `GET /clusters/labels`. */
 export const labelListLimits = { keys: 500, values: 50, valuesOfKey: 5000 } as const
 
 const clusterCount = z.int32().min(0).meta({ description: 'Number of clusters that have it', example: 12 })
@@ -256,7 +256,7 @@ export const listNodes = createRoute({
   tags: ['Clusters'],
   summary: 'The nodes of all clusters, those of the newest cluster first',
   description:
-    'An answer considers at least the nodes of about 1,000 clusters and at most those of about 12,000 until the page is full; see `searchedAll`.',
+    'A request searches clusters until the page is full, but at least about 1,000 and at most about 12,000 of them; see `searchedAll`.',
   request: {
     query: z.strictObject({
       selector: SelectorText.optional(),
@@ -272,7 +272,7 @@ export const listNodes = createRoute({
         pageOf(NodeSummary).extend({
           searchedAll: z.boolean().meta({
             description:
-              'Whether the answer considered all further clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues',
+              'Whether the request searched all remaining clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues',
           }),
         }),
       ),

@@ -69,8 +69,8 @@ export const errors = {
   site_name_taken: [409, 'Another site of the organisation has this name. Choose another one.'],
   site_in_use: [409, 'Clusters belong to this site. Move them to another site first.'],
   enrollment_token_used: [409, 'The enrollment token was used before. Issue a new one for the cluster.'],
-  enrollment_key_used_up: [409, 'The enrollment key was used as often as it allows. Create another one.'],
-  no_pending_relay: [409, 'No relay of the cluster waits for approval.'],
+  enrollment_key_used_up: [409, 'The enrollment key has reached its maximum number of uses. Create another one.'],
+  no_pending_relay: [409, 'The cluster has no relay that waits for approval.'],
   job_not_claimable: [409, 'The job is not waiting to be claimed by this relay.'],
   statement_key_unknown: [
     409,
@@ -106,7 +106,7 @@ export const errors = {
   ],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
-  target_changed: [409, 'The target has another number of clusters than expected. Check it and send the new count.'],
+  target_changed: [409, 'The number of clusters of the target differs from `expectedCount`. Check the target and send the request again with the new number.'],
   conflict: [409, 'Another request changed the same resource at the same time. Try again.'],
 
   precondition_failed: [412, 'The resource changed since it was read. Read it again and retry.'],

@@ -58,7 +58,7 @@ export const InvokeScriptPayload = z
 /** How a caller authenticated when it submitted a job. */
 export const submissionMethods = ['session', 'token', 'serviceAccount', 'schedule', 'rollout'] as const
 
-/** Who submitted a job or a batch. `username` is the name at that time. */
+/** The user who submitted a job or a batch. `username` is the name at that time. */
 export const Submitter = z
   .object({
     id: z.string().max(40).meta({ example: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' }),
@@ -70,7 +70,7 @@ export const Submitter = z
   })
   .meta({ id: 'Submitter' })
 
-/** What a submission is for, as its submitter describes it. */
+/** The name and reason of a job or a batch. */
 export const purposeFields = {
   name: line(1, 100).optional().meta({ description: 'Short title, shown in lists', example: 'Rotate logs' }),
   reason: line(1, 500).optional().meta({ description: 'Why the script runs', example: 'Ticket 4711: disk is full' }),
@@ -134,7 +134,7 @@ const acceptedFields = {
 }
 
 const attributionFields = {
-  name: z.string().max(100).optional().meta({ description: 'Title; of its batch, if it has one' }),
+  name: z.string().max(100).optional().meta({ description: 'Title of the job, or of its batch' }),
   createdBy: Submitter,
 }
 
@@ -179,7 +179,7 @@ export const Job = z
   .object({
     ...acceptedFields,
     ...attributionFields,
-    reason: z.string().max(500).optional().meta({ description: 'Why it was submitted; of its batch, if it has one' }),
+    reason: z.string().max(500).optional().meta({ description: 'Reason for the job, or for its batch' }),
     ...statusFields,
     payload: z.record(z.string(), z.unknown()),
     expiresAt: timestamp.meta({ description: 'Time at which the job fails if no relay has claimed it' }),
@@ -227,7 +227,7 @@ const params = z.object({ id: pathId('job') })
 const JobPage = pageOf(JobSummary).extend({
   searchedAll: z.boolean().optional().meta({
     description:
-      'With createdBy, name, since or until: whether this answer considered all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search',
+      'With createdBy, name, since or until: whether the request searched all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search',
   }),
 })
 

@@ -129,7 +129,7 @@ export const OrganisationSettings = z
     }),
     jobRetentionDays: z.int32().min(1).max(3650).meta({
       description:
-        'Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay',
+        'Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept',
       example: 90,
     }),
   })

@@ -33,13 +33,13 @@ const nodeNameBytes = 196_608
 
 export const EnrollRequest = z
   .object({
-    enrollmentToken: z.string().min(1).max(200).optional().meta({ description: 'Of the cluster' }),
+    enrollmentToken: z.string().min(1).max(200).optional().meta({ description: 'Enrollment token of the cluster. Either this or `enrollmentKey` is required' }),
     enrollmentKey: z
       .string()
       .min(1)
       .max(200)
       .optional()
-      .meta({ description: 'Instead of `enrollmentToken`: creates a cluster' }),
+      .meta({ description: 'Enrollment key, instead of `enrollmentToken`. The enrollment creates a cluster' }),
     publicKey: Ed25519PublicKey,
     displayName: line(1, 64),
     hostname: line(1, 255),
@@ -53,7 +53,7 @@ export const EnrollRequest = z
       .refine((nodes) => jsonBytes(nodes) <= nodeNameBytes, 'names must be at most 192 KiB together'),
   })
   .refine(({ enrollmentToken, enrollmentKey }) => (enrollmentToken === undefined) !== (enrollmentKey === undefined), {
-    message: 'must be given, or enrollmentKey, but not both',
+    message: 'is required without enrollmentKey, and must be absent with it',
     path: ['enrollmentToken'],
   })
   .meta({ id: 'EnrollRequest' })
@@ -103,7 +103,7 @@ export const Heartbeat = z
       .optional()
       .meta({ description: 'Changes with the facts of the relay and its nodes; absent if it collects none' }),
     facts: FactsReport.optional().meta({
-      description: 'Send them if the previous answer had `wantsFacts`; requires `factsHash`',
+      description: 'Send them if the previous response had `wantsFacts`; requires `factsHash`',
     }),
     channel: z
       .enum(['open', 'closed'])
@@ -127,7 +127,7 @@ export const Heartbeat = z
       .optional()
       .meta({
         description:
-          'Progress of the update that the last response offered. `returned`: the relay runs its former version. It tries the same file again only for another update',
+          'Progress of the update that the last response offered. `returned`: the relay runs its previous version again, and tries the same file only for another update',
       }),
   })
   .meta({ id: 'Heartbeat' })
@@ -194,7 +194,7 @@ export const HeartbeatResponse = z
         signature: z.string().max(1000).meta({ description: 'By the release key, in Base64' }),
       })
       .optional()
-      .meta({ description: 'The relay program that the relay shall use. It is at `/relay/relay.mjs`' }),
+      .meta({ description: 'Version that the relay installs. Download the file from `/relay/relay.mjs`' }),
     serverTime: timestamp,
   })
   .meta({ id: 'HeartbeatAnswer' })

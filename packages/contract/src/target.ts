@@ -56,11 +56,11 @@ export const resolveTarget = createRoute({
   access: 'clusters:read',
   readsOnly: true,
   tags: ['Clusters'],
-  summary: 'Count the clusters of a target, without a change',
+  summary: 'Count the clusters of a target',
   description:
     'Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.',
   request: { body: jsonBody(TargetResolution) },
-  responses: { 200: { description: 'The clusters at the moment', content: json(ResolvedTarget) } },
+  responses: { 200: { description: 'The number of clusters, with the names of the newest ten', content: json(ResolvedTarget) } },
   errors: ['cluster_forbidden', 'filter_not_found', 'filter_not_applicable'],
   capabilities: ['table:read'],
 })

@@ -95,7 +95,7 @@ function adviceOf({ hop, cause }: Failure, { hostname, host, protocol }: URL): s
     return `${host} does not accept a connection (${cause}). Check --server, and let the firewall allow outbound connections to it. If a proxy is the only way out, set HTTPS_PROXY.`
   if (hop === 'TLS')
     return `${host} does not open a TLS connection (${cause}). Check the protocol and port of --server, and that no firewall ends the connection.`
-  return `${protocol}//${host} does not respond (${cause}). Try again; then ask the operator of the platform.`
+  return `${protocol}//${host} does not respond (${cause}). Try again. If the problem persists, contact the operator of the platform.`
 }
 
 function checkTls({ host, hostname }: URL, { tls, headers }: Response): void {
@@ -126,7 +126,7 @@ function authorityAdvice(path = process.env['NODE_EXTRA_CA_CERTS']): string {
     return 'If this is your own authority, or that of a proxy that inspects TLS, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate.'
   try {
     accessSync(path)
-    return `The file in NODE_EXTRA_CA_CERTS, ${path}, does not contain its certificate in the form PEM.`
+    return `The file in NODE_EXTRA_CA_CERTS, ${path}, does not contain its certificate in PEM format.`
   } catch (error) {
     return `The file in NODE_EXTRA_CA_CERTS cannot be read: ${messageOf(error)}.`
   }
@@ -137,7 +137,7 @@ function requirePlatform(address: string, { status, headers, body }: Response): 
   if (status >= 500)
     throw new HopError(
       'Platform',
-      `${address} is not available (status ${status}). A running relay retries by itself. If it lasts, ask the operator of the platform.`,
+      `${address} is not available (status ${status}). A running relay retries automatically. If the problem persists, contact the operator of the platform.`,
     )
   const { location } = headers
   if (location) throw new HopError('Platform', `${address} redirects to ${location}. Use that address as --server.`)
@@ -179,7 +179,7 @@ async function checkChannel(stateFolder: string): Promise<void> {
   const { isRunning, isOpen, url, problem } = new ModeFile(stateFolder).read()
   if (isRunning && isOpen) return print('Channel', 'ok, open: work starts at once')
   if (url === undefined)
-    return print('Channel', isRunning ? 'the platform offers none, so the relay polls' : 'not checked before a start')
+    return print('Channel', isRunning ? 'the platform offers none, so the relay polls' : 'not checked, because the relay has not been started')
   const found = isRunning ? (problem ?? 'it is being opened') : await tryOpen(url)
   if (found !== undefined)
     throw new HopError(

@@ -36,7 +36,7 @@ export function jobOf(
   }
 }
 
-/** What a job or batch is for. */
+/** The name and reason of a job or batch, if they are set. */
 export const purposeOf = ({ name, reason }: Pick<RunOptions, 'name' | 'reason'>) => ({
   ...(name !== undefined && { name }),
   ...(reason !== undefined && { reason }),

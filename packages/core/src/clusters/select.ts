@@ -80,7 +80,7 @@ export async function clustersNamed(organisationId: string, term: string, { stal
   return { ids: new Set(ids), nameCount: names.length }
 }
 
-/** `ids` are few enough for one read if they are at most this number. */
+/** Up to this number of `ids`, their records are read and no index is needed. */
 const fewClusters = 100
 
 /** A superset of the clusters among `ids` with this status may be returned. */

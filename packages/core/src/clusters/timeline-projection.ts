@@ -27,13 +27,13 @@ const eventEntries = (record: OutboxRecord): Entry[] =>
     const { clusterId, relayId } = event.data
     // Later by a millisecond, so that the timeline keeps the order of the events.
     const ordered = { ...record, atMs: (event.atMs ?? record.atMs) + index }
-    // The end of a job, which the platform may cause, also records its start.
+    // The actor of the record may be the platform, because the end of a job also records its start.
     if (event.name === 'job.started' && isText(relayId)) ordered.actor = { kind: 'relay', id: relayId }
     if (!isCluster(clusterId) || event.name === removalEvent || isLater(event)) return []
     return [...queuedBefore(ordered, clusterId, event), timelineEntry(ordered, clusterId, event.id, contentOf(event))]
   })
 
-/** The timeline shows that a job of a batch was queued once it has started or ended, so that it takes one item. */
+/** The timeline shows a job of a batch only after it has started or ended, so that its entries take one item. */
 const isLater = ({ name, data }: StoredOutboxEvent): boolean => name === 'job.queued' && isText(data['batchId'])
 
 function queuedBefore(record: OutboxRecord, clusterId: string, { name, subject, data }: StoredOutboxEvent): Entry[] {

@@ -42,7 +42,7 @@ export interface JobFilter {
   until?: string | undefined
 }
 
-/** Limits of one request with a filter that no index serves: records read, or keys if no record decides. */
+/** Limits of one search request: the records that it reads, or the keys if the filter needs no records. */
 const searchedRecords = 1000
 const searchedKeys = 10_000
 

@@ -90,7 +90,7 @@ export async function runProjections(
   }
 }
 
-/** The state that a run starts from. `named` are records that are projected, and may not be removed yet. */
+/** The state that a run starts from. `named` are projected records that possibly still exist. */
 interface Outbox {
   organisationId: string
   counts: Item

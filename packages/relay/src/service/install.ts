@@ -33,7 +33,7 @@ type Settings = Pick<
   'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'factsFolder' | 'root' | 'allowSudo'
 >
 
-/** Installs the relay as a service of systemd, or updates its files. A repetition changes nothing. */
+/** Installs the relay as a systemd service, or updates its files. Idempotent. */
 export function install(settings: Settings, environment: NodeJS.ProcessEnv = process.env): void {
   const { root } = settings
   const paths = pathsIn(root)
@@ -66,7 +66,7 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
     isChanged ? 'The service is installed.' : 'The service was already installed.',
     isRunning(root)
       ? `Next: journalctl -u ${serviceName} -f`
-      : 'systemd does not run here, so it starts with the next boot.',
+      : 'systemd is not running here. The service starts at the next boot.',
   )
 }
 
@@ -96,18 +96,23 @@ function requireRoot(command: string): void {
   if (process.platform !== 'linux') throw new FatalError('usage', `${command} needs Linux with systemd.`)
 }
 
-// A repetition without the variables keeps the stored ones.
+const credentials = ['PLAT_ENROLLMENT_KEY', 'PLAT_ENROLLMENT_TOKEN'] as const
+
+// Variables that are not set again keep their stored values.
 function variablesOf({ server, token, root }: Settings, environment: NodeJS.ProcessEnv): Record<string, string> {
   const paths = pathsIn(root)
   const variables: Record<string, string> = { ...storedVariables(paths.environment) }
   for (const name of inherited) if (environment[name]) variables[name] = environment[name]
   if (server) variables['PLAT_RELAY_SERVER'] = server
-  if (token) variables['PLAT_ENROLLMENT_TOKEN'] = token.text
+  if (token) {
+    for (const name of credentials) delete variables[name]
+    variables[credentials[token.isKey ? 0 : 1]] = token.text
+  }
   const isEnrolled = existsSync(paths.state) && loadIdentity(paths.state) !== undefined
-  if (!isEnrolled && !(variables['PLAT_RELAY_SERVER'] && variables['PLAT_ENROLLMENT_TOKEN']))
+  if (!isEnrolled && !(variables['PLAT_RELAY_SERVER'] && credentials.some((name) => variables[name])))
     throw new FatalError(
       'usage',
-      'Set --server and PLAT_ENROLLMENT_TOKEN: the service enrolls with them at its first start.',
+      'Set --server, and PLAT_ENROLLMENT_TOKEN or --enrollment-key: the service enrolls with them at its first start.',
     )
   return variables
 }
@@ -198,7 +203,7 @@ function run(program: string, args: string[]): void {
   } catch (error) {
     throw new FatalError(
       'failed',
-      `${program} failed, and the command is not complete: ${messageOf(error).trim()}. Repeat it afterwards.`,
+      `${program} failed: ${messageOf(error).trim()}. Correct the cause and run the command again.`,
     )
   }
 }

@@ -10,7 +10,7 @@ export type Program = { id: string; version: string; sha256: string }
 
 /**
  * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not, and
- * the former program shows whether the platform is reachable. `returned`: only the new program failed.
+ * the previous program shows whether the platform is reachable. `returned`: only the new program failed.
  */
 export type Candidate = Program & { state: (typeof states)[number]; tries: number; reason?: string | undefined }
 
@@ -50,7 +50,7 @@ export class Programs {
     this.#change({ candidate: { ...program, state: 'staged', tries: 0 } })
   }
 
-  /** Rejects a program that is not staged. */
+  /** Records that a program cannot be used, before it is staged. */
   reject(program: Program, reason: string): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     this.#change({ candidate: { ...programOf(program), state: 'returned', tries: 0, reason } })
@@ -90,7 +90,7 @@ export class Programs {
       this.#move('returned', () => ({ reason: candidate.reason ?? 'it was tried three times, or its file is damaged' }))
     }
     const usable = [active, previous].find((program) => program && this.#isIntact(program))
-    // A newer file was installed by hand.
+    // Otherwise, a newer file was installed by hand.
     return usable && isNewer(usable.version, relayVersion) ? { ...usable, isTrial: false } : undefined
   }
 

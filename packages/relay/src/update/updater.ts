@@ -41,7 +41,7 @@ export class Updater {
     this.#programs = new Programs(options.stateFolder)
   }
 
-  /** What the next heartbeat reports about the offered version. */
+  /** The progress of the update, for the next heartbeat. */
   get report(): Heartbeat['update'] {
     if (this.#offered === undefined) return undefined
     const { id, version } = this.#offered
@@ -65,12 +65,12 @@ export class Updater {
     if (parsed) void this.#consider(parsed)
   }
 
-  /** Call it after each heartbeat without a decision of the platform. */
+  /** Call it after each heartbeat that must be repeated. */
   onFailed(): void {
     this.#hasFailed = true
   }
 
-  // The former program reached the platform. If it did not at once, the platform may have been down for both.
+  // The previous program reached the platform. If it did not at once, the platform may have been down for both.
   #conclude(): void {
     if (!this.#hasFailed) {
       this.#programs.return()

@@ -3,7 +3,7 @@ import type { Completion } from '../../ui/completion.ts'
 interface KnownValue {
   value: string
   clusterCount: number
-  /** The name that the value stands for, for example the name of a site. */
+  /** The name of the object whose id is the value, for example of a site. */
   name?: string | undefined
 }
 

@@ -88,7 +88,7 @@ function SelectorForm({ selector, onSave }: { selector: string; onSave: (selecto
   }
   return (
     <Form submitLabel="Save" onSubmit={save}>
-      <SelectorField value={text} onChange={setText} isCounted hint="Without a selector, all clusters count." />
+      <SelectorField value={text} onChange={setText} isCounted hint="Without a selector, the widget shows all clusters." />
     </Form>
   )
 }

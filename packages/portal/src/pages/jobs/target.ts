@@ -36,7 +36,7 @@ export function completeTarget(input: TargetInput, count: number | undefined): {
   const target = targetOf(input)
   if (target === undefined) throw incomplete(missing[input.kind])
   if (count === undefined)
-    throw incomplete('The clusters are still counted. Submit again when the button shows their number.')
+    throw incomplete('The clusters are still being counted. Submit again when the button shows their number.')
   if (count === 0) throw incomplete('No cluster matches the target.')
   return { target, count }
 }
