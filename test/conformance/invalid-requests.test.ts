@@ -103,7 +103,7 @@ test('finds nothing for an unknown value of a free-text parameter', async ({ pla
   for (const { method, path, name, schema } of queryParameters(contract)) {
     for (const value of isFreeText(schema) ? sampled(unusualValues) : []) {
       // An empty search matches everything.
-      if (name === 'search' && value === '') continue
+      if (['search', 'name'].includes(name) && value === '') continue
       const response = await client.send(method, `${path}?${name}=${value}`)
       // Invalid callbacks redirect to a page that explains the error.
       const isRejected = [302, 400, 404].includes(response.status)

@@ -128,8 +128,8 @@ const isFiltered = (filter: JobFilter): boolean => filter.status !== undefined |
 
 const nameOf = (job: JobRecord | OperationRecord): string => ('name' in job ? (job.name ?? '') : '')
 
-const isCreatedBy = ({ createdBy, username = '' }: JobRecord | OperationRecord, idOrName: string): boolean =>
-  createdBy === idOrName || keys.foldUsername(username) === keys.foldUsername(idOrName)
+const isCreatedBy = ({ createdBy, username }: JobRecord | OperationRecord, idOrName: string): boolean =>
+  createdBy === idOrName || (username !== undefined && keys.foldUsername(username) === keys.foldUsername(idOrName))
 
 const matches = (job: JobRecord | OperationRecord, filter: JobFilter): boolean =>
   (filter.clusterId === undefined || filter.clusterId === clusterOf(job)) &&
