@@ -328,7 +328,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Count the clusters of a target, without a change
+         * Count the clusters of a target
          * @description Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.
          *
          *     Requires the permission `clusters:read`.
@@ -423,7 +423,7 @@ export interface paths {
         };
         /**
          * The nodes of all clusters, those of the newest cluster first
-         * @description An answer considers at least the nodes of about 1,000 clusters and at most those of about 12,000 until the page is full; see `searchedAll`.
+         * @description A request searches clusters until the page is full, but at least about 1,000 and at most about 12,000 of them; see `searchedAll`.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -2198,7 +2198,7 @@ export interface components {
             message: string;
             /**
              * Format: int32
-             * @description In an invalid selector: the character, from 1
+             * @description Position of the error in an invalid selector, in characters, counted from 1
              */
             position?: number;
         };
@@ -2454,7 +2454,7 @@ export interface components {
              */
             lastSeenAt: string | null;
             /**
-             * @description Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`
+             * @description Present while the relay of the cluster waits for approval; see `POST /clusters/{id}/approve`
              * @enum {boolean}
              */
             awaitsApproval?: true;
@@ -2656,7 +2656,7 @@ export interface components {
              */
             lastSeenAt: string | null;
             /**
-             * @description Its relay enrolled with a key that requires approval: see `POST /clusters/{id}/approve`
+             * @description Present while the relay of the cluster waits for approval; see `POST /clusters/{id}/approve`
              * @enum {boolean}
              */
             awaitsApproval?: true;
@@ -3160,7 +3160,7 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description Title; of its batch, if it has one */
+            /** @description Title of the job, or of its batch */
             name?: string;
             createdBy: components["schemas"]["Submitter"];
             /**
@@ -3408,10 +3408,10 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description Title; of its batch, if it has one */
+            /** @description Title of the job, or of its batch */
             name?: string;
             createdBy: components["schemas"]["Submitter"];
-            /** @description Why it was submitted; of its batch, if it has one */
+            /** @description Reason for the job, or for its batch */
             reason?: string;
             /**
              * @description The batch of the job, if any
@@ -4211,7 +4211,7 @@ export interface components {
             defaultTokenLifetimeDays: number | null;
             /**
              * Format: int32
-             * @description Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay
+             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
              * @example 90
              */
             jobRetentionDays: number;
@@ -4231,7 +4231,7 @@ export interface components {
             defaultTokenLifetimeDays?: number | null;
             /**
              * Format: int32
-             * @description Days after its end after which a job is removed, with its output; also applies to jobs that have already ended. Batches and their counts stay
+             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
              * @example 90
              */
             jobRetentionDays?: number;
@@ -5220,9 +5220,9 @@ export interface components {
             use: "sig";
         };
         EnrollRequest: {
-            /** @description Of the cluster */
+            /** @description Enrollment token of the cluster. Either this or `enrollmentKey` is required */
             enrollmentToken?: string;
-            /** @description Instead of `enrollmentToken`: creates a cluster */
+            /** @description Enrollment key, instead of `enrollmentToken`. The enrollment creates a cluster */
             enrollmentKey?: string;
             publicKey: components["schemas"]["Ed25519PublicKey"];
             displayName: string;
@@ -5295,7 +5295,7 @@ export interface components {
             };
             /** @description Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again. */
             statementKeys?: string[];
-            /** @description The relay program that the relay shall use. It is at `/relay/relay.mjs` */
+            /** @description Version that the relay installs. Download the file from `/relay/relay.mjs` */
             update?: {
                 id: string;
                 version: string;
@@ -5328,7 +5328,7 @@ export interface components {
             scriptsIsolated?: boolean;
             /** @description Changes with the facts of the relay and its nodes; absent if it collects none */
             factsHash?: string;
-            /** @description Send them if the previous answer had `wantsFacts`; requires `factsHash` */
+            /** @description Send them if the previous response had `wantsFacts`; requires `factsHash` */
             facts?: {
                 relayVersion: string;
                 /** @description Facts of the programs in `--facts-dir`, which become labels `facts/<key>` of the cluster */
@@ -5384,7 +5384,7 @@ export interface components {
             channel?: "open" | "closed";
             /** @description Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored */
             claimKey?: string;
-            /** @description Progress of the update that the last response offered. `returned`: the relay runs its former version. It tries the same file again only for another update */
+            /** @description Progress of the update that the last response offered. `returned`: the relay runs its previous version again, and tries the same file only for another update */
             update?: {
                 id: string;
                 /** @enum {string} */
@@ -6784,7 +6784,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The clusters at the moment */
+            /** @description The number of clusters, with the names of the newest ten */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -7211,7 +7211,7 @@ export interface operations {
                         pageSize: number;
                         /** @description `cursor` of the next page; absent on the last one */
                         nextCursor?: string;
-                        /** @description Whether the answer considered all further clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues */
+                        /** @description Whether the request searched all remaining clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues */
                         searchedAll: boolean;
                     };
                 };
@@ -7269,7 +7269,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["ClusterNotFound"];
             /**
-             * @description - `no_pending_relay`: No relay of the cluster waits for approval.
+             * @description - `no_pending_relay`: The cluster has no relay that waits for approval.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -7729,7 +7729,7 @@ export interface operations {
                         pageSize: number;
                         /** @description `cursor` of the next page; absent on the last one */
                         nextCursor?: string;
-                        /** @description With createdBy, name, since or until: whether this answer considered all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search */
+                        /** @description With createdBy, name, since or until: whether the request searched all older jobs. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues the search */
                         searchedAll?: boolean;
                     };
                 };
@@ -7978,7 +7978,7 @@ export interface operations {
             };
             /**
              * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             *     - `target_changed`: The target has another number of clusters than expected. Check it and send the new count.
+             *     - `target_changed`: The number of clusters of the target differs from `expectedCount`. Check the target and send the request again with the new number.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
             409: {
@@ -12570,7 +12570,7 @@ export interface operations {
             };
             /**
              * @description - `enrollment_token_used`: The enrollment token was used before. Issue a new one for the cluster.
-             *     - `enrollment_key_used_up`: The enrollment key was used as often as it allows. Create another one.
+             *     - `enrollment_key_used_up`: The enrollment key has reached its maximum number of uses. Create another one.
              *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
