@@ -55,7 +55,10 @@ test('registers a cluster at a new site; the shown command enrols its relay', as
   await link(page, hostileName).waitFor()
 })
 
-test('an enrollment key is shown once, enrolls a relay that is then approved, and is revoked', async ({ open, api }) => {
+test('an enrollment key is shown once, enrolls a relay that is then approved, and is revoked', async ({
+  open,
+  api,
+}) => {
   const page = await open('/clusters/enrollment-keys')
   await button(page, 'Create enrollment key').first().click()
   await field(dialog(page), 'Name').fill('<b>Edge</b>')

@@ -110,7 +110,11 @@ export const ErrorDetail = z
     path: z.string().max(500),
     code: z.string().max(50),
     message: z.string().max(500),
-    position: z.int32().min(1).optional().meta({ description: 'Position of the error in an invalid selector, in characters, counted from 1' }),
+    position: z
+      .int32()
+      .min(1)
+      .optional()
+      .meta({ description: 'Position of the error in an invalid selector, in characters, counted from 1' }),
   })
   .meta({ id: 'ErrorDetail' })
 

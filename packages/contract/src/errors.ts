@@ -106,7 +106,10 @@ export const errors = {
   ],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],
-  target_changed: [409, 'The number of clusters of the target differs from `expectedCount`. Check the target and send the request again with the new number.'],
+  target_changed: [
+    409,
+    'The number of clusters of the target differs from `expectedCount`. Check the target and send the request again with the new number.',
+  ],
   conflict: [409, 'Another request changed the same resource at the same time. Try again.'],
 
   precondition_failed: [412, 'The resource changed since it was read. Read it again and retry.'],

@@ -33,7 +33,12 @@ const nodeNameBytes = 196_608
 
 export const EnrollRequest = z
   .object({
-    enrollmentToken: z.string().min(1).max(200).optional().meta({ description: 'Enrollment token of the cluster. Either this or `enrollmentKey` is required' }),
+    enrollmentToken: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .meta({ description: 'Enrollment token of the cluster. Either this or `enrollmentKey` is required' }),
     enrollmentKey: z
       .string()
       .min(1)

@@ -60,7 +60,9 @@ export const resolveTarget = createRoute({
   description:
     'Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.',
   request: { body: jsonBody(TargetResolution) },
-  responses: { 200: { description: 'The number of clusters, with the names of the newest ten', content: json(ResolvedTarget) } },
+  responses: {
+    200: { description: 'The number of clusters, with the names of the newest ten', content: json(ResolvedTarget) },
+  },
   errors: ['cluster_forbidden', 'filter_not_found', 'filter_not_applicable'],
   capabilities: ['table:read'],
 })

@@ -179,7 +179,12 @@ async function checkChannel(stateFolder: string): Promise<void> {
   const { isRunning, isOpen, url, problem } = new ModeFile(stateFolder).read()
   if (isRunning && isOpen) return print('Channel', 'ok, open: work starts at once')
   if (url === undefined)
-    return print('Channel', isRunning ? 'the platform offers none, so the relay polls' : 'not checked, because the relay has not been started')
+    return print(
+      'Channel',
+      isRunning
+        ? 'the platform offers none, so the relay polls'
+        : 'not checked, because the relay has not been started',
+    )
   const found = isRunning ? (problem ?? 'it is being opened') : await tryOpen(url)
   if (found !== undefined)
     throw new HopError(

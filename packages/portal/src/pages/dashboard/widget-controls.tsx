@@ -88,7 +88,12 @@ function SelectorForm({ selector, onSave }: { selector: string; onSave: (selecto
   }
   return (
     <Form submitLabel="Save" onSubmit={save}>
-      <SelectorField value={text} onChange={setText} isCounted hint="Without a selector, the widget shows all clusters." />
+      <SelectorField
+        value={text}
+        onChange={setText}
+        isCounted
+        hint="Without a selector, the widget shows all clusters."
+      />
     </Form>
   )
 }
