@@ -67,7 +67,12 @@ export const eventSchemas = {
   'cluster.deleted': z.object({ ...clusterFields, labels: Labels.optional() }),
   'relay.replaced': z.object({ ...clusterFields, relayId: id('relay'), previousRelayId: id('relay') }),
   'relay.duplicate_detected': z.object({ ...clusterFields, relayId: id('relay') }),
-  'enrollment.reuse_detected': z.object({ clusterId: id('clus'), enrollmentId: id('enroll') }),
+  'enrollment.reuse_detected': z.object({
+    clusterId: id('clus'),
+    enrollmentId: z
+      .union([id('enroll'), id('ekey')])
+      .meta({ description: 'The enrollment token, or the enrollment key of a copied relay' }),
+  }),
   'job.queued': z.object(jobFields),
   'job.started': z.object({ ...jobFields, relayId: id('relay').optional() }),
   'job.completed': endedJob,
@@ -171,7 +176,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'cluster.deleted': 'A cluster was removed from the platform.',
   'relay.replaced': 'A new relay replaced the relay of a cluster.',
   'relay.duplicate_detected': 'Two relays use the same key.',
-  'enrollment.reuse_detected': 'A used enrollment token was used again; nothing was enrolled.',
+  'enrollment.reuse_detected': 'A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.',
   'job.queued': 'A job was accepted.',
   'job.started': 'A relay started to run a job.',
   'job.completed': 'A job completed successfully.',

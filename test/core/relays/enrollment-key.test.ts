@@ -16,6 +16,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrollRequest, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { runProjections } from '../support/batches.ts'
 import { scriptJob } from '../support/jobs.ts'
+import { listNotifications } from '../support/notifications.ts'
 import { auditEntries } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
@@ -51,7 +52,8 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   const request = requestWith(enrollmentKey, 'Box', ['a', 'b'])
   const first = await enrollRelay(request)
   const cluster = await Cluster.read(caller, first.clusterId)
-  expect(cluster).toMatchObject({ name: 'edge-Box', status: 'Healthy', nodeCount: 2, labels: { env: 'prod' } })
+  expect(cluster).toMatchObject({ name: 'edge-Box', status: 'Healthy', nodeCount: 2 })
+  expect(cluster.labels).toMatchObject({ env: 'prod', 'platform/os': 'linux', 'platform/relay-version': '0.1.0' })
   expect(cluster.nodes.map(({ id: nodeId, name }) => ({ id: nodeId, name }))).toEqual(first.nodes)
 
   advanceClock(86_400_001)
@@ -63,6 +65,10 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   await runProjections(caller)
   const entries = await auditEntries(caller)
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['relay.enroll', 'relay.refuse']))
+  const { items } = await listNotifications(caller)
+  expect(items.filter(({ type }) => type === 'SecurityAlert')).toEqual([
+    expect.objectContaining({ resource: first.clusterId, body: expect.stringContaining(id) }),
+  ])
 })
 
 test('concurrent enrollments never exceed the uses, and their clusters have distinct names', async () => {
@@ -151,15 +157,14 @@ test('a relay that waits for approval receives no jobs until a cluster administr
 test('removing the cluster or enrolling with a token refuses a relay that waits for approval', async () => {
   const caller = await newCaller()
   const { enrollmentKey } = await newKey(caller, { requireApproval: true })
-  const [removed, replaced] = [
-    await enrollRelay(requestWith(enrollmentKey)),
-    await enrollRelay(requestWith(enrollmentKey)),
-  ]
+  const requests = [requestWith(enrollmentKey), requestWith(enrollmentKey)] as const
+  const [removed, replaced] = [await enrollRelay(requests[0]), await enrollRelay(requests[1])]
   await Cluster.remove(caller, removed.clusterId)
   const { enrollmentToken } = await issue(caller, replaced.clusterId)
   await enrollRelay(enrollRequest(enrollmentToken))
   for (const relay of [removed, replaced])
     await expectError(heartbeat(relayCaller(caller, relay), report), 'relay_revoked')
+  for (const request of requests) await expectError(enrollRelay(request), 'enrollment_key_invalid')
   await expectError(approve(caller, replaced.clusterId), 'no_pending_relay')
 })
 

@@ -57,8 +57,16 @@ interface ClusterOfLabels {
   siteId?: string | undefined
 }
 
-export const createLabelsWrite = ({ organisationId, id, type, siteId }: ClusterOfLabels, labels: Labels): WriteItem =>
-  create(keys.clusterLabels(organisationId, id), { labels: textOf(labels), derived: derivedText(type, siteId) })
+export const createLabelsWrite = (
+  { organisationId, id, type, siteId }: ClusterOfLabels,
+  labels: Labels,
+  reported?: Labels,
+): WriteItem =>
+  create(keys.clusterLabels(organisationId, id), {
+    labels: textOf(labels),
+    derived: derivedText(type, siteId),
+    ...(reported && { reported: textOf(reported) }),
+  })
 
 /**
  * Merges a change into the labels that were read, and derives labels again if `site` is present. Returns undefined if

@@ -2,6 +2,7 @@ import { type EventName, eventSchemas, isEventName } from '@platform/contract/ev
 import { type Notification } from '@platform/contract/notification'
 import { isolated, nameOf } from '@platform/contract/user-name'
 import type * as z from 'zod'
+import { isId } from '../id.ts'
 import { type Audience } from './recipients.ts'
 import { type StoredOutboxEvent } from '../outbox/record.ts'
 
@@ -148,8 +149,15 @@ const organisationRecovered = template(eventSchemas['organisation.recovered'], (
 const enrollmentReused = template(eventSchemas['enrollment.reuse_detected'], ({ clusterId, enrollmentId }) => ({
   type: 'SecurityAlert',
   severity: 'critical',
-  title: 'An enrollment token was used again',
-  body: `Nothing was enrolled. Token ${enrollmentId} may have leaked; issue a new one if the relay is not yours.`,
+  ...(isId('ekey', enrollmentId)
+    ? {
+        title: 'A relay was copied to another machine',
+        body: `Nothing was enrolled. The copy has the enrollment key ${enrollmentId}: if you did not copy the state folder, revoke it and create another one.`,
+      }
+    : {
+        title: 'An enrollment token was used again',
+        body: `Nothing was enrolled. Token ${enrollmentId} may have leaked; issue a new one if the relay is not yours.`,
+      }),
   resource: clusterId,
   audience: administrators,
 }))

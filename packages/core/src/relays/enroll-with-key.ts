@@ -6,18 +6,18 @@ import { checkQuota } from '../accounts/quota.ts'
 import { isProviderEnabled, parseUser, type User, userUnchanged } from '../accounts/user.ts'
 import { type Origin, system } from '../caller.ts'
 import { now } from '../clock.ts'
-import { joinSiteWrites } from '../clusters/cluster.ts'
+import { find, joinSiteWrites } from '../clusters/cluster.ts'
 import { createLabelsWrite } from '../labels/labels.ts'
 import { clustersOf } from '../clusters/list.ts'
 import { countOnline, nodesHash, nodesItem } from '../clusters/node.ts'
-import { statusCountWrite, statusEvent, statusIndexKeys } from '../clusters/record.ts'
+import { relayIdsOf, statusCountWrite, statusEvent, statusIndexKeys } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { check, create, getConsistent, type Item, patch, replace } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { commit } from '../outbox/commit.ts'
-import { alertIntervalMs, checkNodeNames, enroll, enrollResponse, nodesOf, startRelay } from './enrollment.ts'
+import { alertIntervalMs, checkNodeNames, enroll, enrollResponse, labelsAtEnrollment, nodesOf, startRelay } from './enrollment.ts'
 import { EnrollmentKeyRecord } from './enrollment-key.ts'
 
 /**
@@ -46,6 +46,9 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
   const key = verifiedKey(item, secret)
   if (use !== undefined) {
     const { clusterId, relayId, hostname } = Use.parse(use)
+    const cluster = await find(key.organisationId, clusterId)
+    // The cluster was removed, or has another relay.
+    if (!cluster || !relayIdsOf(cluster).includes(relayId)) throw platformError('enrollment_key_invalid')
     if (hostname === request.hostname) return enrollResponse({ clusterId }, relayId, request)
     await reportCopy(key, { useKey, clusterId }, request, origin)
     throw platformError('enrollment_token_used')
@@ -103,7 +106,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
         waitingJobs: 0,
         ...state,
       }),
-      createLabelsWrite(cluster, key.labels),
+      createLabelsWrite(cluster, key.labels, labelsAtEnrollment(request)),
       statusCountWrite(cluster, undefined, status),
       create(keys.relay(relayId), { ...record, hostname, platform, relayVersion }),
       replace(keys.nodes(organisationId, clusterId), { ...nodesItem(nodes), relayVersion }),

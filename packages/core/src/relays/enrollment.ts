@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Enrollment } from '@platform/contract/cluster'
+import { type Labels } from '@platform/contract/label'
 import { type EnrollResponse, type EnrollRequest } from '@platform/contract/relay'
 import { wakeRelay } from '../aws/wake-relay.ts'
 import { type Caller, type Origin, system } from '../caller.ts'
@@ -167,6 +168,10 @@ export const nodesOf = (token: Pick<EnrollmentRecord, 'clusterId'>, { nodes }: E
     status: 'Online',
   }))
 
+/** The labels of a cluster until the relay reports its facts. */
+export const labelsAtEnrollment = ({ platform, relayVersion }: EnrollRequest): Labels =>
+  factLabels({ relayVersion, custom: {}, nodes: [{ id: '', os: platform.split(' ')[0] }] })
+
 /** Fields that were reported by the relay or about it. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
   'pendingRelayId',
@@ -209,7 +214,6 @@ function enrollmentWrites(
     nodesHash: nodesHash(nodes),
   })
   const relay = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
-  const os = request.platform.split(' ')[0]
   const host = { hostname: request.hostname, platform: request.platform, relayVersion: request.relayVersion }
   return [
     patch(
@@ -228,7 +232,7 @@ function enrollmentWrites(
     ),
     create(keys.relay(relayId), { ...relay, ...host }),
     replace(keys.nodes(organisationId, clusterId), { ...nodesItem(nodes), relayVersion: request.relayVersion }),
-    derivedLabelsWrite(organisationId, clusterId, factLabels({ ...request, custom: {}, nodes: [{ id: '', os }] })),
+    derivedLabelsWrite(organisationId, clusterId, labelsAtEnrollment(request)),
     ...relayIdsOf(cluster).map((id) => remove(keys.relay(id))),
     ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]
