@@ -1,8 +1,8 @@
 import { Check } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
-import { api, unwrap } from '../../api/client.ts'
-import { queries, setQueryData } from '../../api/query.ts'
+import { api, expectNoBody } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -15,9 +15,9 @@ export function ApprovalCard({ cluster: { id, name } }: { cluster: Cluster }) {
   const mayApprove = useHasPermission('clusters:admin')
   const [isAsking, setIsAsking] = useState(false)
   const approve = async () => {
-    const approved = await unwrap(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } }))
-    await setQueryData(clusterQuery(id).queryKey, () => approved)
+    await expectNoBody(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } }))
     void queries.invalidateQueries({ queryKey: clusterListKey })
+    await queries.invalidateQueries({ queryKey: clusterQuery(id).queryKey })
     showToast('Cluster approved', name)
   }
   return (
