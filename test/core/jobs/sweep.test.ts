@@ -393,10 +393,13 @@ test('removes jobs with their output after the retention that follows their end;
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const { organisationId } = caller
   const clusterId = enrolled.cluster.id
-  const organisation = { id: organisationId, jobRetentionDays: 2 }
-  await batchPut([{ ...keys.organisation(organisationId), ...organisation }])
+  const other = await runningJob()
   await append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
-  await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
+  for (const run of [{ caller, enrolled, jobId, leaseId }, other]) {
+    const id = run.caller.organisationId
+    await batchPut([{ ...keys.organisation(id), id, jobRetentionDays: 2 }])
+    await complete(run.enrolled.request(), run.jobId, completionReport(run.enrolled, run.leaseId))
+  }
   const { batchId } = await submitAndExpand(caller, { jobs: jobsForClusters([clusterId], 60) })
   await Batch.cancel(caller, batchId)
   await advance(caller, batchId)
@@ -407,9 +410,12 @@ test('removes jobs with their output after the retention that follows their end;
   advanceClock(47 * 3_600_000)
   await sweep()
   await Job.cancel(caller, late.id)
+  // Nothing is removed at once if the clock was set forward.
+  advanceClock(25 * 3_600_000)
+  await sweep()
   expect((await listed({ clusterId })).totalCount).toBe(63)
 
-  advanceClock(2 * 3_600_000)
+  advanceClock(3_600_000)
   let interruptions = 0
   {
     using _ = onStoreCall({
@@ -420,9 +426,11 @@ test('removes jobs with their output after the retention that follows their end;
     })
     await sweep()
   }
-  expect(interruptions).toBe(1)
+  // The error of one organisation did not end the round.
+  expect(interruptions).toBeGreaterThan(1)
   await Promise.all([sweep(), sweep()])
   await runProjections(caller)
+  expect(await get(keys.job(other.caller.organisationId, other.jobId))).toBeUndefined()
   expect((await query({ pk: keys.job(organisationId, jobId).pk })).items).toEqual([])
   for (const filter of [{}, { clusterId }, { type: 'InvokeScript' }]) {
     const { items, totalCount } = await listed(filter)

@@ -7,6 +7,7 @@ import { counterWrites, subtractEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item, query, remove, update } from '../db/table.ts'
 import { idsBefore } from '../id.ts'
+import { log } from '../log.ts'
 import { isOperation } from '../operations/record.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
@@ -26,9 +27,12 @@ const jobsPerQuery = 100
 /** Each job needs a write of its own and one of its cluster, and a transaction has at most 100. */
 const jobsPerTransaction = 45
 const dayMs = 86_400_000
+/** After a longer pause, the clock may have been set forward by mistake, and removed jobs cannot be restored. */
+const maxPauseMs = dayMs
 
 /** `after` is the last organisation that the current round has visited. */
 const State = z.object({
+  lastAtMs: z.number().optional(),
   nextAtMs: z.number().default(0),
   after: z.string().optional(),
   hasBacklog: z.boolean().default(false),
@@ -44,6 +48,12 @@ export async function removeExpiredJobs(limitMs: number): Promise<void> {
     idleUntilMs = state.nextAtMs
     return
   }
+  const lastAtMs = now()
+  if (lastAtMs - (state.lastAtMs ?? lastAtMs) > maxPauseMs) {
+    log('warn', 'The last removal of expired jobs was long ago; the next one starts in an hour. Check the clock.')
+    await update(keys.jobRetention(), { set: { lastAtMs, nextAtMs: lastAtMs + roundMs } })
+    return
+  }
   const untilMs = elapsedMs() + limitMs
   let { after, hasBacklog } = state
   let isComplete = false
@@ -52,22 +62,32 @@ export async function removeExpiredJobs(limitMs: number): Promise<void> {
     const { items } = await query({ pk: organisations.pk, limit: organisationsPerQuery, ...from })
     isComplete = items.length < organisationsPerQuery
     for (const item of items) {
-      const isDone = await removeExpiredOf(item, Math.min(untilMs, elapsedMs() + organisationMs))
+      const isDone = await tryRemoveExpired(item, lastAtMs, Math.min(untilMs, elapsedMs() + organisationMs))
       hasBacklog ||= !isDone
       after = String(item['sk'])
     }
+    const next = { lastAtMs, nextAtMs: hasBacklog ? now() : now() + roundMs, hasBacklog: false }
+    await update(
+      keys.jobRetention(),
+      isComplete ? { set: next, remove: ['after'] } : { set: { lastAtMs, hasBacklog, ...(after && { after }) } },
+    )
   }
-  const next = { nextAtMs: hasBacklog ? now() : now() + roundMs, hasBacklog: false }
-  await update(
-    keys.jobRetention(),
-    isComplete ? { set: next, remove: ['after'] } : { set: { hasBacklog, ...(after && { after }) } },
-  )
+}
+
+/** The fault of one organisation does not delay the others. */
+async function tryRemoveExpired(organisation: Item, atMs: number, untilMs: number): Promise<boolean> {
+  try {
+    return await removeExpiredOf(organisation, atMs, untilMs)
+  } catch (error) {
+    log('error', 'Cannot remove expired jobs', { organisationId: organisation['sk'], error: String(error) })
+    return false
+  }
 }
 
 /** Returns false if the time did not suffice. Skips jobs that were created before the limit but ended after it. */
-async function removeExpiredOf(organisation: Item, untilMs: number): Promise<boolean> {
+async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number): Promise<boolean> {
   const organisationId = String(organisation['sk'])
-  const expiredMs = now() - parseSettings(organisation).jobRetentionDays * dayMs
+  const expiredMs = atMs - parseSettings(organisation).jobRetentionDays * dayMs
   const range = { index: 'gsi2', pk: keys.organisationJobs(organisationId), limit: jobsPerQuery } as const
   let after: Item | undefined
   do {
