@@ -159,6 +159,12 @@ test('an unknown enrollment token ends the relay with advice', async () => {
   await stage.relay.writes(/Issue a new one/)
 })
 
+test('a relay enrolls once the organisation is no longer at its limit of clusters', async () => {
+  await start({ prepare: (platform) => (platform.enrollmentsOverLimit = 1) })
+  await stage.relay.writes(/maximum number of clusters/)
+  await stage.relay.writes(/Connected/)
+})
+
 test('a second relay needs its own token and its own state folder, which only its owner can read', async () => {
   await start()
   await stage.relay.writes(/Connected/)

@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { retryUntilDecision } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
 import { FatalError } from './exit-codes.ts'
-import { type RelayResponse, codeOf, post } from './http.ts'
+import { type RelayResponse, codeOf, post, RetryableError } from './http.ts'
 import { type Identity, keyFor } from './identity.ts'
 import { isJsonObject, type JsonObject } from './json.ts'
 import { warn } from './log.ts'
@@ -50,7 +50,11 @@ function send(server: string, request: EnrollRequest, signal: AbortSignal): Prom
   const body = JSON.stringify(request)
   return retryUntilDecision(
     signal,
-    () => post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal }),
+    async () => {
+      const response = await post({ url: `${server}/api/v1/relay/enroll`, headers, body, timeoutMs: 30_000, signal })
+      if (codeOf(response) !== 'limit_reached') return response
+      throw new RetryableError('the organisation has its maximum number of clusters; remove some or raise the quota')
+    },
     ({ message }) => warn(`Cannot enroll at ${server}: ${message}. Retrying.`),
   )
 }

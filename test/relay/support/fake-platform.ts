@@ -47,6 +47,8 @@ export class FakePlatform {
   readonly addresses = new Set<string>()
   /** False: like an earlier version of the platform. */
   claimsWithHeartbeats = true
+  /** Number of enrollments that exceed the quota of clusters. */
+  enrollmentsOverLimit = 0
   /** Calls that are performed, but whose next response is lost. */
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
@@ -180,6 +182,7 @@ export class FakePlatform {
   #enroll(request: EnrollRequest): Reply {
     this.enrollments.push(request)
     const token = this.#tokens.get(request.enrollmentToken ?? request.enrollmentKey ?? '')
+    if (this.enrollmentsOverLimit-- > 0) return { status: 409, body: { error: 'limit_reached' } }
     if (!token) return { status: 401, body: { error: 'enrollment_token_invalid' } }
     if (token.usedWith && token.usedWith !== request.publicKey.x) {
       return { status: 409, body: { error: 'enrollment_token_used' } }
