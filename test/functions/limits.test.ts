@@ -68,7 +68,7 @@ test('serves colleagues and other organisations while one user exceeds the limit
   expect((await flood).filter(({ status }) => status === 429)).toHaveLength(burst * 9)
 })
 
-test('limits accepted batches per organisation across processes; rejected ones do not count', async () => {
+test('limits accepted batches per organisation across processes; rejected ones do not count; changes of labels likewise', async () => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)
   const headersOf = async (role: string) => ({
@@ -82,6 +82,10 @@ test('limits accepted batches per organisation across processes; rejected ones d
   const accepted = await repeat(batches, () => submit(cluster.id))
   expect(accepted.map(({ status }) => status)).toEqual(Array(batches).fill(202))
   expectLimited(await submit(cluster.id, colleague), batches)
+  const request = { target: { clusterIds: [cluster.id] }, set: { env: 'prod' } }
+  const label = () => send(handlerOf('clusters'), jsonRequest('/api/v1/clusters/labels', request, colleague))
+  expect((await repeat(batches, label)).map(({ status }) => status)).toEqual(Array(batches).fill(200))
+  expectLimited(await label(), batches)
   expect((await listSites(colleague)).status).toBe(200)
   advanceClock(60_000)
   expect((await submit(cluster.id)).status).toBe(202)

@@ -235,7 +235,7 @@ export const labelClusters = createRoute({
   tags: ['Clusters'],
   summary: 'Set and remove labels of many clusters',
   description:
-    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters.',
+    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can send ten requests per minute, unless the platform sets another limit.',
   request: { body: jsonBody(LabelAssignment) },
   responses: { 200: { description: 'The clusters are labelled', content: json(AssignedLabels) } },
   errors: [

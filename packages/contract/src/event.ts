@@ -176,7 +176,8 @@ export const eventDescriptions: Record<EventName, string> = {
   'cluster.deleted': 'A cluster was removed from the platform.',
   'relay.replaced': 'A new relay replaced the relay of a cluster.',
   'relay.duplicate_detected': 'Two relays use the same key.',
-  'enrollment.reuse_detected': 'A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.',
+  'enrollment.reuse_detected':
+    'A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.',
   'job.queued': 'A job was accepted.',
   'job.started': 'A relay started to run a job.',
   'job.completed': 'A job completed successfully.',

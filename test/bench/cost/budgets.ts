@@ -45,7 +45,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'DELETE /auth/session': changes(2, 8),
   'GET /clusters': reads(3),
   'GET /clusters/labels': reads(1),
-  'POST /clusters/labels': changes(5, 8),
+  'POST /clusters/labels': changes(7, 9),
   'POST /targets/resolve': reads(2),
   'GET /nodes': reads(2),
   'POST /clusters/{id}/approve': changes(2, 22),

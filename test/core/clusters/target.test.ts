@@ -3,6 +3,8 @@ import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { labelMany } from '@platform/core/clusters/label-many'
 import { resolve } from '@platform/core/clusters/target'
+import * as keys from '@platform/core/db/keys'
+import { update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
@@ -117,4 +119,13 @@ test('labels the clusters of a target, repeatably and together with other change
   expect(await errorCodeOf(labelMany(caller, { target: { clusterIds: others.slice(0, 1) }, set: full }))).toBe(
     'limit_reached',
   )
+})
+
+test('labels no further clusters after the user has lost the permission', async () => {
+  const caller = await newCaller()
+  await storeClusters(caller, 100)
+  const user = keys.user(caller.organisationId, caller.userId)
+  beforeCommand(/Transact/, () => update(user, { set: { roles: ['Viewer'] } }))
+  expect(await errorCodeOf(labelMany(caller, { target: { all: true }, set: { env: 'prod' } }))).toBe('forbidden')
+  expect((await resolve(caller, { target: prod })).resolvedCount).toBe(90)
 })

@@ -2,6 +2,8 @@ import { type AssignedLabels, type LabelAssignment, labellingLimit } from '@plat
 import { type LabelChange } from '@platform/contract/label'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
+import { config } from '../config.ts'
+import { countAllowedCall, perMinute } from '../db/call-limit.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { getMany, type WriteItem } from '../db/table.ts'
@@ -21,6 +23,7 @@ export async function labelMany(
 ): Promise<AssignedLabels> {
   const change: LabelChange = { ...set, ...Object.fromEntries(remove.map((key) => [key, null])) }
   await reauthorize(caller, ['clusters:write'])
+  await countAllowedCall(perMinute(`labels:${caller.organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   return withTarget(caller, { target, limit: labellingLimit }, async (clusterIds) => {
     // Throws `limit_reached` before anything is changed.
     const changed = await changesOf(caller.organisationId, clusterIds, change)
@@ -60,6 +63,7 @@ async function changesOf(
 /** Returns the number of changed clusters, or undefined after a conflict; the clusters are then read again. */
 async function labelPart(caller: Caller, part: ClusterChange[], change: LabelChange): Promise<number | undefined> {
   if (part.length === 0) return 0
+  await reauthorize(caller, ['clusters:write'])
   const failure = await commit(caller, {
     writes: part.map(({ write }) => write),
     audit: {

@@ -17,7 +17,15 @@ import { check, create, getConsistent, type Item, patch, replace } from '../db/t
 import { platformError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { commit } from '../outbox/commit.ts'
-import { alertIntervalMs, checkNodeNames, enroll, enrollResponse, labelsAtEnrollment, nodesOf, startRelay } from './enrollment.ts'
+import {
+  alertIntervalMs,
+  checkNodeNames,
+  enroll,
+  enrollResponse,
+  labelsAtEnrollment,
+  nodesOf,
+  startRelay,
+} from './enrollment.ts'
 import { EnrollmentKeyRecord } from './enrollment-key.ts'
 
 /**
