@@ -307,7 +307,7 @@ export interface paths {
         put?: never;
         /**
          * Set and remove labels of many clusters
-         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters.
+         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can send ten requests per minute, unless the platform sets another limit.
          *
          *     Requires the permission `clusters:write`.
          */
