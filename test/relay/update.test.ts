@@ -1,5 +1,5 @@
 import { createHash, sign } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { generateKeyPair } from '@platform/oci/signature/key'
@@ -57,8 +57,12 @@ class Site implements AsyncDisposable {
     return this.platform.until(() => this.platform.heartbeats.at(-1)?.update?.status === status)
   }
 
+  async end(): Promise<void> {
+    for (const relay of this.#relays.splice(0)) await relay.end('SIGTERM')
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const relay of this.#relays) await relay.end('SIGTERM')
+    await this.end()
     await this.platform.close()
   }
 }
@@ -114,6 +118,23 @@ test.each([
   },
   60_000,
 )
+
+test('a stored program that the release key has not signed does not start', async () => {
+  await using site = await Site.open()
+  const { platform, stateFolder } = site
+  site.offer()
+  await site.start().writes(/Relay 1.10.0 is verified/)
+  await site.untilReported('completed')
+  await site.end()
+  const stateFile = join(stateFolder, 'programs/state.json')
+  const { active } = JSON.parse(readFileSync(stateFile, 'utf8'))
+  const sha256 = createHash('sha256').update('').digest('hex')
+  writeFileSync(join(stateFolder, `programs/${newVersion}-${sha256.slice(0, 16)}.mjs`), '')
+  writeFileSync(stateFile, JSON.stringify({ active: { ...active, sha256 } }))
+  platform.update = undefined
+  site.start()
+  expect([(await platform.run({ script: 'echo out' })).output, platform.versions.at(-1)]).toEqual(['out\n', oldVersion])
+}, 60_000)
 
 test('a platform that is down during the trial does not reject the new version', async () => {
   await using site = await Site.open()

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
+import { createPublicKey, verify } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent, writeDurably } from '../files.ts'
 import { isJsonObject, parseJsonObject } from '../json.ts'
-import { isNewer, relayVersion } from '../version.ts'
+import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
 
-/** A downloaded version of the relay. `id` is that of the update. */
-export type Program = { id: string; version: string; sha256: string }
+/** A downloaded version of the relay. `id` is that of the update, and `signature` is by the release key. */
+export type Program = { id: string; version: string; sha256: string; signature: string }
 
 /**
  * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not, and
@@ -78,7 +78,8 @@ export class Programs {
 
   /**
    * The program to start next; undefined for the file that was started. A trial is counted before it starts, so that a
-   * program that ends this machine is not tried forever.
+   * program that ends this machine is not tried forever. Scripts may be able to write the folder, so each program is
+   * verified.
    */
   next(): (Program & { isTrial: boolean }) | undefined {
     const { active, previous, candidate } = this.#read()
@@ -96,11 +97,7 @@ export class Programs {
 
   #isIntact(program: Program): boolean {
     try {
-      return (
-        createHash('sha256')
-          .update(readFileSync(this.path(program)))
-          .digest('hex') === program.sha256
-      )
+      return isSigned(readFileSync(this.path(program)), program.signature)
     } catch {
       return false
     }
@@ -133,7 +130,15 @@ export class Programs {
   }
 }
 
-const programOf = ({ id, version, sha256 }: Program): Program => ({ id, version, sha256 })
+/** Whether the release key of this relay has signed the file. */
+export function isSigned(file: Buffer, signature: string): boolean {
+  if (releaseKeyPem === undefined) return false
+  const key = createPublicKey(releaseKeyPem)
+  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
+  return verify(hash, file, key, Buffer.from(signature, 'base64'))
+}
+
+const programOf = ({ id, version, sha256, signature }: Program): Program => ({ id, version, sha256, signature })
 
 function candidateOf(value: unknown): Candidate | undefined {
   if (!isProgram(value)) return undefined
@@ -144,5 +149,7 @@ function candidateOf(value: unknown): Candidate | undefined {
 }
 
 function isProgram(value: unknown): value is Program {
-  return isJsonObject(value) && ['id', 'version', 'sha256'].every((name) => typeof value[name] === 'string')
+  return (
+    isJsonObject(value) && ['id', 'version', 'sha256', 'signature'].every((name) => typeof value[name] === 'string')
+  )
 }

@@ -1,20 +1,18 @@
 import type { Heartbeat } from '@platform/contract/relay'
 import { execFile } from 'node:child_process'
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { getText, RetryableError } from '../http.ts'
 import { isJsonObject } from '../json.ts'
 import { info, messageOf, warn } from '../log.ts'
 import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
-import { type Program, Programs } from './programs.ts'
+import { isSigned, type Program, Programs } from './programs.ts'
 import { isSupervised } from './supervisor.ts'
 
 const run = promisify(execFile)
 const testLimitMs = 30_000
 // After this time, the relay accepts no more jobs until its scripts have ended.
 const idleWaitMs = 600_000
-
-type Offer = Program & { signature: string }
 
 type UpdaterOptions = {
   stateFolder: string
@@ -88,7 +86,7 @@ export class Updater {
     this.#options.swap()
   }
 
-  async #consider(offer: Offer): Promise<void> {
+  async #consider(offer: Program): Promise<void> {
     const known = this.#programs.candidate
     if (
       this.#isStaging ||
@@ -109,14 +107,14 @@ export class Updater {
     }
   }
 
-  async #stage({ id, version, sha256, signature }: Offer): Promise<void> {
+  async #stage(program: Program): Promise<void> {
+    const { version, sha256, signature } = program
     if (releaseKeyPem === undefined) throw new Error('this relay is not part of a release, so it cannot verify others')
     const text = await getText(`${this.#options.server}/relay/relay.mjs`)
     // The platform may have been updated in between.
     if (createHash('sha256').update(text).digest('hex') !== sha256)
       throw new RetryableError('its file has another hash')
-    if (!isSigned(text, signature, releaseKeyPem)) throw new Error('the release key has not signed it')
-    const program = { id, version, sha256 }
+    if (!isSigned(Buffer.from(text), signature)) throw new Error('the release key has not signed it')
     this.#programs.write(program, text)
     const path = this.#programs.path(program)
     const { stdout } = await run(process.execPath, [path, '--version'], { timeout: testLimitMs })
@@ -127,13 +125,7 @@ export class Updater {
   }
 }
 
-function isSigned(text: string, signature: string, keyPem: string): boolean {
-  const key = createPublicKey(keyPem)
-  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
-  return verify(hash, Buffer.from(text), key, Buffer.from(signature, 'base64'))
-}
-
-function parseOffer(value: unknown): Offer | undefined {
+function parseOffer(value: unknown): Program | undefined {
   if (!isJsonObject(value)) return undefined
   const { id, version, sha256, signature } = value
   const isValid = typeof version === 'string' && /^\d+\.\d+\.\d+[\w.+-]{0,50}$/.test(version)
