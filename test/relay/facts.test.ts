@@ -1,12 +1,13 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FactPrograms } from '@platform/relay/fact-programs'
 import { localExecutor } from '@platform/relay/executor/local'
 import { factsIn } from '@platform/relay/facts'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { ended, Stage } from './support/stage.ts'
 
-async function factsOf(programs: Record<string, string>, mode = 0o755) {
+async function factsOf(programs: Record<string, string>, mode = 0o755, prepare = (_path: string) => {}) {
   await using folder = await temporaryFolder()
   const path = join(folder.path, "fact's")
   mkdirSync(path, { mode: 0o755 })
@@ -14,6 +15,7 @@ async function factsOf(programs: Record<string, string>, mode = 0o755) {
     writeFileSync(join(path, name), text)
     chmodSync(join(path, name), mode)
   }
+  prepare(path)
   const factPrograms = new FactPrograms(path, localExecutor(join(folder.path, 'work')))
   return await factPrograms.run(new AbortController().signal)
 }
@@ -40,12 +42,38 @@ test.each([
   expect(await factsOf(programs)).toEqual(expected)
 })
 
-test('--facts-dir adds at most 32 facts, and runs no program that every user can change', async () => {
+test('--facts-dir adds at most 32 facts, and runs no program that others can change', async () => {
   const lines = Array.from({ length: 40 }, (_, index) => `k${index}=1`).join('\\n')
   expect(Object.keys(await factsOf({ a: print(lines) }))).toHaveLength(32)
-  expect(await factsOf({ a: print('a=1') }, 0o777)).toEqual({})
+  for (const mode of [0o777, 0o775, 0o757]) expect(await factsOf({ a: print('a=1') }, mode)).toEqual({})
   expect(await factsOf({ a: print('a=1') }, 0o644)).toEqual({})
 })
+
+test('a damaged entry of --facts-dir does not disable the others, and a program of another user does not run', async () => {
+  const programs = { a: print('a=1'), b: print('b=1') }
+  const link = (path: string) => symlinkSync('missing', join(path, '0'))
+  expect(await factsOf(programs, 0o755, link)).toEqual({ a: '1', b: '1' })
+  if (process.getuid?.() !== 0) return
+  expect(await factsOf(programs, 0o755, (path) => chownSync(join(path, 'a'), 2, 2))).toEqual({ b: '1' })
+  expect(await factsOf(programs, 0o755, (path) => chownSync(path, 2, 2))).toEqual({})
+})
+
+test('a program of --facts-dir that hangs ends after a kill of the relay', async () => {
+  await using folder = await temporaryFolder()
+  const pidFile = join(folder.path, 'pid')
+  mkdirSync(join(folder.path, 'facts'), { mode: 0o755 })
+  writeFileSync(
+    join(folder.path, 'facts/a'),
+    `#!/bin/sh\necho $$ >${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 1000\n`,
+    {
+      mode: 0o755,
+    },
+  )
+  await using stage = await Stage.start({ args: ['--facts-dir', join(folder.path, 'facts')] })
+  await vi.waitFor(() => expect(existsSync(pidFile)).toBe(true), { timeout: 20_000 })
+  await stage.relay.end('SIGKILL')
+  await ended(readFileSync(pidFile, 'utf8').trim())
+}, 60_000)
 
 test('facts that are missing or invalid are omitted, and free space changes in steps', () => {
   expect(factsIn('os=\ncpus=0\nmemoryKiB=many\nfreeKiB=1\nshell=evil\n', undefined)).toEqual({ shells: [] })

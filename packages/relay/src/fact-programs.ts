@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Executor } from './executor/executor.ts'
@@ -50,7 +50,7 @@ export class FactPrograms {
     const running = this.#executor.start({
       jobId: `facts-${randomBytes(6).toString('hex')}`,
       nodeName: 'facts',
-      script: `#!/bin/sh\nexec '${path.replaceAll("'", String.raw`'\''`)}'\n`,
+      script: scriptFor(path),
       onOutput: (stream, bytes) => {
         if (stream !== 'stdout') return
         size += bytes.length
@@ -86,22 +86,38 @@ export class FactPrograms {
   }
 }
 
+// `timeout` ends the program if this relay has been killed.
+const scriptFor = (path: string): string =>
+  `#!/bin/sh\nlimit=$(command -v timeout)\nexec \${limit:+"$limit" -s KILL ${timeLimitMs / 1000 + 1}} '${path.replaceAll("'", String.raw`'\''`)}'\n`
+
 /** In the order of their names. Others must not be able to replace a program that may run as the relay's user. */
 function programsIn(folder: string, problems: string[]): string[] {
-  try {
-    if (statSync(folder).mode & 0o002) throw new Error('every user can change it')
-    const names = readdirSync(folder).filter((name) => !name.startsWith('.'))
-    return names.toSorted().flatMap((name) => {
-      const path = join(folder, name)
-      const { mode } = statSync(path)
-      if (!statSync(path).isFile() || !(mode & 0o111)) return []
-      if (mode & 0o002) problems.push(`every user can change ${path}, which is not run`)
-      return mode & 0o002 ? [] : [path]
-    })
-  } catch (error) {
-    problems.push(`${folder}: ${messageOf(error)}`)
-    return []
+  const checked = <Found>(path: string, read: () => Found): Found | undefined => {
+    try {
+      return read()
+    } catch (error) {
+      problems.push(`${path}: ${messageOf(error)}`)
+      return undefined
+    }
   }
+  const names = checked(folder, () => {
+    requireProtected(statSync(folder))
+    return readdirSync(folder)
+  })
+  const paths = (names ?? []).filter((name) => !name.startsWith('.')).map((name) => join(folder, name))
+  return paths.toSorted().filter((path) =>
+    checked(path, () => {
+      const found = statSync(path)
+      const isProgram = found.isFile() && (found.mode & 0o111) !== 0
+      if (isProgram) requireProtected(found)
+      return isProgram
+    }),
+  )
+}
+
+function requireProtected({ uid, mode }: Stats): void {
+  if ((uid !== 0 && uid !== process.getuid?.()) || mode & 0o022)
+    throw new Error('it must belong to root or the user of the relay, and others must not be able to write it')
 }
 
 function factLines(output: Buffer, path: string, problems: string[]): [string, string][] {
