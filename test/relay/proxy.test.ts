@@ -1,5 +1,7 @@
-import { proxyFor, ProxySettingError } from '@platform/relay/proxy'
-import { expect, test } from 'vitest'
+import { createServer, get } from 'node:http'
+import { agentFor, proxyFor, ProxySettingError } from '@platform/relay/proxy'
+import { expect, test, vi } from 'vitest'
+import { listen } from '../support/http-server.ts'
 
 const environment = {
   HTTPS_PROXY: 'http://user:p%40ss@proxy:3128',
@@ -49,4 +51,27 @@ test.each([
   const choose = () => proxyFor(new URL('https://platform.example.com'), { HTTPS_PROXY: text })
   expect(choose).toThrow(ProxySettingError)
   expect(choose).toThrow(/^HTTPS_PROXY (?!.*(ss@|100%))/)
+})
+
+test.each([
+  [200, 'opened'],
+  [204, 'opened'],
+  [299, 'opened'],
+  [302, expect.stringContaining('(status 302)')],
+])('status %i of CONNECT: %s', async (status, expected) => {
+  const server = createServer().on('connect', (_, socket) => {
+    socket.write(`HTTP/1.1 ${status} \r\n\r\n`)
+    socket.once('end', () => socket.end())
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
+  })
+  await using proxy = await listen(server)
+  vi.stubEnv('http_proxy', proxy.url)
+  const url = new URL('http://platform.invalid')
+  const found = await new Promise((resolve) => {
+    get(url, { agent: agentFor(url, { keepAlive: false }) }, () => resolve('opened')).once('error', ({ message }) =>
+      resolve(message),
+    )
+  })
+  vi.unstubAllEnvs()
+  expect(found).toEqual(expected)
 })

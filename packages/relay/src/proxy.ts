@@ -136,7 +136,7 @@ function openTunnel(proxy: URL, target: string, callback: Callback): void {
   })
   const fail = (message: string) => callback(new ProxyError(message))
   request.once('connect', ({ statusCode }, socket) => {
-    if (statusCode === 200) return callback(null, socket.setTimeout(0))
+    if (statusCode !== undefined && statusCode >= 200 && statusCode < 300) return callback(null, socket.setTimeout(0))
     socket.destroy()
     fail(`the proxy ${name} does not connect to ${target} (status ${statusCode}); ${adviceOf(statusCode)}`)
   })
