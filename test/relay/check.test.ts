@@ -102,6 +102,10 @@ test('--check reports the identity and the channel of a relay without disturbing
   expect((await check(args)).text).toMatch(/Channel: ok, its address accepts connections; the relay is not running\n$/)
   platform.broker.isReachable = false
   expect(await check(args)).toEqual({ exitCode: 17, text: expect.stringMatching(/Channel: FAILED. ws:.*Let proxies/) })
+  const probed = platform.addJob({}, `job_${'0'.repeat(26)}`)
+  probed.isFinished = true
+  expect((await check(args)).text).toMatch(/Relay: ok, relay_\w+ waits for approval.*\nChannel: FAILED/)
+  platform.jobs.splice(platform.jobs.indexOf(probed))
   platform.guard.rejectsAll = true
   expect(await check(args)).toEqual({ exitCode: 16, text: expect.stringMatching(/Relay: FAILED.*\(unauthenticated\)/) })
   platform.guard.rejectsAll = false

@@ -167,6 +167,8 @@ async function checkRelay(identity: Identity, stateFolder: string, clock: Server
       `The platform has revoked ${relayId}. Issue a new enrollment token for ${clusterId} and start the relay with it.`,
       exitCodes.revoked,
     )
+  if (answer === 'job_not_claimable')
+    return print('Relay', `ok, ${relayId} waits for approval. Approve it with "plat cluster approve ${clusterId}".`)
   if (answer !== 'job_not_found')
     throw new HopError(
       'Relay',

@@ -58,7 +58,10 @@ export class Client {
     return retryUntilDecision(call.signal, () => this.attempt(call))
   }
 
-  /** Claims a job that does not exist, which has no effect. The response is `job_not_found` if the relay is accepted. */
+  /**
+   * Claims a job that does not exist, which has no effect. The response is `job_not_found` if the relay is accepted, and
+   * `job_not_claimable` if it waits for approval.
+   */
   probe(): Promise<RelayResponse> {
     const { signal } = new AbortController()
     return this.#post({ path: `/jobs/job_${'0'.repeat(26)}/claim`, body: {}, timeoutMs: 15_000, signal })

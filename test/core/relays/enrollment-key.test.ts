@@ -4,7 +4,7 @@ import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, update } from '@platform/core/db/table'
-import { claim } from '@platform/core/jobs/claim'
+import { claim, findOwnJob } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { approve } from '@platform/core/relays/approve'
 import { enrollRelay, namesFor } from '@platform/core/relays/enroll-with-key'
@@ -140,7 +140,8 @@ test('a relay that waits for approval receives no jobs until a cluster administr
   const answer = await heartbeat(relay(), report)
   expect(answer).toMatchObject({ jobs: [], claims: [] })
   await goodbye(relay(), { reason: 'test' })
-  await expectError(claim(relay(), job.id, undefined), 'relay_revoked')
+  await expectError(claim(relay(), job.id, undefined), 'job_not_claimable')
+  await expectError(findOwnJob(relay(), job.id), 'job_not_found')
   expect(await Cluster.read(caller, clusterId)).toMatchObject({ status: 'Pending', awaitsApproval: true, relay: null })
 
   await expectError(approve(await newCaller(), clusterId), 'cluster_not_found')

@@ -73,6 +73,9 @@ async function jobAndPayloadOf(
   const itemKeys = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
   if (withPayload) itemKeys.push(keys.payload(organisationId, jobId))
   const [item, cluster, payload] = await getConsistent(itemKeys)
+  // A relay that waits for approval has no jobs.
+  const isPending = cluster?.['pendingRelayId'] === relayId
+  if (isPending) throw platformError(withPayload ? 'job_not_claimable' : 'job_not_found')
   if (cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
