@@ -1,10 +1,20 @@
 import { execFileSync } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { FakePlatform } from './support/fake-platform.ts'
+import { nodeProblem } from '@platform/relay/service/install'
 import { RelayProcess, writeBundle } from './support/stage.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -63,11 +73,15 @@ test.skipIf(!isRoot || reason !== '')(
       changedMs,
       variables,
     ])
+    writeFileSync(unit, 'of an earlier version')
+    expect((await run(install, { PATH: '/without-systemctl' })).exitCode).toBe(1)
+    for (const text of [/is installed/, /was already installed/])
+      expect(await run(install)).toMatchObject({ exitCode: 0, text: expect.stringMatching(text) })
     expect((await run(install, { PLAT_ENROLLMENT_KEY: 'ekey_1.secret' })).exitCode).toBe(0)
     const replaced = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
     expect(replaced).toContain('PLAT_ENROLLMENT_KEY="ekey_1.secret"')
     expect(replaced).not.toContain('PLAT_ENROLLMENT_TOKEN')
-    expect((await run(['status'])).exitCode).toBe(20)
+    expect(await run(['status'])).toEqual({ exitCode: 20, text: expect.stringMatching(/\nProgram: installed\n/) })
     writeFileSync(inRoot('var/lib/platform-relay/identity.json'), '{}')
     for (let count = 0; count < 2; count++) expect((await run(['uninstall'])).exitCode).toBe(0)
     expect([existsSync(unit), existsSync(inRoot('var/lib/platform-relay/identity.json'))]).toEqual([false, true])
@@ -78,6 +92,28 @@ test.skipIf(!isRoot || reason !== '')(
     ])
   },
   60_000,
+)
+
+test.skipIf(!isRoot)(
+  'install refuses a Node that users other than root can replace or that the sandbox hides',
+  async () => {
+    await using folder = await temporaryFolder()
+    const [bin, node] = [join(folder.path, 'bin'), join(folder.path, 'bin/node')]
+    const problemAfter = (mode: number, path: string, uid = 0) => {
+      for (const each of [folder.path, bin, node]) chmodSync(each, 0o755)
+      chmodSync(path, mode)
+      chownSync(path, uid, 0)
+      return nodeProblem(node, false)
+    }
+    mkdirSync(bin)
+    writeFileSync(node, '')
+    expect(problemAfter(0o755, node)).toBeUndefined()
+    expect(problemAfter(0o775, bin)).toContain(`can change ${bin}.`)
+    expect(problemAfter(0o757, node)).toContain(`can change ${node}.`)
+    expect(problemAfter(0o700, bin)).toContain(`can enter ${bin}.`)
+    expect(problemAfter(0o755, bin, 2)).toMatch(/Install Node for all users/)
+    expect(nodeProblem('/root/bin/node', false)).toContain('hides home folders')
+  },
 )
 
 test.skipIf(!isRoot || reason !== '').each([

@@ -5,12 +5,13 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { FatalError } from '../exit-codes.ts'
 import { readIfPresent } from '../files.ts'
 import { loadIdentity } from '../identity.ts'
@@ -33,7 +34,7 @@ type Settings = Pick<
   'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'factsFolder' | 'root' | 'allowSudo'
 >
 
-/** Installs the relay as a systemd service, or updates its files. Idempotent. */
+/** Installs the relay as a systemd service, or updates its files. Idempotent; completes an interrupted run. */
 export function install(settings: Settings, environment: NodeJS.ProcessEnv = process.env): void {
   const { root } = settings
   const paths = pathsIn(root)
@@ -50,8 +51,16 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
   ensureFolder(paths.work, 0o711, uid, gid)
   ensureFolder(paths.programFolder, 0o755, 0, 0)
   ensureFolder(paths.settingsFolder, 0o700, 0, 0)
-  const unit = unitText({ ...settings, node: usableNode(), runAs, name: settings.displayName })
+  const node = realpathSync(process.execPath)
+  const problem = root === '/' ? nodeProblem(node, settings.allowSudo) : undefined
+  if (problem !== undefined) throw new FatalError('usage', problem)
+  const unit = unitText({ ...settings, node, runAs, name: settings.displayName })
+  // Remains if this run ends before systemd has loaded the files.
+  const marker = join(paths.settingsFolder, 'install-incomplete')
+  const wasInterrupted = existsSync(marker)
+  writeFileSync(marker, '')
   const changes = [
+    wasInterrupted,
     replaceFile(paths.program, readFileSync(process.argv[1]!), 0o755),
     replaceFile(paths.environment, environmentText(variables), 0o600),
     replaceFile(paths.unit, unit, 0o644),
@@ -62,6 +71,7 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
     if (isChanged) systemctl(root, 'daemon-reload')
     systemctl(root, isChanged ? 'restart' : 'start', serviceName)
   }
+  rmSync(marker)
   say(
     isChanged ? 'The service is installed.' : 'The service was already installed.',
     isRunning(root)
@@ -124,17 +134,21 @@ function storedVariables(path: string): Record<string, string> {
   )
 }
 
-// The user of the service cannot run a program in the home folder of another user.
-function usableNode(): string {
-  const path = process.execPath
-  for (let folder = path; folder !== '/'; folder = dirname(folder)) {
-    if ((statSync(folder).mode & 0o001) === 0)
-      throw new FatalError(
-        'usage',
-        `The service cannot run ${path}, because only its owner can enter ${folder}. Install Node for all users, and use it for this command.`,
-      )
+const advice = 'Install Node for all users, for example with the packages of the system, and use it for this command.'
+
+/** Why the service must not run this program, or undefined. `path` has no symbolic links. */
+export function nodeProblem(path: string, allowSudo: boolean): string | undefined {
+  if (!allowSudo && /^\/(?:home|root|run\/user)\//.test(path))
+    return `The service cannot run ${path}, because its sandbox hides home folders. ${advice}`
+  for (let each = path; ; each = dirname(each)) {
+    const { mode, uid } = statSync(each)
+    if ((mode & 0o001) === 0)
+      return `The service cannot run ${path}, because only its owner can enter ${each}. ${advice}`
+    // In a folder with the sticky bit, such as /tmp, other users cannot replace the files of root.
+    if (uid !== 0 || (mode & 0o022 && !(mode & 0o1000)))
+      return `The service must not run ${path}, because users other than root can change ${each}. ${advice}`
+    if (each === '/') return undefined
   }
-  return path
 }
 
 type User = { uid: number; gid: number }

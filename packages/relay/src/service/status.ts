@@ -16,7 +16,8 @@ export function status({ root }: Pick<Options, 'root'>): number {
   const relay = mode.isRunning ? `running, control channel ${channel}` : 'not running'
   const lines = [
     ['Service', isInstalled ? `${stateOf('is-enabled', root)}, ${stateOf('is-active', root)}` : 'not installed'],
-    ['Program', isInstalled ? versionOf(paths.program) : 'none'],
+    // A program of an image must not run as the user of this command.
+    ['Program', isInstalled ? (root === '/' ? versionOf(paths.program) : 'installed') : 'none'],
     ['Identity', identityIn(paths.state)],
     ['Relay', relay],
   ]
