@@ -112,7 +112,7 @@ test.skipIf(!isRoot)(
     expect(problemAfter(0o757, node)).toContain(`can change ${node}.`)
     expect(problemAfter(0o700, bin)).toContain(`can enter ${bin}.`)
     expect(problemAfter(0o755, bin, 2)).toMatch(/Install Node for all users/)
-    expect(nodeProblem('/root/bin/node', false)).toContain('hides home folders')
+    expect(nodeProblem('/run/user/1000/node', false)).toContain('hides home folders')
   },
 )
 
