@@ -79,10 +79,26 @@ test.each([
   const [cancelled = '', next = ''] = jobIds.slice(count - 2)
   runBefore(write, () => Job.cancel(caller, cancelled), nth)
   const { ids, jobs, moreJobs } = await beat('key-0003')
-  expect([[...ids, ...jobs], ids.length === 0 && moreJobs]).toEqual([[next], false])
-  await beat('key-0003')
+  expect([[...ids, ...jobs], ids.length > 0 || moreJobs]).toEqual([count === 2 ? [next] : [], true])
+  expect((await beat('key-0003')).ids).toEqual([next])
   expect((await Job.read(caller, next)).status).toBe('Running')
   expect((await jobCounters(caller, enrolled))[0]).toBe(count - 1)
+})
+
+test('a repeated heartbeat that overtakes the first one returns all its claims', async () => {
+  const { caller, jobIds, beat } = await waitingJobs(2)
+  let overtaking: string[] = []
+  runBefore(/^Update/, async () => void ({ ids: overtaking } = await beat('key-0001')), 3)
+  const overtaken = await beat('key-0001')
+  expect(overtaking).toEqual(jobIds)
+  expect(overtaken.ids).toEqual(jobIds)
+  for (const id of jobIds) expect((await Job.read(caller, id)).status).toBe('Running')
+})
+
+test('claims whose response was lost do not block the jobs that wait after them', async () => {
+  const { jobIds, beat } = await waitingJobs(7)
+  expect((await beat('key-0001', { freeSlots: 6 })).ids).toEqual(jobIds.slice(0, 6))
+  expect(await beat('key-0002', { freeSlots: 1 })).toMatchObject({ ids: jobIds.slice(6), moreJobs: false })
 })
 
 test('an end records the start, unless the message about the claim or a renewed lease did', async () => {

@@ -7,7 +7,7 @@ import { type ClusterRecord } from '../clusters/record.ts'
 import { heartbeatTimeouts } from '../clusters/status.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
-import { get, getConsistent, orThrow, patch, tryUpdate } from '../db/table.ts'
+import { get, getConsistent, getMany, orThrow, patch, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
@@ -152,7 +152,7 @@ type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { c
  * Claims the oldest jobs of the inbox. The same key returns the same claims until the relay reports the jobs as running
  * or they have ended. `cluster` is the record that this heartbeat has written, so the request is neither replayed nor of
  * another relay; it lists no job that the relay reports as running. Returns undefined if the jobs must be claimed one by
- * one, because one of them was cancelled or claimed in between.
+ * one.
  */
 export async function claimWaiting(
   caller: RelayCaller,
@@ -160,42 +160,46 @@ export async function claimWaiting(
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
   const listed = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
-  const repeated = listed.flatMap((each) => repeatedClaim(each, caller, claimKey))
+  const repeated = listed.flatMap((each) => startedBy(each, caller, claimKey))
   const claimable = listed.filter(({ job }) => isClaimable(job))
   const waitingCount = claimable.length + Math.max(0, cluster.waitingJobs)
-  const moreJobs = waitingCount > 0
-  if (repeated.length > 0) return { claims: await responsesTo(repeated, statementKey), moreJobs }
-  if (!moreJobs || freeSlots === 0) return { claims: [], moreJobs }
+  const limit = Math.min(freeSlots, maxClaims) - repeated.length
+  // A transaction has claimed all jobs of the inbox, but a repeated heartbeat may overtake the claims of listed jobs.
+  const isComplete = repeated.length > 0 && claimable.length === 0
+  const withoutClaims = async () => ({
+    claims: await responsesTo(repeated, statementKey),
+    moreJobs: waitingCount > 0,
+  })
+  if (waitingCount === 0 || limit <= 0 || isComplete) return withoutClaims()
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
-  if (successors === 'unknown') return { claims: [], moreJobs }
-  if (successors === 'undecided') return undefined
-  const limit = Math.min(freeSlots, maxClaims)
+  if (successors === 'unknown') return withoutClaims()
+  if (successors === 'undecided') return repeated.length > 0 ? withoutClaims() : undefined
   const started =
     claimable.length > 0
       ? await startListed(caller, withinLimit(claimable.slice(0, limit)), claimKey)
       : await startFromInbox(caller, cluster, limit, claimKey)
-  if (started === undefined) return undefined
+  // A job was cancelled or claimed in between. The next heartbeat reads the inbox again.
+  if (started === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
   const jobIds = started.map(({ running }) => running.id)
   if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
-  return { claims: await responsesTo(started, statementKey), moreJobs: waitingCount > started.length }
+  const claims = await responsesTo([...repeated, ...started], statementKey)
+  // Otherwise, only jobs wait that cannot be claimed.
+  const hasClaimed = started.length > 0 || claimable.length > 0
+  return { claims, moreJobs: hasClaimed && waitingCount > started.length }
 }
 
 type Waiting = { job: JobRecord; payload: string }
 type Started = { running: JobRecord; leaseId: string; payload: string }
 
 /** One write of each job is sufficient, because its record decides. Jobs that changed in between are left out. */
-async function startListed(
-  { relayId }: RelayCaller,
-  waiting: readonly Waiting[],
-  claimKey: string,
-): Promise<Started[]> {
+async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
   const started = waiting.map(async ({ job, payload }) => {
-    const { running, leaseId, change, condition } = startOf(job, relayId, claimKey)
+    const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
-    // After a lost response, the condition of the repeated write fails.
-    const item = (await tryUpdate(key, change, condition)) ?? (await get(key))
-    return item?.['leaseId'] === leaseId ? [{ running, leaseId, payload }] : []
+    // The condition fails after a lost response, and if a concurrent repetition of the heartbeat has claimed the job.
+    const current = parseRelayed((await tryUpdate(key, change, condition)) ?? (await get(key)))
+    return current === undefined ? [] : startedBy({ job: current, payload }, caller, claimKey)
   })
   return (await Promise.all(started)).flat()
 }
@@ -206,11 +210,11 @@ async function startFromInbox(
   cluster: ClusterRecord,
   limit: number,
   claimKey: string,
-): Promise<Started[] | undefined> {
-  const waitingIds = await waitingIn(cluster, limit)
+): Promise<Started[] | 'conflict'> {
+  const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
   const waiting = await jobsWithPayload(caller, waitingIds)
   const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
-  if (claimable.length === 0) return waitingIds.length > 0 ? undefined : []
+  if (claimable.length === 0) return []
   const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
   const jobs = starts.map(({ running }) => running)
   const { add } = leftInbox(jobs)
@@ -223,17 +227,17 @@ async function startFromInbox(
       { relayId: { is: caller.relayId } },
     ),
   ])
-  return failure === undefined ? starts : undefined
+  return failure === undefined ? starts : 'conflict'
 }
 
-function repeatedClaim({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
+function startedBy({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
   const isSame = job.status === 'Running' && job.relayId === relayId && job.claimKey === claimKey
   return isSame && job.leaseId !== undefined ? [{ running: job, leaseId: job.leaseId, payload }] : []
 }
 
 async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly string[]) {
   if (jobIds.length === 0) return []
-  const items = await getConsistent([
+  const items = await getMany([
     ...jobIds.map((id) => keys.job(organisationId, id)),
     ...jobIds.map((id) => keys.payload(organisationId, id)),
   ])
