@@ -39,7 +39,7 @@ test.for([
 
 test.for([
   ['clu', ['cluster']],
-  ['cluster l', ['list']],
+  ['cluster l', ['list', 'label']],
   ['cluster list --sta', ['--status']],
   ['cluster list --status ', ['Healthy', 'Degraded', 'Pending', 'Offline']],
   ['cluster list --status Healthy --j', ['--json']],
@@ -83,7 +83,7 @@ test('loads the module tools only for module commands', async () => {
     expect(
       loaded.filter(
         (url) =>
-          !/\/packages\/(cli\/|contract\/src\/unix-text|oci\/src\/make-folder)|\/node_modules\/(commander|openapi-fetch)\//.test(
+          !/\/packages\/(cli\/|contract\/src\/(unix-text|selector)|oci\/src\/(make-folder|plain-transport)|relay\/src\/proxy)|\/node_modules\/(commander|openapi-fetch)\//.test(
             url,
           ),
       ),
