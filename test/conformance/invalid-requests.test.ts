@@ -101,14 +101,14 @@ test('rejects invalid and unknown query parameters', async ({ platform, admin: c
 test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
+    // A name may contain any text.
+    const isPart = ['search', 'name'].includes(name)
     for (const value of isFreeText(schema) ? sampled(unusualValues) : []) {
-      // An empty search matches everything.
-      if (['search', 'name'].includes(name) && value === '') continue
       const response = await client.send(method, `${path}?${name}=${value}`)
       // Invalid callbacks redirect to a page that explains the error.
       const isRejected = [302, 400, 404].includes(response.status)
       expect(
-        isRejected || (response.status === 200 && response.body.items.length === 0),
+        isRejected || (response.status === 200 && (isPart || response.body.items.length === 0)),
         describeResponse(response),
       ).toBe(true)
     }

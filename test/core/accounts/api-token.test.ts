@@ -75,7 +75,7 @@ describe('creating an API token', () => {
     'with a maximum of %s and a default of %s days, for %s days, lives %s days',
     async (max, byDefault, days, result) => {
       const { caller } = await createTenantAdministrator(platform.caller)
-      expect(await Settings.read(caller)).toEqual({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
+      expect(await Settings.read(caller)).toMatchObject({ maxTokenLifetimeDays: null, defaultTokenLifetimeDays: 365 })
       await Settings.update(caller, { maxTokenLifetimeDays: max, defaultTokenLifetimeDays: byDefault })
       const lifetime = days === undefined ? {} : { expiresAt: days === null ? null : iso(now() + days * 24 * hourMs) }
       const creation = ApiToken.create(caller, { name, ...lifetime })

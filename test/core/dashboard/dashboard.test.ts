@@ -236,7 +236,7 @@ const entriesFor = async (role: string) => (await navigation(await newCaller(und
 const builtInsFor = async (role: string) => (await entriesFor(role)).filter(({ source }) => source === 'platform')
 const builtInIds = async (role: string) => (await builtInsFor(role)).map(({ id }) => id)
 
-const viewerIds = ['dashboard', 'account', 'clusters', 'jobs', 'modules', 'notifications', 'health']
+const viewerIds = ['dashboard', 'account', 'clusters', 'nodes', 'jobs', 'modules', 'notifications', 'health']
 const adminIds = [...viewerIds, 'users', 'webhooks', 'audit']
 test.each([
   ['Viewer', viewerIds],

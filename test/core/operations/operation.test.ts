@@ -50,6 +50,7 @@ test('an operation is read as a job with steps and without a cluster', async () 
     createdAt: anyText,
     expiresAt: anyText,
     payload: { moduleId: 'hello' },
+    createdBy: expect.objectContaining({ id: caller.userId }),
     steps: [
       { name: 'deploy', status: 'Pending' },
       { name: 'publish', status: 'Pending' },
