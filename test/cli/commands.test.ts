@@ -49,6 +49,8 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   expect([asked.exitCode, asked.err]).toEqual([2, expect.stringContaining('Run the script on 11 clusters? Use --yes')])
   const confirmed = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])
   await plat.run(['batch', 'cancel', confirmed.out.trim()])
+  await plat.run(['batch', 'wait', confirmed.out.trim()])
+  for (let index = 0; index < 9; index++) await plat.prints(['cluster', 'delete', `bulk-${index}`, '--yes'])
   const invalid = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
   expect([invalid.exitCode, invalid.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
 })
