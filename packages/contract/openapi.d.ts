@@ -5384,11 +5384,11 @@ export interface components {
             channel?: "open" | "closed";
             /** @description Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored */
             claimKey?: string;
-            /** @description Progress of the update that the last response offered. `returned`: the relay runs its previous version again, and tries the same file only for another update */
+            /** @description Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update */
             update?: {
                 id: string;
                 /** @enum {string} */
-                status: "pending" | "completed" | "returned";
+                status: "pending" | "completed" | "rolledBack";
                 reason?: string;
             };
         };

@@ -15,8 +15,8 @@ export const servedAssets: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. `assetsDir` receives the assets;
- * `version` and `changes` as in `bundleAll`. Throws `CliError`.
+ * Files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. `assetsDir` receives the
+ * assets; `version` and `changes` as in `bundleAll`. Throws `CliError`.
  */
 export async function functionFiles(
   version: string | undefined,
@@ -39,8 +39,8 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 }
 
 /**
- * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. The relay
- * in it verifies its updates with `publicKeyPem`. Throws `CliError`.
+ * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. The
+ * relay in it verifies its updates with `publicKeyPem`. Throws `CliError`.
  */
 export async function packFunctions(
   version: string,

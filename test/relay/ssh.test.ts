@@ -14,7 +14,10 @@ const sshPath = installFakeSsh()
 const argumentsFile = join(remote.path, 'ssh-arguments')
 let stage: Stage
 
-/** Installs an `ssh` that records its arguments and runs the command locally, except for the hosts `unreachable` and `silent`. */
+/**
+ * Installs an `ssh` that records its arguments and runs the command locally, except for the hosts `unreachable` and
+ * `silent`.
+ */
 function installFakeSsh(): string {
   const binFolder = join(remote.path, 'bin')
   mkdirSync(binFolder)

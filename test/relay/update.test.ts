@@ -111,7 +111,7 @@ test.each([
     await using site = await Site.open()
     site.offer(text, newVersion, signed)
     const relay = site.start({ PLAT_RELAY_TRIAL_SECONDS: '2' })
-    await site.untilReported('returned')
+    await site.untilReported('rolledBack')
     const job = await site.platform.run({ script: 'echo out' })
     expect([job.output, new Set(site.platform.versions)]).toEqual(['out\n', new Set([oldVersion])])
     expect(relay.text.match(/Trying relay/g)?.length ?? 0).toBeLessThanOrEqual(1)

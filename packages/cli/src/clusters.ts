@@ -66,6 +66,17 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
   return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
 }
 
+/** The labels of the option `--label`. */
+export function labelSet(words: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const equals = word.indexOf('=')
+      if (equals < 1) throw new CliError('usage', `--label must be key=value, not ${cellOf(word)}.`)
+      return [word.slice(0, equals), word.slice(equals + 1)]
+    }),
+  )
+}
+
 /** Parser of the option `--selector`. */
 export function selectorOption(text: string): string {
   try {

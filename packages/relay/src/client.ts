@@ -59,8 +59,8 @@ export class Client {
   }
 
   /**
-   * Claims a job that does not exist, which has no effect. The response is `job_not_found` if the relay is accepted, and
-   * `job_not_claimable` if it waits for approval.
+   * Claims a job that does not exist, which has no effect. The response is `job_not_found` if the relay is accepted,
+   * and `job_not_claimable` if it waits for approval.
    */
   probe(): Promise<RelayResponse> {
     const { signal } = new AbortController()

@@ -8,7 +8,8 @@ import { type NodeConfig, readNodes } from './nodes.ts'
 import type { Options } from './options.ts'
 
 /**
- * Returns the stored identity, or enrolls the relay with the enrollment token or key. A new token replaces a stored identity.
+ * Returns the stored identity, or enrolls the relay with the enrollment token or key. A new token replaces a stored
+ * identity.
  */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options

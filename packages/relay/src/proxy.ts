@@ -7,7 +7,9 @@ const connectLimitMs = 15_000
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 const ports: Record<string, string> = { 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443' }
 
-/** Thrown if the setting of a proxy is invalid. The message names the setting and the correction, but no credentials. */
+/**
+ * Thrown if the setting of a proxy is invalid. The message names the setting and the correction, but no credentials.
+ */
 export class ProxySettingError extends Error {}
 
 /** Thrown if a proxy does not open a connection. The message says what to do. */
@@ -98,7 +100,9 @@ export function proxyName({ protocol, host }: URL): string {
 
 const agents = new Map<string, http.Agent>()
 
-/** Opens connections, through the proxy if there is one. Keeps them open for later requests unless `keepAlive` is false. */
+/**
+ * Opens connections, through the proxy if there is one. Keeps them open for later requests unless `keepAlive` is false.
+ */
 export function agentFor(url: URL, { keepAlive = true } = {}): http.Agent {
   const proxy = proxyFor(url)
   const key = `${isSecure(url)} ${keepAlive} ${proxy?.href}`

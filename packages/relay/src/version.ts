@@ -1,7 +1,9 @@
 // Defined by the build of a release.
 declare const builtRelease: { version: string; publicKeyPem: string } | undefined
 
-/** The version that the relay reports to the server. It must equal the version in `package.json`, except in a release. */
+/**
+ * The version that the relay reports to the server. It must equal the version in `package.json`, except in a release.
+ */
 export const relayVersion = typeof builtRelease === 'undefined' ? '0.1.0' : builtRelease.version
 
 /** Verifies later versions of this program; undefined if no release contains it. */

@@ -6,6 +6,7 @@ import {
   type Cluster,
   type ClusterFilter,
   findCluster,
+  labelSet,
   listClusters,
   selectedClusters,
   selectorOption,
@@ -165,8 +166,7 @@ interface Registration extends Shown {
 }
 
 async function register(name: string, { type, site: siteId, label: words = [], json }: Registration): Promise<void> {
-  const { set } = labelsOf(words)
-  const body = { name, type, labels: set, ...(siteId !== undefined && { siteId }) }
+  const body = { name, type, labels: labelSet(words), ...(siteId !== undefined && { siteId }) }
   const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
   if (json) return writeJson(cluster)
   say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)

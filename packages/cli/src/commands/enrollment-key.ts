@@ -2,8 +2,8 @@ import type { Command } from 'commander'
 import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
+import { labelSet } from '../clusters.ts'
 import { connect } from '../connect.ts'
-import { CliError } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
@@ -61,17 +61,11 @@ async function create(name: string, { maxUses, expiresInDays, site, label = [], 
     name,
     maxUses,
     expiresAt: new Date(Date.now() + expiresInDays * 86_400_000 - 60_000).toISOString(),
-    labels: Object.fromEntries(label.map(labelOf)),
+    labels: labelSet(label),
     ...(site !== undefined && { siteId: site }),
     ...(type !== undefined && { type }),
     ...(nameTemplate !== undefined && { nameTemplate }),
     ...(requireApproval && { requireApproval }),
   }
   await showOne(options, await unwrap(connect().POST('/api/v1/enrollment-keys', { body })))
-}
-
-function labelOf(text: string): [string, string] {
-  const equals = text.indexOf('=')
-  if (equals < 1) throw new CliError('usage', `--label must be key=value, not ${text}.`)
-  return [text.slice(0, equals), text.slice(equals + 1)]
 }

@@ -11,8 +11,8 @@ import { type Projection } from '../outbox/run-projections.ts'
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
  * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
- * Projections count ended jobs in the item of counts, which they write anyway. When an item is full, they are subtracted
- * from the items, so an item may become negative.
+ * Projections count ended jobs in the item of counts, which they write anyway. When an item is full, they are
+ * subtracted from the items, so an item may become negative.
  */
 
 const shards = 4

@@ -11,8 +11,8 @@ import { clustersNamed, select } from './select.ts'
 const lookupLimit = 100
 
 /**
- * The ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching cluster that existed before the call is
- * included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
+ * The ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching cluster
+ * that existed before the call is included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
  */
 async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
   const { organisationId } = caller

@@ -4,11 +4,11 @@
  * with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also checks
  * expiry, because the store deletes late.
  *
- * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys; audit entries by
- *   actor; deliveries
+ * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys;
+ * audit entries by actor; deliveries
  * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
  * - gsi3 (gsi3pk, id): clusters by type and status; active jobs of an organisation, and ended ones by status; audit
- *   entries by resource
+ * entries by resource
  * - due (duepk, duesk): items for the sweep, by due time
  */
 
@@ -52,8 +52,8 @@ export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME
 export const organisationOffsets = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-OFFSETS' })
 
 /**
- * Records that are not projected yet, oldest first. Two partitions, because the store cannot split a partition whose sort
- * keys always increase.
+ * Records that are not projected yet, oldest first. Two partitions, because the store cannot split a partition whose
+ * sort keys always increase.
  */
 export const outbox = (organisationId: string, recordId: string): Key => ({
   pk: outboxPartition(organisationId, shardOf(recordId, outboxShards)),

@@ -150,9 +150,9 @@ type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { c
 
 /**
  * Claims the oldest jobs of the inbox. The same key returns the same claims until the relay reports the jobs as running
- * or they have ended. `cluster` is the record that this heartbeat has written, so the request is neither replayed nor of
- * another relay; it lists no job that the relay reports as running. Returns undefined if the jobs must be claimed one by
- * one.
+ * or they have ended. `cluster` is the record that this heartbeat has written, so the request is neither replayed nor
+ * of another relay; it lists no job that the relay reports as running. Returns undefined if the jobs must be claimed
+ * one by one.
  */
 export async function claimWaiting(
   caller: RelayCaller,

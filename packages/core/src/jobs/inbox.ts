@@ -6,12 +6,12 @@ import { create, query, remove, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 
 /**
- * The inbox lists the jobs that wait for a cluster's relay. The first few jobs are listed in the cluster's
- * record, which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
+ * The inbox lists the jobs that wait for a cluster's relay. The first few jobs are listed in the cluster's record,
+ * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
- * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was lost.
- * A heartbeat that reports the job as running, or its end, removes it from the list. So a listed job may be running:
- * only its own record decides.
+ * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
+ * lost. A heartbeat that reports the job as running, or its end, removes it from the list. So a listed job may be
+ * running: only its own record decides.
  */
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>

@@ -146,8 +146,8 @@ function verifiedKey(item: Item | undefined, secret: string): EnrollmentKeyRecor
 }
 
 /**
- * The same relay key on another machine means that the state folder of the relay was copied. Emits at most one event per
- * hour.
+ * The same relay key on another machine means that the state folder of the relay was copied. Emits at most one event
+ * per hour.
  */
 async function reportCopy(
   { id, organisationId }: EnrollmentKeyRecord,

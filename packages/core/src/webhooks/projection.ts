@@ -53,7 +53,10 @@ async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]>
   return items.map(parseWebhook).filter(({ isEnabled }) => isEnabled)
 }
 
-/** The labels of the clusters of events. Reads them only if a webhook has a selector. */
+/**
+ * The labels of the clusters of events. Reads them only if a webhook has a selector. The event of a removal contains
+ * the last labels, which also apply to earlier events of the cluster.
+ */
 async function labelsOfEvents(
   organisationId: string,
   webhooks: readonly WebhookRecord[],
@@ -61,19 +64,23 @@ async function labelsOfEvents(
 ): Promise<ReadonlyMap<string, Labels>> {
   if (webhooks.every(({ selector }) => selector === undefined)) return new Map()
   const ids = new Set(events.flatMap(({ data }) => clusterOf(data) ?? []))
-  return labelsOf(organisationId, [...ids], { stale: false })
+  const labels = await labelsOf(organisationId, [...ids], { stale: false })
+  for (const { data } of events) {
+    const { success, data: last } = EventLabels.safeParse(data['labels'])
+    const clusterId = clusterOf(data)
+    if (success && clusterId !== undefined && !labels.has(clusterId)) labels.set(clusterId, last)
+  }
+  return labels
 }
 
 const clusterOf = ({ clusterId }: CloudEvent['data']): string | undefined =>
   typeof clusterId === 'string' && isId('clus', clusterId) ? clusterId : undefined
 
-/** The event of a removed cluster has its last labels. */
 function isWanted(webhook: WebhookRecord, { type, data }: CloudEvent, labels: ReadonlyMap<string, Labels>): boolean {
   if (!isSubscribed(webhook, type)) return false
   if (webhook.selector === undefined) return true
   const known = labels.get(clusterOf(data) ?? '')
-  const current = known ?? EventLabels.safeParse(data['labels']).data
-  return current !== undefined && matchesText(webhook.selector, current)
+  return known !== undefined && matchesText(webhook.selector, known)
 }
 
 async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {

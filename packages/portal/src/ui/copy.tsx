@@ -1,6 +1,6 @@
 import { Check, Copy } from 'lucide-react'
 import { useEffect, useState } from 'react'
-import { IconButton } from './button.tsx'
+import { Button, IconButton } from './button.tsx'
 import styles from './copy.module.css'
 
 const shownMs = 2000
@@ -39,4 +39,25 @@ export const CopyField = ({ text, label }: { text: string; label: string }) => (
     <code className={styles['text']}>{text}</code>
     <CopyButton text={text} label={`Copy ${label.toLowerCase()}`} />
   </div>
+)
+
+interface ShownOnceProps {
+  /** How to use the text. */
+  advice: string
+  label: string
+  text: string
+  onDone: () => void
+}
+
+/** A new secret, which the platform returns only once. */
+export const ShownOnce = ({ advice, label, text, onDone }: ShownOnceProps) => (
+  <>
+    <p>{advice}</p>
+    <CopyField label={label} text={text} />
+    <div>
+      <Button variant="primary" onClick={onDone}>
+        Done
+      </Button>
+    </div>
+  </>
 )

@@ -9,12 +9,12 @@ import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
 export type Program = { id: string; version: string; sha256: string; signature: string }
 
 /**
- * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not, and
- * the previous program shows whether the platform is reachable. `returned`: only the new program failed.
+ * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not,
+ * and the previous program shows whether the platform is reachable. `rolledBack`: only the new program failed.
  */
 export type Candidate = Program & { state: (typeof states)[number]; tries: number; reason?: string | undefined }
 
-const states = ['staged', 'trying', 'paused', 'returned'] as const
+const states = ['staged', 'trying', 'paused', 'rolledBack'] as const
 
 type Stored = { active?: Program | undefined; previous?: Program | undefined; candidate?: Candidate | undefined }
 
@@ -53,7 +53,7 @@ export class Programs {
   /** Records that a program cannot be used, before it is staged. */
   reject(program: Program, reason: string): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    this.#change({ candidate: { ...programOf(program), state: 'returned', tries: 0, reason } })
+    this.#change({ candidate: { ...programOf(program), state: 'rolledBack', tries: 0, reason } })
   }
 
   /** Makes the candidate the next program to start. `isRepeated`: the last try does not count. */
@@ -65,8 +65,8 @@ export class Programs {
     this.#move('paused', () => ({ reason }))
   }
 
-  return(): void {
-    this.#move('returned')
+  rollBack(): void {
+    this.#move('rolledBack')
   }
 
   /** The candidate has completed a heartbeat. */
@@ -88,7 +88,9 @@ export class Programs {
         this.#change({ candidate: { ...candidate, tries: candidate.tries + 1 } })
         return { ...programOf(candidate), isTrial: true }
       }
-      this.#move('returned', () => ({ reason: candidate.reason ?? 'it was tried three times, or its file is damaged' }))
+      this.#move('rolledBack', () => ({
+        reason: candidate.reason ?? 'it was tried three times, or its file is damaged',
+      }))
     }
     const usable = [active, previous].find((program) => program && this.#isIntact(program))
     // Otherwise, a newer file was installed by hand.

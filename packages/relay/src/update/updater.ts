@@ -46,7 +46,7 @@ export class Updater {
     if (version === relayVersion) return { id, status: 'completed' }
     const candidate = this.#programs.candidate
     const reason = candidate?.id === id ? candidate.reason : this.#problem
-    const status = candidate?.id === id && candidate.state === 'returned' ? 'returned' : 'pending'
+    const status = candidate?.id === id && candidate.state === 'rolledBack' ? 'rolledBack' : 'pending'
     return { id, status, ...(reason && { reason: reason.slice(0, 200) }) }
   }
 
@@ -71,7 +71,7 @@ export class Updater {
   // The previous program reached the platform. If it did not at once, the platform may have been down for both.
   #conclude(): void {
     if (!this.#hasFailed) {
-      this.#programs.return()
+      this.#programs.rollBack()
       const { version, reason } = this.#programs.candidate!
       return warn(`Relay ${version} was replaced by ${relayVersion}: ${reason}.`)
     }

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
@@ -15,7 +15,7 @@ interface BulkLabelsProps {
   onClose: () => void
 }
 
-/** Changes labels of many clusters, in parts of 500. A repeated request changes nothing more. */
+/** Changes labels of many clusters, in parts of 500. After a failure, the next attempt continues with the rest. */
 export const BulkLabels = ({ target, onClose }: BulkLabelsProps) => (
   <Dialog isOpen onClose={onClose} title="Change labels" description={<Affected target={target} />}>
     <BulkForm target={target} onDone={onClose} />
@@ -31,21 +31,28 @@ function Affected({ target }: { target: Target }) {
 function BulkForm({ target, onDone }: { target: Target; onDone: () => void }) {
   const edit = useLabelChange()
   const [progress, setProgress] = useState<{ done: number; total: number }>()
+  const finished = useRef({ change: '', ids: new Set<string>(), changed: 0 })
   const save = async () => {
     const change = edit.complete()
     if (Object.keys(change).length === 0) throw new ApiError(400, { error: 'incomplete', message: 'Enter a label.' })
-    const parts = partsOf(await idsOf(target))
-    const total = parts.flat().length
-    let done = 0
-    let changed = 0
-    for (const clusterIds of parts) {
-      setProgress({ done, total })
-      changed += (await unwrap(api.POST('/api/v1/clusters/labels', { body: requestOf(clusterIds, change) })))
-        .changedCount
-      done += clusterIds.length
+    const text = JSON.stringify(change)
+    if (finished.current.change !== text) finished.current = { change: text, ids: new Set(), changed: 0 }
+    const { ids } = finished.current
+    const all = await idsOf(target)
+    try {
+      for (const clusterIds of partsOf(all.filter((id) => !ids.has(id)))) {
+        setProgress({ done: ids.size, total: all.length })
+        const { changedCount } = await unwrap(
+          api.POST('/api/v1/clusters/labels', { body: requestOf(clusterIds, change) }),
+        )
+        finished.current.changed += changedCount
+        for (const id of clusterIds) ids.add(id)
+      }
+    } finally {
+      refreshLabels()
     }
-    refreshLabels()
-    showToast('Labels changed', `${clusterCountText(changed)} of ${total.toLocaleString()} changed.`)
+    const changed = clusterCountText(finished.current.changed)
+    showToast('Labels changed', `${changed} of ${all.length.toLocaleString()} changed.`)
     onDone()
   }
   return (

@@ -83,7 +83,9 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
-/** All clusters that match a filter. Cursors find each one, even if others are registered or removed at the same time. */
+/**
+ * All clusters that match a filter. Cursors find each one, even if others are registered or removed at the same time.
+ */
 export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
   const found = new Map<string, ClusterSummary>()
   let cursor: string | undefined

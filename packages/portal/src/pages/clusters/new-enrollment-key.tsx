@@ -2,8 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { oneOfIn } from '../../lib/search.ts'
-import { Button } from '../../ui/button.tsx'
-import { CopyField } from '../../ui/copy.tsx'
+import { ShownOnce } from '../../ui/copy.tsx'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
@@ -29,15 +28,12 @@ export function NewEnrollmentKey({ onClose }: { onClose: () => void }) {
       {created === undefined ? (
         <KeyForm onCreated={setCreated} />
       ) : (
-        <>
-          <p>Run this on each machine. It contains the key, which is not shown again.</p>
-          <CopyField label="Relay command" text={created.relayCommand} />
-          <div>
-            <Button variant="primary" onClick={onClose}>
-              Done
-            </Button>
-          </div>
-        </>
+        <ShownOnce
+          advice="Run this on each machine. It contains the key, which is not shown again."
+          label="Relay command"
+          text={created.relayCommand}
+          onDone={onClose}
+        />
       )}
     </Dialog>
   )

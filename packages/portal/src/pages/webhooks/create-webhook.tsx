@@ -1,8 +1,7 @@
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { Button } from '../../ui/button.tsx'
-import { CopyField } from '../../ui/copy.tsx'
+import { ShownOnce } from '../../ui/copy.tsx'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
@@ -19,13 +18,12 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
         <WebhookForm onCreated={setSecret} />
       ) : (
         <div className={styles['stack']}>
-          <p>Use this secret to verify deliveries. It is not shown again.</p>
-          <CopyField label="Secret" text={secret} />
-          <div>
-            <Button variant="primary" onClick={onClose}>
-              Done
-            </Button>
-          </div>
+          <ShownOnce
+            advice="Use this secret to verify deliveries. It is not shown again."
+            label="Secret"
+            text={secret}
+            onDone={onClose}
+          />
         </div>
       )}
     </Dialog>

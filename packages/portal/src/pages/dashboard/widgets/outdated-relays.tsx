@@ -2,12 +2,17 @@ import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { configurationQuery } from '../../../api/account.ts'
 import { api, unwrap } from '../../../api/client.ts'
+import { clusterListKey } from '../../clusters/cluster-queries.ts'
 import { isOutdated } from './relay-versions.ts'
 import styles from './widgets.module.css'
 
 const key = 'platform/relay-version'
 
-/** A line that names relays that are much older than the platform. */
+// The selector has at most 1,000 characters.
+const maxVersions = 20
+const maxNames = 3
+
+/** A line that names clusters whose relays are much older than the platform. */
 export function OutdatedRelays() {
   const { version } = useSuspenseQuery(configurationQuery).data
   const { data } = useQuery({
@@ -19,13 +24,25 @@ export function OutdatedRelays() {
   const outdated = (data?.items[0]?.values ?? []).filter(({ value }) => isOutdated(value, version))
   const count = outdated.reduce((sum, { clusterCount }) => sum + clusterCount, 0)
   if (count === 0) return null
-  const selector = `${key} in (${outdated.map(({ value }) => value).join(',')})`
+  const versions = outdated.map(({ value }) => value).slice(0, maxVersions)
+  return <Named selector={`${key} in (${versions.join(',')})`} count={count} version={version} />
+}
+
+function Named({ selector, count, version }: { selector: string; count: number; version: string }) {
+  const { data } = useQuery({
+    queryKey: [...clusterListKey, 'outdated', selector],
+    queryFn: () => unwrap(api.GET('/api/v1/clusters', { params: { query: { selector, pageSize: maxNames } } })),
+    staleTime: 600_000,
+  })
+  const names = data?.items.map(({ name }) => name) ?? []
+  const others = count - names.length
   return (
     <p className={styles['nothing']}>
       <Link to="/clusters" search={{ selector }}>
         {count === 1 ? '1 relay' : `${count.toLocaleString()} relays`}
       </Link>{' '}
-      {count === 1 ? 'is' : 'are'} at least two minor versions older than the platform ({version}).
+      {count === 1 ? 'is' : 'are'} at least two minor versions older than the platform ({version})
+      {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString()} more` : ''}`}.
     </p>
   )
 }
