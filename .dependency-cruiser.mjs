@@ -20,10 +20,10 @@ const layers = {
 const exceptions = {
   // `plat module` validates manifests with the rules of the platform, `plat` shows errors in selectors before a request,
   // and uses proxies like the relay.
-  cli: '^packages/(contract/src/(manifest|selector|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
-  // Shared with the function that serves the portal (list of pages), with `plat` (line ends of scripts), with
+  cli: '^packages/(contract/src/(job-title|manifest|selector|unix-text)|core/src/modules/check-manifest|relay/src/proxy)\\.ts$',
+  // Shared with the function that serves the portal (list of pages), with `plat` (line ends and titles of scripts), with
   // notifications (names of users) and with the API (label selectors).
-  portal: '^packages/contract/src/(portal-paths|selector|unix-text|user-name)\\.ts$',
+  portal: '^packages/contract/src/(job-title|portal-paths|selector|unix-text|user-name)\\.ts$',
 }
 
 /** These packages run on other machines, with possibly different versions, so they import only types of the API. */

@@ -3131,6 +3131,7 @@ export interface components {
          *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "type": "InvokeScript",
          *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "title": "Rotate logs",
          *       "name": "Rotate logs",
          *       "createdBy": {
          *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -3160,7 +3161,12 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description Title of the job, or of its batch */
+            /**
+             * @description The name, or else the first line of the script without comments and shell options, shortened
+             * @example Rotate logs
+             */
+            title: string;
+            /** @description Name of the job, or of its batch */
             name?: string;
             createdBy: components["schemas"]["Submitter"];
             /**
@@ -3309,6 +3315,11 @@ export interface components {
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             retryOf?: string;
+            /**
+             * @description The name, or else the title of the script, or the number of different scripts
+             * @example Rotate logs
+             */
+            title: string;
             /** @example Rotate logs */
             name?: string;
             /** @example Ticket 4711: disk is full */
@@ -3360,6 +3371,7 @@ export interface components {
          *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "type": "InvokeScript",
          *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "title": "Rotate logs",
          *       "name": "Rotate logs",
          *       "createdBy": {
          *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -3408,7 +3420,12 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @description Title of the job, or of its batch */
+            /**
+             * @description The name, or else the first line of the script without comments and shell options, shortened
+             * @example Rotate logs
+             */
+            title: string;
+            /** @description Name of the job, or of its batch */
             name?: string;
             createdBy: components["schemas"]["Submitter"];
             /** @description Reason for the job, or for its batch */
@@ -7684,7 +7701,7 @@ export interface operations {
                 batchId?: string;
                 /** @description Id or username of the submitter */
                 createdBy?: string;
-                /** @description Part of the name, case-insensitive */
+                /** @description Part of the title, case-insensitive */
                 name?: string;
                 /** @description Only jobs that were submitted at this time or later */
                 since?: string;

@@ -56,7 +56,7 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
     await page.getByRole('checkbox', { name, exact: true }).check()
   }
   await button(page, 'Run on 2 clusters').click()
-  await status(page, 'Batch of 2 jobs')
+  await page.getByText('Batch of 2 jobs').waitFor()
   const batchId = idInPath(page)
   for (const [index, relay] of relays.entries()) {
     for (const jobId of await waitForJobs(relay, [])) {
@@ -71,7 +71,7 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
   await counts.getByText('1 Completed').waitFor()
   await button(page, 'Retry failed jobs').click()
   await button(dialog(page), 'Retry failed jobs').click()
-  await status(page, 'Batch of 1 job')
+  await page.getByText('Batch of 1 job', { exact: true }).waitFor()
   await link(page, batchId).waitFor()
 })
 
@@ -108,7 +108,7 @@ test.runIf(isLong)('selects all clusters of a search, and skips those that are r
   expectStatus(await admin.delete(`/api/v1/clusters/${ids[0]}`), 204)
   await button(page, 'Run on 102 clusters').click()
   await page.getByText('many-0', { exact: true }).waitFor()
-  await status(page, 'Batch of 101 jobs')
+  await page.getByText('Batch of 101 jobs').waitFor()
 })
 
 test.runIf(isLong)('requires a script and a cluster; Enter in the search does not submit', async ({ open, relays }) => {
@@ -156,11 +156,19 @@ test.runIf(isLong)('a reopened form lists new clusters', async ({ open, api, rel
   await page.getByRole('checkbox', { name, exact: true }).waitFor()
 })
 
-test.runIf(isLong)('filters are part of the address; batches have a tab', async ({ open, api, relays: [relay] }) => {
-  await submitBatch(api, { jobs: [jobFor(relay.clusterId, 'true')] })
+test('titles, filters in the address, and a tab for batches', async ({ open, api, relays: [relay], user }) => {
+  const { name } = await api.cluster(relay.clusterId)
+  await submitBatch(api, { jobs: [jobFor(relay.clusterId, '#!/bin/sh\nset -e\nls /srv')] })
   const page = await open(`/jobs?clusterId=${relay.clusterId}&status=Queued`)
   expect(await field(page, 'Status').inputValue()).toBe('Queued')
-  await button(page, /^Only on /).waitFor()
+  await expect.poll(() => field(page, 'Cluster').inputValue()).toBe(name)
+  await field(page, 'Title').fill('SRV')
+  await field(page, 'Submitted by').fill(user.username.slice(0, 2))
+  await page.getByRole('option', { name: user.username }).click()
+  await expect.poll(() => new URL(page.url()).searchParams.get('createdBy')).toBe(user.username)
+  await page.getByRole('link', { name: /^ls \/srv/ }).click()
+  await expect.poll(() => page.title()).toMatch(`ls /srv on ${name} (Queued)`)
+  await page.goBack()
   await field(page, 'Status').selectOption('Failed')
   await expect.poll(() => new URL(page.url()).searchParams.get('status')).toBe('Failed')
   await page.reload()

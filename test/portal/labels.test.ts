@@ -100,7 +100,7 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await button(page, 'Run on 2 clusters').click()
   await page.getByRole('alert').waitFor()
   await button(page, 'Run on 3 clusters').click()
-  await heading(page, 'Batch of 3 jobs').waitFor()
+  await page.getByText('Batch of 3 jobs').waitFor()
   errorsOf(page).expectNone()
 })
 

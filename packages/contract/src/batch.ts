@@ -76,6 +76,10 @@ export const Batch = z
     maxConcurrency: z.int32().optional(),
     maxErrors: z.int32().optional(),
     retryOf: id('batch').optional().meta({ description: 'The batch whose failed jobs this one retries' }),
+    title: z.string().max(100).meta({
+      description: 'The name, or else the title of the script, or the number of different scripts',
+      example: 'Rotate logs',
+    }),
     name: z.string().max(100).optional().meta({ example: 'Rotate logs' }),
     reason: z.string().max(500).optional().meta({ example: 'Ticket 4711: disk is full' }),
     createdBy: Submitter,

@@ -26,6 +26,8 @@ const endedJob = z.object({
   exitCode: z.int32().nullable().optional(),
 })
 
+const title = z.string().max(100).optional().meta({ description: 'Title of the job or batch' })
+
 const moduleFields = { moduleId: ModuleId, version }
 
 const providerFields = { providerId: id('idp'), type: z.enum(providerTypes) }
@@ -76,10 +78,10 @@ export const eventSchemas = {
   'job.queued': z.object(jobFields),
   'job.started': z.object({ ...jobFields, relayId: id('relay').optional() }),
   'job.completed': endedJob,
-  'job.failed': endedJob,
+  'job.failed': endedJob.extend({ title }),
   'job.cancelled': endedJob,
   'batch.accepted': z.object({ batchId: id('batch'), submittedCount: z.int32(), createdBy: z.string().max(40) }),
-  'batch.finished': z.object({ batchId: id('batch'), counts: BatchCounts, createdBy: z.string().max(40) }),
+  'batch.finished': z.object({ batchId: id('batch'), title, counts: BatchCounts, createdBy: z.string().max(40) }),
   'module.installing': z.object({ ...moduleFields, jobId: id('job'), previousVersion: version.optional() }),
   'module.installed': z.object({
     ...moduleFields,

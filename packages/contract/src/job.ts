@@ -134,7 +134,11 @@ const acceptedFields = {
 }
 
 const attributionFields = {
-  name: z.string().max(100).optional().meta({ description: 'Title of the job, or of its batch' }),
+  title: z.string().max(100).meta({
+    description: 'The name, or else the first line of the script without comments and shell options, shortened',
+    example: 'Rotate logs',
+  }),
+  name: z.string().max(100).optional().meta({ description: 'Name of the job, or of its batch' }),
   createdBy: Submitter,
 }
 
@@ -166,6 +170,7 @@ export const JobSummary = z.object({ ...acceptedFields, ...attributionFields, ..
     clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
     type: 'InvokeScript',
     createdAt: '2026-11-21T09:30:00.000Z',
+    title: 'Rotate logs',
     name: 'Rotate logs',
     createdBy: { id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa', username: 'ann', via: 'session' },
     status: 'Running',
@@ -194,6 +199,7 @@ export const Job = z
       clusterId: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa',
       type: 'InvokeScript',
       createdAt: '2026-11-21T09:30:00.000Z',
+      title: 'Rotate logs',
       name: 'Rotate logs',
       createdBy: { id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa', username: 'ann', via: 'session' },
       reason: 'Ticket 4711: disk is full',
@@ -276,7 +282,7 @@ export const listJobs = createRoute({
       type: z.enum(jobTypes).optional(),
       batchId: z.string().max(200).optional().meta({ description: 'Only jobs of this batch' }),
       createdBy: z.string().max(500).optional().meta({ description: 'Id or username of the submitter' }),
-      name: z.string().max(100).optional().meta({ description: 'Part of the name, case-insensitive' }),
+      name: z.string().max(100).optional().meta({ description: 'Part of the title, case-insensitive' }),
       since: instant.meta({ description: 'Only jobs that were submitted at this time or later' }),
       until: instant.meta({ description: 'Only jobs that were submitted before this time' }),
       ...paging,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { type JobStatus, jobStatuses, type jobTypes } from '@platform/contract/job'
 import type { Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
@@ -5,6 +6,7 @@ import { batchPut, get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { claim } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
+import { expand } from '@platform/core/jobs/batches/expand'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { recordStarts } from '@platform/core/jobs/start'
@@ -238,6 +240,24 @@ describe('filters by submitter, name and time', async () => {
     expect(view).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy: { id: ann.userId } })
     expect(await Job.read(ann, retried.jobIds[0]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2' })
   })
+})
+
+test('lists have the titles of scripts that are stored with the job, apart from it or in a batch, and find them', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const large = { script: `set -e\nls /large\n# ${randomBytes(9000).toString('hex')}` }
+  await dispatchedJob(caller, enrolled)
+  await dispatchedJob(caller, enrolled, large)
+  const jobs = [scriptJob(enrolled.cluster.id, large), scriptJob(enrolled.cluster.id)]
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs })
+  const titles = async (filter: JobFilter) => (await list(caller, { ...filter, ...firstPage })).items.map(titleOf)
+  const titleOf = ({ title }: { title: string }) => title
+  expect(await titles({ batchId })).toEqual(['echo hello', 'ls /large'])
+  expect(titleOf(await Job.read(caller, jobIds[0]!))).toBe('ls /large')
+  expect(titleOf(await Batch.read(caller, batchId))).toBe('2 scripts')
+  await expand(caller.organisationId, batchId)
+  expect(await titles({ name: 'HELLO' })).toEqual(['echo hello', 'echo hello'])
+  expect(await titles({})).toEqual(['echo hello', 'ls /large', 'ls /large', 'echo hello'])
+  expect(titleOf(await Job.read(caller, jobIds[0]!))).toBe('ls /large')
 })
 
 test('a search considers a limited number of jobs per request, and its cursor continues after them', async () => {

@@ -21,6 +21,7 @@ import {
   notificationTypes,
   organisationWithUsers,
 } from '../support/notifications.ts'
+import { storeClusters } from '../support/batches.ts'
 import {
   auditEntries,
   commitEffects,
@@ -81,8 +82,12 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
     return (await listNotifications(operator)).items[0]
   }
   const ofBatch = jobFailedEffect(userId, { batchId: newId('batch') })
+  const [clusterId = ''] = await storeClusters(operator, 1)
+  const titled = jobFailedEffect(userId, { title: 'df -h', clusterId })
+  expect(await newest(titled)).toMatchObject({ title: `Job “df -h” failed on ${clusterId}` })
   expect(await newest(jobFailedEffect(userId), ofBatch)).toMatchObject({
     type: 'JobFailed',
+    title: 'A job failed',
     severity: 'warning',
     body: 'The script ended with an error. Exit code 3.',
   })
@@ -92,7 +97,7 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
     type: 'BatchFinished',
     body: '498 completed, 2 failed, 0 cancelled.',
   })
-  expect(await notificationTypes(operator)).toEqual(['BatchFinished', 'JobFailed', 'JobFailed'])
+  expect(await notificationTypes(operator)).toEqual(['BatchFinished', 'JobFailed', 'JobFailed', 'JobFailed'])
   expect(await notificationTypes(admin)).toEqual([])
 })
 

@@ -1,4 +1,5 @@
 import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
+import { jobTitle } from '@platform/contract/job-title'
 import { jobIdOf } from './batches/id.ts'
 import { listPendingJobs } from './batches/find-job.ts'
 import { findVisibleBatch } from './batches/record.ts'
@@ -19,7 +20,7 @@ import {
 import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { idsBefore } from '../id.ts'
 import { chunk } from '../lib/async.ts'
-import { type JobRecord, jobSummary, parseJob } from './record.ts'
+import { type JobRecord, jobSummary, parseJob, titleOf } from './record.ts'
 import { countHidden, countStored, countSubmitted } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
@@ -34,7 +35,7 @@ export interface JobFilter {
   batchId?: string | undefined
   /** Id or username. */
   createdBy?: string | undefined
-  /** Part of the name. */
+  /** Part of the title. */
   name?: string | undefined
   /** Inclusive. */
   since?: string | undefined
@@ -126,7 +127,7 @@ const isSearch = ({ createdBy, name, since, until }: JobFilter): boolean =>
 
 const isFiltered = (filter: JobFilter): boolean => filter.status !== undefined || isSearch(filter)
 
-const nameOf = (job: JobRecord | OperationRecord): string => ('name' in job ? (job.name ?? '') : '')
+const titleText = (job: JobRecord | OperationRecord): string => ('clusterId' in job ? titleOf(job) : jobTitle(job))
 
 const isCreatedBy = ({ createdBy, username }: JobRecord | OperationRecord, idOrName: string): boolean =>
   createdBy === idOrName || (username !== undefined && keys.foldUsername(username) === keys.foldUsername(idOrName))
@@ -136,7 +137,7 @@ const matches = (job: JobRecord | OperationRecord, filter: JobFilter): boolean =
   (filter.status ?? job.status) === job.status &&
   (filter.type ?? job.type) === job.type &&
   (filter.createdBy === undefined || isCreatedBy(job, filter.createdBy)) &&
-  (filter.name === undefined || keys.fold(nameOf(job)).includes(keys.fold(filter.name))) &&
+  (filter.name === undefined || keys.fold(titleText(job)).includes(keys.fold(filter.name))) &&
   isWithinTimes(job.id, filter)
 
 function isWithinTimes(jobId: string, filter: JobFilter): boolean {

@@ -6,6 +6,7 @@ import {
   jobTypes,
   statusReasons,
 } from '@platform/contract/job'
+import { jobTitle, scriptTitle } from '@platform/contract/job-title'
 import * as z from 'zod'
 import { iso, now, optionalTimestamp } from '../clock.ts'
 import * as keys from '../db/keys.ts'
@@ -28,6 +29,8 @@ export const JobRecord = z.object({
   createdAtMs: z.number(),
   /** Of its batch, if it has one; the reason of a batch is stored with the batch only. */
   name: z.string().optional(),
+  /** Title of the script, unless there is a name or the record contains the payload. */
+  title: z.string().optional(),
   reason: z.string().optional(),
   ...submitterFields,
   expiresAtMs: z.number(),
@@ -83,14 +86,37 @@ const maxPayloadBytesInRecord = 256
  * The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte
  * of a script.
  */
-export function createWrites(record: Pick<JobRecord, 'organisationId' | 'id'> & Item, text: string): WriteItem[] {
+export function createWrites(
+  record: Pick<JobRecord, 'organisationId' | 'id' | 'name'> & Item,
+  text: string,
+): WriteItem[] {
   const { organisationId, ...stored } = record
-  const { id } = record
+  const { id, name } = record
   const payload = compress(text)
   const key = keys.job(organisationId, id)
+  const title = name === undefined ? titleOfPayload(text) : undefined
   return payload.length <= maxPayloadBytesInRecord
     ? [create(key, { ...stored, payload })]
-    : [create(key, stored), create(keys.payload(organisationId, id), { payload })]
+    : [
+        create(key, { ...stored, ...(title !== undefined && { title }) }),
+        create(keys.payload(organisationId, id), { payload }),
+      ]
+}
+
+let last: { text: string; title: string | undefined } | undefined
+
+/** Jobs of a batch usually have the same payload, so the last title is kept. */
+export function titleOfPayload(text: string): string | undefined {
+  if (last?.text !== text) {
+    const { script } = parsePayload(text)
+    last = { text, title: typeof script === 'string' ? scriptTitle(script) : undefined }
+  }
+  return last.title
+}
+
+export function titleOf(job: Pick<JobRecord, 'name' | 'title' | 'payload' | 'type'>): string {
+  const { type, name = job.title, payload } = job
+  return jobTitle({ type, name: name ?? (payload && titleOfPayload(decompress(payload))) })
 }
 
 /** The JSON text of the payload; undefined if its separate item is missing. */
@@ -130,7 +156,8 @@ export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
 
 export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
-  const data = { ...jobEventData(job), previousStatus, statusReason, exitCode }
+  const title = status === 'Failed' ? { title: titleOf(job) } : {}
+  const data = { ...jobEventData(job), ...title, previousStatus, statusReason, exitCode }
   return {
     events: [{ name: endNames[status], subject: job.id, data }],
     transitions: [transitionOf(job, job.status, status)],
@@ -150,6 +177,7 @@ export const jobSummary = (record: JobRecord): JobSummary => ({
   status: record.status,
   ...(record.statusReason === undefined ? {} : { statusReason: record.statusReason }),
   createdAt: iso(record.createdAtMs),
+  title: titleOf(record),
   ...(record.name === undefined ? {} : { name: record.name }),
   createdBy: submitterView(record),
   ...optionalTimestamp('startedAt', record.startedAtMs),

@@ -1,9 +1,10 @@
+import { isolated } from '@platform/contract/user-name'
 import { recipientsOf } from './recipients.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import { claimCooldown } from './cooldown.ts'
 import * as keys from '../db/keys.ts'
-import { batchPut, upsert } from '../db/table.ts'
+import { batchPut, getMany, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { derivedId } from '../id.ts'
 import { retentionSeconds } from './notification.ts'
@@ -25,8 +26,21 @@ interface Occurrence extends NewNotification {
 
 export const notificationProjection: Projection = {
   name: 'notifications',
-  beforeCommit: async (organisationId, records) =>
-    notify(organisationId, await afterCooldowns(organisationId, records.flatMap(occurrencesOf))),
+  beforeCommit: async (organisationId, records) => {
+    const occurrences = await withClusterNames(organisationId, records.flatMap(occurrencesOf))
+    await notify(organisationId, await afterCooldowns(organisationId, occurrences))
+  },
+}
+
+async function withClusterNames(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
+  const clusterIds = [...new Set(occurrences.flatMap(({ jobClusterId }) => jobClusterId ?? []))]
+  if (clusterIds.length === 0) return [...occurrences]
+  const items = await getMany(clusterIds.map((id) => keys.cluster(organisationId, id)))
+  const names = new Map(clusterIds.map((id, index) => [id, items[index]?.['name']]))
+  return occurrences.map((occurrence) => {
+    const name = names.get(occurrence.jobClusterId ?? '')
+    return typeof name === 'string' ? { ...occurrence, title: `${occurrence.title} on ${isolated(name)}` } : occurrence
+  })
 }
 
 /** Each recipient's feed gets a small item; the content is stored once. A repeated call has no effect. */

@@ -13,6 +13,8 @@ export interface NotificationTemplate extends Pick<
   audience: Audience
   /** Set if a cooldown applies to the type and cluster. */
   clusterId?: string
+  /** The cluster of a job, whose name is added to the title. */
+  jobClusterId?: string | undefined
 }
 
 const template =
@@ -79,24 +81,26 @@ const reasons: Record<string, string> = {
 
 /** A batch sends one notification when it finishes, and operations have events of their own. */
 const jobFailed = template(eventSchemas['job.failed'], (data) => {
-  const { jobId, batchId, type, statusReason = '', exitCode, createdBy } = data
+  const { jobId, clusterId, batchId, type, title, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
   const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
   const body = `${reasons[statusReason] ?? 'It did not complete.'}${code}`
   return {
     type: 'JobFailed',
     severity: 'warning',
-    title: 'A job failed',
+    title: `${title === undefined ? 'A job' : `Job “${isolated(title)}”`} failed`,
     body,
     resource: jobId,
+    jobClusterId: clusterId,
     audience: { userId: createdBy },
   }
 })
 
-const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, counts, createdBy }) => {
+const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, title: name, counts, createdBy }) => {
   const { completed, failed, cancelled } = counts
   const severity = failed === 0 ? 'info' : completed === 0 ? 'critical' : 'warning'
-  const [title, body] = ['A batch has finished', `${completed} completed, ${failed} failed, ${cancelled} cancelled.`]
+  const title = `${name === undefined ? 'A batch' : `Batch “${isolated(name)}”`} has finished`
+  const body = `${completed} completed, ${failed} failed, ${cancelled} cancelled.`
   return { type: 'BatchFinished', severity, title, body, resource: batchId, audience: { userId: createdBy } }
 })
 

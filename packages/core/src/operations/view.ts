@@ -1,4 +1,5 @@
 import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
+import { jobTitle } from '@platform/contract/job-title'
 import { iso, optionalTimestamp } from '../clock.ts'
 import { submitterView } from '../submitter.ts'
 import { isOperationTerminal, type OperationRecord, type StoredStep } from './record.ts'
@@ -17,6 +18,7 @@ export const operationSummary = (operation: OperationRecord): JobSummary => ({
   status: operation.status,
   ...(operation.statusReason !== undefined && { statusReason: operation.statusReason }),
   createdAt: iso(operation.createdAtMs),
+  title: jobTitle(operation),
   createdBy: submitterView(operation),
   ...optionalTimestamp('startedAt', operation.startedAtMs),
   ...optionalTimestamp('completedAt', operation.completedAtMs),

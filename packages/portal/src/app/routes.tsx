@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } fr
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
-import { defined, oneOfIn, textIn, textParams } from '../lib/search.ts'
+import { defined, oneOfIn, textIn, textParams, timeIn } from '../lib/search.ts'
 import { SessionEnd } from '../pages/sign-in/session-end.tsx'
 import { LeaveQuestion } from '../ui/leave.tsx'
 import { Toasts } from '../ui/toast.tsx'
@@ -152,6 +152,10 @@ const jobs = createRoute({
       status: oneOfIn(search, 'status', ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']),
       clusterId: textIn(search, 'clusterId'),
       batchId: textIn(search, 'batchId'),
+      createdBy: textIn(search, 'createdBy'),
+      name: textIn(search, 'name'),
+      since: timeIn(search, 'since'),
+      until: timeIn(search, 'until'),
       tab: textIn(search, 'tab'),
     }),
   component: lazyPage(() => import('../pages/jobs/jobs-page.tsx'), 'JobsPage'),

@@ -9,6 +9,12 @@ export function textIn(search: Search, name: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
+/** A parameter with an ISO 8601 time. */
+export function timeIn(search: Search, name: string): string | undefined {
+  const atMs = Date.parse(textIn(search, name) ?? '')
+  return Number.isNaN(atMs) ? undefined : new Date(atMs).toISOString()
+}
+
 /** A parameter that accepts only certain values. */
 export const oneOfIn = <const Value extends string>(
   search: Search,

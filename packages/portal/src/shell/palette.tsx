@@ -16,7 +16,7 @@ import { useSignOut } from './use-sign-out.ts'
 
 const hintId = 'palette-hint'
 
-/** A dialog that finds pages and actions by label, clusters by name and resources by id. */
+/** A dialog that finds pages and actions by label, clusters by name, recent jobs by title and resources by id. */
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { groups, isSearching } = useCommands(text)
@@ -53,7 +53,7 @@ export function Palette({ onClose }: { onClose: () => void }) {
               <Autocomplete.Input
                 aria-label="Search and commands"
                 aria-describedby={hintId}
-                placeholder="Page, action, cluster or id"
+                placeholder="Page, action, cluster, recent job or id"
                 maxLength={200}
                 className={styles['input']}
               />
@@ -120,11 +120,13 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
   const terms = text.toLowerCase().split(/\s+/)
   const matching = (commands: readonly Command[]) => commands.filter(({ label }) => matches(label, terms))
   const clusters = useClusters(text, permissions.includes('clusters:read'), navigate)
+  const jobs = useRecentJobs(terms, text.trim() !== '' && permissions.includes('jobs:read'), navigate)
   const groups = [
     { value: 'By id', items: byId(text, navigate) },
     { value: 'Pages', items: matching(pages) },
     { value: 'Actions', items: matching(actions(permissions, navigate, signOut)) },
     { value: 'Clusters', items: clusters.items },
+    { value: 'Recent jobs', items: jobs },
   ]
   return { groups: groups.filter(({ items }) => items.length > 0), isSearching: clusters.isSearching }
 }
@@ -162,6 +164,37 @@ const maxNameLength = 64
 
 // The platform normalises cluster names in the same way.
 const normalise = (name: string): string => name.normalize('NFC').toLowerCase()
+
+const recentJobs = 50
+const maxJobs = 5
+
+// One request returns the newest jobs, which are then searched while the user types.
+function useRecentJobs(terms: readonly string[], isEnabled: boolean, navigate: Navigate): Command[] {
+  const { data } = useQuery({
+    queryKey: ['jobs', 'recent', recentJobs],
+    enabled: isEnabled,
+    queryFn: ({ signal }) => loadRecentJobs(signal),
+    staleTime: 30_000,
+  })
+  if (!isEnabled) return []
+  const commands = (data ?? []).map(({ id, clusterName, title, status, createdBy }): Command => {
+    const place = clusterName === undefined ? '' : ` on ${clusterName}`
+    const run = () => void navigate({ to: '/jobs/$jobId', params: { jobId: id } })
+    const label = `${title}${place}, ${createdBy.username} (${status})`
+    return { id, label, icon: 'square-terminal', opensPage: true, run }
+  })
+  return commands.filter(({ label }) => matches(label, terms)).slice(0, maxJobs)
+}
+
+async function loadRecentJobs(signal: AbortSignal) {
+  const { items } = await unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize: recentJobs } }, signal }))
+  const ids = [...new Set(items.flatMap(({ clusterId }) => clusterId ?? []))]
+  const query = { ids: ids.join(','), pageSize: recentJobs }
+  const clusters =
+    ids.length === 0 ? [] : (await unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))).items
+  const names = new Map(clusters.map(({ id, name }) => [id, name]))
+  return items.map((job) => ({ ...job, clusterName: names.get(job.clusterId ?? '') }))
+}
 
 // Clusters are requested after a pause in typing.
 function useClusters(text: string, mayRead: boolean, navigate: Navigate) {

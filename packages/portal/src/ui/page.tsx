@@ -8,6 +8,8 @@ import styles from './page.module.css'
 interface PageProps {
   /** The only h1 of the page, also used as the document title. */
   title: string
+  /** The document title, if it has more than the heading. */
+  tabTitle?: string | undefined
   badge?: ReactNode
   lead?: ReactNode
   parent?: { label: string; to: NonNullable<LinkProps['to']> }
@@ -17,8 +19,8 @@ interface PageProps {
   children: ReactNode
 }
 
-export function Page({ title, badge, lead, parent, actions, isNarrow = false, children }: PageProps) {
-  useTitle(title)
+export function Page({ title, tabTitle = title, badge, lead, parent, actions, isNarrow = false, children }: PageProps) {
+  useTitle(tabTitle)
   return (
     <div className={classes(styles['page'], isNarrow && styles['narrow'])}>
       <header className={styles['head']}>

@@ -1,7 +1,7 @@
 import { type AcceptedBatch } from '@platform/contract/batch'
 import { admissionWrites, retryAdmission } from '../../accounts/active-jobs.ts'
 import { describeScripts } from '../describe-scripts.ts'
-import { parsePayload } from '../record.ts'
+import { parsePayload, titleOfPayload } from '../record.ts'
 import { submitterOf } from '../../submitter.ts'
 import { clustersOf, storeChunks } from './chunks.ts'
 import { type RemovalGuard, isGuardCurrent, openBatchWrite, parseRemovalGuard } from '../../clusters/removal-guard.ts'
@@ -89,9 +89,26 @@ function batchWrites(
   const { organisationId } = caller
   const { jobs, resolvedCount: _, ...settings } = request
   const { starts, writes } = storeChunks(organisationId, id, jobs)
-  const item = { id, organisationId, submittedCount, ...settings, ...submitterOf(caller), starts, expanded: 0 }
+  const title = request.name === undefined ? titleOf(jobs) : undefined
+  const item = {
+    id,
+    organisationId,
+    submittedCount,
+    ...settings,
+    ...(title !== undefined && { title }),
+    ...submitterOf(caller),
+    starts,
+    expanded: 0,
+  }
   const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
+}
+
+/** The title of the script, or the number of different scripts. */
+function titleOf(jobs: readonly SubmittedJob[]): string | undefined {
+  const titles = new Set(jobs.map(({ payload }) => titleOfPayload(payload)))
+  const [first] = titles
+  return titles.size > 1 ? `${titles.size} scripts` : first
 }
 
 /**

@@ -6,7 +6,7 @@ import { getConsistent } from '../../db/table.ts'
 import { parseRemoved } from '../../clusters/removed.ts'
 import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
-import { type JobRecord, parseJob } from '../record.ts'
+import { type JobRecord, parseJob, titleOfPayload } from '../record.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../../operations/record.ts'
 
 const isThrottledAtStart = ({ maxConcurrency }: BatchRecord, index: number): boolean =>
@@ -38,7 +38,11 @@ export interface UnexpandedJob {
 }
 
 const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob): UnexpandedJob => ({
-  job: { ...parseJob(newJobOf(batch, index, pendingJob)), reason: batch.reason },
+  job: {
+    ...parseJob(newJobOf(batch, index, pendingJob)),
+    reason: batch.reason,
+    title: titleOfPayload(pendingJob.payload),
+  },
   payload: pendingJob.payload,
   isPending: true,
 })

@@ -80,7 +80,12 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
       {
         name: 'batch.finished',
         subject: batch.id,
-        data: { batchId: batch.id, counts: countsOf(batch), createdBy: batch.createdBy },
+        data: {
+          batchId: batch.id,
+          title: batch.name ?? batch.title,
+          counts: countsOf(batch),
+          createdBy: batch.createdBy,
+        },
       },
     ],
   })

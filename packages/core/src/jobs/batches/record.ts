@@ -18,6 +18,7 @@ const BatchRecord = z.object({
   retryOf: z.string().optional(),
   createdAtMs: z.number(),
   name: z.string().optional(),
+  title: z.string().default('Script'),
   reason: z.string().optional(),
   ...submitterFields,
   /** The index of each chunk's first job; absent once all jobs are stored. */
@@ -85,6 +86,7 @@ export const batchView = (record: BatchRecord): Batch => ({
   ...(record.maxConcurrency !== undefined && { maxConcurrency: record.maxConcurrency }),
   ...(record.maxErrors !== undefined && { maxErrors: record.maxErrors }),
   ...(record.retryOf !== undefined && { retryOf: record.retryOf }),
+  title: record.name ?? record.title,
   ...(record.name !== undefined && { name: record.name }),
   ...(record.reason !== undefined && { reason: record.reason }),
   createdBy: submitterView(record),

@@ -108,9 +108,9 @@ const maxShown = 10
 const jobColumns: Column<Job>[] = [
   {
     title: 'Job',
-    cell: ({ id, type }) => (
+    cell: ({ id, title }) => (
       <Link to="/jobs/$jobId" params={{ jobId: id }}>
-        {type === 'InvokeScript' ? 'Script' : type} <span className="visually-hidden">{id}</span>
+        {title} <span className="visually-hidden">{id}</span>
       </Link>
     ),
   },
@@ -118,6 +118,7 @@ const jobColumns: Column<Job>[] = [
     title: 'Status',
     cell: ({ status, statusReason }) => <StatusBadge status={status} {...(statusReason && { title: statusReason })} />,
   },
+  { title: 'By', cell: ({ createdBy }) => createdBy.username },
   { title: 'Submitted', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Duration', cell: (job) => totalDurationText(job) || '–' },
 ]

@@ -15,10 +15,9 @@ const columns: VirtualColumn<Batch>[] = [
     title: 'Batch',
     width: 'minmax(10rem, 2fr)',
     narrow: 'start',
-    cell: ({ id, name, submittedCount }) => (
+    cell: ({ id, title, submittedCount }) => (
       <RowLink to="/jobs/batches/$batchId" params={{ batchId: id }}>
-        {name === undefined ? '' : `${name}: `}
-        {submittedCount === 1 ? '1 job' : `${submittedCount} jobs`} <ShortId id={id} />
+        {title} ({submittedCount === 1 ? '1 job' : `${submittedCount} jobs`}) <ShortId id={id} />
       </RowLink>
     ),
   },

@@ -41,7 +41,8 @@ function OneBatch({ batchId }: { batchId: string }) {
   if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
   return (
     <Page
-      title={batch === undefined ? 'Batch' : titleOf(batch)}
+      title={batch?.title ?? 'Batch'}
+      lead={batch && countText(batch)}
       badge={batch && <Badge variant={batch.status === 'Finished' ? 'quiet' : 'busy'}>{batch.status}</Badge>}
       parent={{ label: 'Jobs', to: '/jobs' }}
       actions={batch && <BatchActions batch={batch} />}
@@ -60,8 +61,8 @@ function OneBatch({ batchId }: { batchId: string }) {
   )
 }
 
-const titleOf = ({ name, submittedCount }: Batch): string =>
-  name ?? `Batch of ${submittedCount} ${submittedCount === 1 ? 'job' : 'jobs'}`
+const countText = ({ submittedCount }: Batch): string =>
+  `Batch of ${submittedCount} ${submittedCount === 1 ? 'job' : 'jobs'}`
 
 const BatchOverview = ({ batch }: { batch: Batch }) => (
   <Card title="Progress">

@@ -10,9 +10,8 @@ import { Time, totalDurationText } from '../../ui/time.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { useClusterName } from '../clusters/cluster-queries.ts'
-import type { JobFilter } from './jobs-page.tsx'
+import type { JobFilter } from './job-filters.tsx'
 import styles from './jobs.module.css'
-import { titleOfType } from './status.ts'
 
 type Job = Schemas['JobSummary']
 
@@ -21,9 +20,9 @@ const columns: VirtualColumn<Job>[] = [
     title: 'Job',
     width: 'minmax(12rem, 2fr)',
     narrow: 'start',
-    cell: ({ id, type, name }) => (
+    cell: ({ id, title }) => (
       <RowLink to="/jobs/$jobId" params={{ jobId: id }}>
-        {name ?? titleOfType(type)} <ShortId id={id} />
+        {title} <ShortId id={id} />
       </RowLink>
     ),
   },
@@ -34,7 +33,7 @@ const columns: VirtualColumn<Job>[] = [
   { title: 'Duration', width: '7rem', narrow: 'hidden', isEnd: true, cell: totalDurationText },
 ]
 
-function ClusterName({ id }: { id: string | undefined }) {
+export function ClusterName({ id }: { id: string | undefined }) {
   const name = useClusterName(id)
   if (id === undefined) return 'the platform'
   return (
@@ -70,7 +69,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) {
     return (
       <EmptyState icon={SquareTerminal} title="No matching jobs">
-        Choose another status or clear the filters.
+        Change or clear the filters.
       </EmptyState>
     )
   }

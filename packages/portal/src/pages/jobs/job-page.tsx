@@ -13,12 +13,13 @@ import { CopyButton } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
+import { useClusterName } from '../clusters/cluster-queries.ts'
 import { JobDetails, JobSteps, NodeResults } from './job-details.tsx'
 import { jobQuery, nodeNames, useCluster } from './job-queries.ts'
 import styles from './jobs.module.css'
 import { NotFoundNotice } from './not-found-notice.tsx'
 import { OutputPanel } from './output-panel.tsx'
-import { isFinished, titleOfType } from './status.ts'
+import { isFinished } from './status.ts'
 
 export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
@@ -27,11 +28,13 @@ export function JobPage() {
     refetchInterval: (current) =>
       current.state.data && isFinished(current.state.data.status) ? false : pollEvery(2)(current),
   })
+  const clusterName = useClusterName(query.data?.clusterId)
   if (isApiError(query.error, 'job_not_found')) return <NotFoundNotice what="job" />
   const job = query.data
   return (
     <Page
-      title={job === undefined ? 'Job' : (job.name ?? titleOfType(job.type))}
+      title={job?.title ?? 'Job'}
+      tabTitle={job && tabTitleOf(job, clusterName)}
       badge={job && <StatusBadge status={job.status} />}
       parent={{ label: 'Jobs', to: '/jobs' }}
       actions={job && <JobActions job={job} />}
@@ -42,6 +45,9 @@ export function JobPage() {
     </Page>
   )
 }
+
+const tabTitleOf = ({ title, status }: Schemas['Job'], clusterName: string | undefined): string =>
+  `${title}${clusterName === undefined ? '' : ` on ${clusterName}`} (${status})`
 
 function JobView({ job }: { job: Schemas['Job'] }) {
   const { data: cluster } = useCluster(job.clusterId)

@@ -1,15 +1,13 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { Play, X } from 'lucide-react'
+import { Play } from 'lucide-react'
 import { useHasPermission } from '../../api/account.ts'
-import { Button, ButtonLink } from '../../ui/button.tsx'
-import { SelectField } from '../../ui/field.tsx'
+import { ButtonLink } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
-import { useClusterName } from '../clusters/cluster-queries.ts'
 import { BatchList } from './batch-list.tsx'
+import { JobFilters } from './job-filters.tsx'
 import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
-import { type JobStatus, jobStatuses } from './status.ts'
 
 /** The lists of jobs and batches. The filter is part of the URL. */
 export function JobsPage() {
@@ -42,49 +40,5 @@ export function JobsPage() {
         ]}
       />
     </Page>
-  )
-}
-
-export interface JobFilter {
-  status?: JobStatus
-  clusterId?: string
-  batchId?: string
-}
-
-interface JobFiltersProps {
-  filter: JobFilter
-  onChange: (filter: JobFilter) => void
-}
-
-const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({ value: status, label: status }))]
-
-/**
- * The filters of the list. The cluster filter is set by a link on the page of the cluster and can only be removed here.
- */
-export function JobFilters({ filter: { status, ...rest }, onChange }: JobFiltersProps) {
-  const { clusterId, ...withoutCluster } = rest
-  const name = useClusterName(clusterId)
-  const change = (value: string): JobFilter => {
-    const next = jobStatuses.find((each) => each === value)
-    return next === undefined ? rest : { ...rest, status: next }
-  }
-  return (
-    <div className={styles['filters']}>
-      <SelectField
-        name="status"
-        label="Status"
-        value={status ?? ''}
-        options={statuses}
-        onChange={(value) => onChange(change(value))}
-      />
-      {clusterId !== undefined && (
-        <Button
-          icon={X}
-          onClick={() => onChange(status === undefined ? withoutCluster : { ...withoutCluster, status })}
-        >
-          Only on {name ?? clusterId}
-        </Button>
-      )}
-    </div>
   )
 }

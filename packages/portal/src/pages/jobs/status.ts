@@ -6,16 +6,6 @@ export const jobStatuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancell
 
 export const isFinished = (status: JobStatus): boolean => status !== 'Queued' && status !== 'Running'
 
-const titles: Record<Schemas['Job']['type'], string> = {
-  InvokeScript: 'Script',
-  ModuleInstall: 'Module installation',
-  ModuleUninstall: 'Module removal',
-  PlatformUpdate: 'Platform update',
-  PlatformRollback: 'Platform rollback',
-}
-
-export const titleOfType = (type: Schemas['Job']['type']): string => titles[type]
-
 type Reason = NonNullable<Schemas['Job']['statusReason']>
 
 const reasonTexts: Record<Reason, string> = {

@@ -1,35 +1,65 @@
+import { nameOf } from '@platform/contract/user-name'
 import { useQuery } from '@tanstack/react-query'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
-import { nameOf } from '@platform/contract/user-name'
+import type { Completion } from '../../ui/completion.ts'
 
 const pageSize = 100
 const staleTime = 60_000
+
+interface Person {
+  id: string
+  username: string
+  displayName?: string
+}
+
+/** The newest users and the caller; only the caller if the caller may not read users. Undefined until it is loaded. */
+function usePeople(): Person[] | undefined {
+  const me = useMe()
+  const mayReadUsers = useHasPermission('users:admin')
+  const { data, error } = useQuery({
+    queryKey: ['users', 'people'],
+    enabled: mayReadUsers,
+    queryFn: async ({ signal }): Promise<Person[]> =>
+      (await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize } }, signal }))).items,
+    staleTime,
+    retry: false,
+  })
+  if (data === undefined) return mayReadUsers && error === null ? undefined : [me]
+  return [me, ...data.filter(({ id }) => id !== me.id)]
+}
 
 /**
  * The name of a user, or undefined if the caller may not read users, or the user was removed. One request loads the
  * names of the newest users; others are loaded one by one.
  */
 export function useUserName(userId: string): string | undefined {
-  const me = useMe()
+  const people = usePeople()
   const mayReadUsers = useHasPermission('users:admin')
-  const { data } = useQuery({
-    queryKey: ['users', 'names'],
-    enabled: mayReadUsers,
-    queryFn: async ({ signal }) => {
-      const { items } = await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize } }, signal }))
-      return Object.fromEntries(items.map((user) => [user.id, nameOf(user)]))
-    },
-    staleTime,
-    retry: false,
-  })
+  const known = people?.find(({ id }) => id === userId)
   const { data: older } = useQuery({
-    queryKey: ['users', 'names', userId],
-    enabled: data !== undefined && data[userId] === undefined && userId !== me.id && userId.startsWith('user_'),
+    queryKey: ['users', 'people', userId],
+    enabled: mayReadUsers && people !== undefined && known === undefined && userId.startsWith('user_'),
     queryFn: async ({ signal }) =>
       nameOf(await unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: userId } }, signal }))),
     staleTime,
     retry: false,
   })
-  return userId === me.id ? nameOf(me) : (data?.[userId] ?? older)
+  return known === undefined ? older : nameOf(known)
+}
+
+/** Completions of a field for a user name, and the id of a user name. */
+export function usePersonCompletions(text: string): { completions: Completion[]; idOf: (username: string) => string } {
+  const people = usePeople() ?? []
+  const term = text.trim().toLowerCase()
+  const matching = people.filter((person) => nameOf(person).toLowerCase().includes(term))
+  return {
+    completions: matching.map((person) => ({
+      text: person.username,
+      label: person.username,
+      ...(person.displayName !== undefined && { hint: person.displayName }),
+    })),
+    idOf: (username) =>
+      people.find((person) => person.username.toLowerCase() === username.trim().toLowerCase())?.id ?? username.trim(),
+  }
 }

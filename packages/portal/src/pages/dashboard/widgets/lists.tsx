@@ -5,7 +5,7 @@ import { pollEvery } from '../../../api/query.ts'
 import { StatusBadge } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
 import { Time } from '../../../ui/time.tsx'
-import { titleOfType } from '../../jobs/status.ts'
+import { useClusterName } from '../../clusters/cluster-queries.ts'
 import { Severity } from '../../notifications/severity.tsx'
 import { useClusterCounts, type WidgetProps } from './cluster-counts.ts'
 import { EmptyWidget } from './empty.tsx'
@@ -88,8 +88,11 @@ export function RecentJobs() {
               <li key={job.id}>
                 <StatusBadge status={job.status} />
                 <Link to="/jobs/$jobId" params={{ jobId: job.id }} className={styles['name']}>
-                  {job.name ?? titleOfType(job.type)} <code>{job.id.slice(-6)}</code>
+                  {job.title} <span className="visually-hidden">{job.id.slice(-6)}</span>
                 </Link>
+                <span className={styles['place']}>
+                  <JobCluster id={job.clusterId} /> · {job.createdBy.username}
+                </span>
                 <Time at={job.createdAt} />
               </li>
             ))}
@@ -98,6 +101,11 @@ export function RecentJobs() {
       }
     </Loaded>
   )
+}
+
+function JobCluster({ id }: { id: string | undefined }) {
+  const name = useClusterName(id)
+  return id === undefined ? 'the platform' : (name ?? '…')
 }
 
 /** The newest unread notifications. They are refetched when the unread count of the summary changes. */

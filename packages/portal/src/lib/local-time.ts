@@ -1,0 +1,18 @@
+// Fields for dates and times have no time zone and show the time zone of the browser.
+
+/** Browsers accept years of six digits; the API does not. */
+export const maxLocalTime = '9999-12-31T23:59'
+
+/** The ISO 8601 time of a field, or '' if it is empty. */
+export function isoTime(local: string): string {
+  const atMs = Date.parse(local)
+  return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
+}
+
+/** The value of a field for an ISO 8601 time. */
+export function localTime(iso: string | undefined): string {
+  const atMs = Date.parse(iso ?? '')
+  if (Number.isNaN(atMs)) return ''
+  const offsetMs = new Date(atMs).getTimezoneOffset() * 60_000
+  return new Date(atMs - offsetMs).toISOString().slice(0, 16)
+}

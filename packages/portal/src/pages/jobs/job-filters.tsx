@@ -1,0 +1,152 @@
+import { useQuery } from '@tanstack/react-query'
+import { X } from 'lucide-react'
+import { useState } from 'react'
+import { api, unwrap } from '../../api/client.ts'
+import { isoTime, localTime, maxLocalTime } from '../../lib/local-time.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
+import { Button } from '../../ui/button.tsx'
+import { CompletionField } from '../../ui/completion-field.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { useDebounced } from '../../ui/hooks.ts'
+import { SearchField } from '../../ui/search-field.tsx'
+import { useClusterName } from '../clusters/cluster-queries.ts'
+import { usePersonCompletions } from '../users/use-user-name.ts'
+import styles from './jobs.module.css'
+import { type JobStatus, jobStatuses } from './status.ts'
+
+/** The filter of the list in the URL. Times are ISO 8601; `createdBy` is a user name or an id. */
+export interface JobFilter {
+  status?: JobStatus
+  clusterId?: string
+  batchId?: string
+  createdBy?: string
+  name?: string
+  since?: string
+  until?: string
+}
+
+interface JobFiltersProps {
+  filter: JobFilter
+  onChange: (filter: JobFilter) => void
+}
+
+const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({ value: status, label: status }))]
+
+export function JobFilters({ filter, onChange }: JobFiltersProps) {
+  const change = (changes: { [Name in keyof JobFilter]: JobFilter[Name] | undefined }) =>
+    onChange(defined({ ...filter, ...changes }))
+  return (
+    <div role="search" aria-label="Jobs" className={styles['filters']}>
+      <SelectField
+        name="status"
+        label="Status"
+        value={filter.status ?? ''}
+        options={statuses}
+        onChange={(value) => change({ status: oneOfIn({ value }, 'value', jobStatuses) })}
+      />
+      <SearchField
+        name="name"
+        label="Title"
+        placeholder="Title contains"
+        maxLength={100}
+        search={filter.name}
+        onChange={(name) => change({ name })}
+      />
+      <ClusterField clusterId={filter.clusterId} onChange={(clusterId) => change({ clusterId })} />
+      <PersonField person={filter.createdBy} onChange={(createdBy) => change({ createdBy })} />
+      <TimeField name="since" label="From" time={filter.since} onChange={(since) => change({ since })} />
+      <TimeField name="until" label="Before" time={filter.until} onChange={(until) => change({ until })} />
+      {Object.keys(filter).length > 0 && (
+        <Button variant="quiet" icon={X} onClick={() => onChange({})}>
+          Clear filters
+        </Button>
+      )}
+    </div>
+  )
+}
+
+interface ValueProps {
+  onChange: (value: string | undefined) => void
+}
+
+const pageSize = 10
+const maxNameLength = 64
+
+function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string | undefined }) {
+  const name = useClusterName(clusterId)
+  const [text, setText] = useState<string>()
+  const search = useDebounced(text?.trim().slice(0, maxNameLength) ?? '')
+  const { data } = useQuery({
+    queryKey: ['clusters', 'search', search],
+    enabled: search !== '',
+    queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
+  })
+  const found = (text?.trim() !== '' && data?.items) || []
+  const apply = (id: string | undefined) => {
+    setText(undefined)
+    onChange(id)
+  }
+  const type = (next: string) => {
+    const match = found.find((cluster) => cluster.name === next)
+    if (match !== undefined || next === '') apply(match?.id)
+    else setText(next)
+  }
+  return (
+    <CompletionField
+      name="cluster"
+      label="Cluster"
+      placeholder="All"
+      maxLength={maxNameLength}
+      value={text ?? name ?? clusterId ?? ''}
+      onChange={type}
+      onEnter={() => found[0] !== undefined && apply(found[0].id)}
+      onBlur={() => setText(undefined)}
+      completions={found.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
+    />
+  )
+}
+
+function PersonField({ person = '', onChange }: ValueProps & { person: string | undefined }) {
+  const [text, setText] = useState<string>()
+  const shown = text ?? person
+  const { completions } = usePersonCompletions(shown)
+  const apply = (next = '') => {
+    setText(undefined)
+    if (next.trim() !== person) onChange(next.trim() || undefined)
+  }
+  const type = (next: string) => {
+    if (next === '' || completions.some((completion) => completion.text === next)) apply(next)
+    else setText(next)
+  }
+  return (
+    <CompletionField
+      name="createdBy"
+      label="Submitted by"
+      placeholder="Anyone"
+      maxLength={100}
+      value={shown}
+      onChange={type}
+      onEnter={() => apply(text ?? person)}
+      onBlur={() => text !== undefined && apply(text)}
+      completions={completions}
+    />
+  )
+}
+
+interface TimeFieldProps extends ValueProps {
+  name: string
+  label: string
+  time: string | undefined
+}
+
+const TimeField = ({ name, label, time, onChange }: TimeFieldProps) => (
+  <TextField
+    key={time ?? ''}
+    name={name}
+    label={label}
+    type="datetime-local"
+    max={maxLocalTime}
+    defaultValue={localTime(time)}
+    onBlur={({ currentTarget: { value } }) => value !== localTime(time) && onChange(isoTime(value) || undefined)}
+  />
+)
