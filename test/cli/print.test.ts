@@ -4,8 +4,10 @@ import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { unixText } from '@platform/contract/unix-text'
 import { batchesOf } from '@platform/cli/jobs/batch'
 import { exitCodeOf } from '@platform/cli/jobs/job'
-import { cellOf, tableOf } from '@platform/cli/print/table'
+import { hasColor } from '@platform/cli/print/color'
+import { cellOf, type Column, tableOf } from '@platform/cli/print/table'
 import { cut, sanitiseText, oneLine, widthOf } from '@platform/cli/print/text'
+import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
@@ -26,7 +28,7 @@ test('keeps table rows within the terminal and columns aligned', () => {
       fc.array(fc.tuple(fc.string(), fc.string({ unit: 'grapheme' })), { minLength: 1 }),
       fc.integer({ min: 5, max: 60 }),
       (rows, width) => {
-        const lines = tableOf(columns, rows, width).split('\n')
+        const lines = tableOf(columns, rows, { width }).split('\n')
         expect(lines).toHaveLength(rows.length + 2)
         expect(lines.filter((line) => widthOf(line) > width)).toEqual([])
       },
@@ -36,9 +38,71 @@ test('keeps table rows within the terminal and columns aligned', () => {
     ['1', '東京'],
     ['22', 'Berlin'],
   ]
-  expect(tableOf(columns, rows, 80)).toBe('ID  NAME\n1   東京\n22  Berlin\n')
-  expect(tableOf(columns, [['1', 'a long name of a cluster']], 18)).toBe('ID  NAME\n1   a long name o…\n')
+  expect(tableOf(columns, rows, { width: 80 })).toBe('ID  NAME\n1   東京\n22  Berlin\n')
+  const long = [['1', 'a long name of a cluster']]
+  expect(tableOf(columns, long, { width: 18 })).toBe('ID  NAME\n1   a long name o…\n')
   expect(cut('東京都', 4)).toBe('東…')
+})
+
+test.each([
+  ['ASCII', 'abc', 3],
+  ['East Asian, also beyond the first plane', '東ｱ가𠀀！', 9],
+  ['emoji, flags and joined emoji', '🎉🇩🇪👩‍👩‍👧❤️', 8],
+  ['combining marks', 'e\u0301a\u0308\u0323', 2],
+  ['a mark without a base', '\u0301', 0],
+  ['text symbols', '→…©', 3],
+])('measures the columns of %s', (_, text, width) => {
+  expect(widthOf(text)).toBe(width)
+})
+
+test('a table for a person fits 80 columns, with whole states, ages and names of which the end is visible', () => {
+  const hostile = 'prod-eu-berlin-\u001b]52;c;eA==\u0007\u202e-rack-0017'.repeat(3)
+  const rows = [
+    { id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa', name: hostile, by: 'ann', status: 'Cancelled', at: '2026-11-01T00:00:00Z' },
+    {
+      id: 'job_01jd8w5k3zr9x2m4c7t6v0b1qb',
+      name: '東京'.repeat(40),
+      by: '',
+      status: 'Failed',
+      at: '2026-11-03T23:59:00Z',
+    },
+  ]
+  const columns: Column<(typeof rows)[number]>[] = [
+    { title: 'ID', of: ({ id }) => id, isWide: true },
+    { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
+    { title: 'BY', of: ({ by }) => by, isFlexible: true },
+    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+    { title: 'CREATED', of: ({ at }) => at, as: 'age' },
+  ]
+  const layout = { isBrief: true, hasRelativeTimes: true, nowMs: Date.parse('2026-11-04T00:00:00Z') }
+  const lines = tableOf(columns, rows, { ...layout, width: 80 }).split('\n')
+  expect(lines[0]).toMatch(/^NAME +BY +STATUS +AGE$/)
+  expect(lines[1]).toMatch(/^prod-eu-berlin-\\u\{1b\}.*….*-rack-0017 +ann +Cancelled +3d$/)
+  expect(lines[2]).toMatch(/^(東京)+.*….* +- +Failed +60s$/)
+  for (const width of [80, 60, 40, 24]) {
+    const narrow = tableOf(columns, rows, { ...layout, width, hasColor: true })
+    expect(narrow).toContain('\u001b[90mCancelled\u001b[0m')
+    expect(
+      stripVTControlCharacters(narrow)
+        .split('\n')
+        .filter((line) => widthOf(line) > width),
+    ).toEqual([])
+  }
+  const whole = tableOf(columns, rows, { width: Infinity })
+  expect(whole).toMatch(/^ID .*CREATED\njob_01jd8w5k3zr9x2m4c7t6v0b1qa .*Cancelled {2}2026-11-01T00:00:00Z\n/)
+})
+
+test.each([
+  [{ isTTY: true }, {}, true],
+  [{ isTTY: false }, {}, false],
+  [{ isTTY: true }, { NO_COLOR: '1' }, false],
+  [{ isTTY: true }, { NO_COLOR: '' }, true],
+  [{ isTTY: true }, { TERM: 'dumb' }, false],
+  [{}, { FORCE_COLOR: '1' }, true],
+  [{ isTTY: true }, { FORCE_COLOR: '0' }, false],
+  [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+])('output %j with %j has colours: %s', (output, environment, expected) => {
+  expect(hasColor(output, environment)).toBe(expected)
 })
 
 test.for([

@@ -1,6 +1,6 @@
 import { parseSelector, SelectorError } from '@platform/contract/selector'
 import { InvalidArgumentError } from 'commander'
-import { unwrap } from './api/unwrap.ts'
+import { isApiRejection, unwrap } from './api/unwrap.ts'
 import type { Api, Schemas } from './api/client.ts'
 import { type Extent, maxPageSize, pagesOf, type Paging, readList } from './api/pages.ts'
 import { CliError } from './exit.ts'
@@ -55,6 +55,17 @@ async function listedByIds(api: Api, ids: readonly string[]): Promise<Cluster[]>
     clusters.push(...(await unwrap(api.GET('/api/v1/clusters', { params: { query } }))).items)
   }
   return clusters
+}
+
+/** The names of clusters by id, as far as the caller can read them. */
+export async function clusterNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
+  try {
+    return new Map((await listedByIds(api, [...new Set(ids)])).map(({ id, name }) => [id, name]))
+  } catch (error) {
+    // A token may have the permission for jobs only.
+    if (!isApiRejection(error, 'forbidden')) throw error
+    return new Map()
+  }
 }
 
 /** The clusters that match a selector at the moment, newest first. */

@@ -11,14 +11,22 @@ export function addCommand(
   return withExamples(command, examples)
 }
 
-/** Adds a command that lists resources, with the options `--limit` and `--all`. */
+/** Adds a command that prints a table, with the option `--wide`. */
+export const addTableCommand = (
+  parent: Command,
+  usage: string,
+  description: string,
+  examples: readonly string[] = [],
+): Command => addCommand(parent, usage, description, examples).option('--wide', 'show all columns and whole values')
+
+/** Adds a command that lists resources, with the options `--wide`, `--limit` and `--all`. */
 export const addListCommand = (
   parent: Command,
   usage: string,
   description: string,
   examples: readonly string[] = [],
 ): Command =>
-  addCommand(parent, usage, description, examples)
+  addTableCommand(parent, usage, description, examples)
     .option('--limit <n>', 'maximum number of items, newest first', wholeNumber(1, 1_000_000), 100)
     .option('--all', 'show all')
 

@@ -8,6 +8,7 @@ import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
 import { addCommand, addListCommand, withExamples } from './add-command.ts'
+import { findUser, userNames } from './user.ts'
 
 interface Filter {
   actor?: string
@@ -22,7 +23,7 @@ export function addAuditCommands(program: Command): void {
   addListCommand(audit, 'list', 'list audit entries', [
     'plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z',
   ])
-    .option('--actor <id>', 'only entries of this user or relay')
+    .option('--actor <name|id>', 'only entries of this user or relay')
     .option('--action <name>', 'only this action')
     .option('--resource <id>', 'only entries about this resource')
     .option('--from <time>', 'only entries at or after this time')
@@ -42,16 +43,29 @@ export function addAuditCommands(program: Command): void {
   withExamples(verifying, ['plat audit verify --checkpoint audit.jws'])
 }
 
-async function list({ limit, all, json, ...filter }: Shown & Extent & Filter): Promise<void> {
+async function list({ limit, all, json, wide, actor: nameOrId, ...given }: Shown & Extent & Filter): Promise<void> {
   const api = connect()
+  const actor =
+    nameOrId === undefined || /^(system|[a-z]+_[0-9a-z]{26})$/.test(nameOrId)
+      ? nameOrId
+      : (await findUser(api, nameOrId)).id
+  const filter = { ...given, ...(actor !== undefined && { actor }) }
   const read = (paging: Paging) =>
     unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, ...paging } } }))
-  await showList({ ...(json && { json }) }, await readList({ limit, ...(all && { all }) }, read), [
+  const entries = await readList({ limit, ...(all && { all }) }, read)
+  const names =
+    process.stdout.isTTY && !json
+      ? await userNames(
+          api,
+          entries.items.map(({ actor: { id } }) => id),
+        )
+      : new Map<string, string>()
+  await showList({ ...(json && { json }), ...(wide && { wide }) }, entries, [
     { title: 'SEQ', of: ({ seq }) => seq },
-    { title: 'AT', of: ({ at }) => at },
-    { title: 'ACTOR', of: ({ actor }) => actor.id },
-    { title: 'ACTION', of: ({ action }) => action },
-    { title: 'RESOURCE', of: ({ resource }) => resource, isFlexible: true },
+    { title: 'AT', of: ({ at }) => at, as: 'age' },
+    { title: 'ACTOR', of: ({ actor }) => names.get(actor.id) ?? actor.id, isFlexible: 'middle' },
+    { title: 'ACTION', of: ({ action }) => action, isFlexible: 'middle' },
+    { title: 'RESOURCE', of: ({ resource }) => resource, isFlexible: 'middle' },
     { title: 'DETAIL', of: ({ detail }) => detail, isFlexible: true },
   ])
 }

@@ -20,15 +20,15 @@ type AcceptedBatch = Schemas['AcceptedBatch']
 const columns: Column<Batch>[] = [
   { title: 'ID', of: ({ id }) => id },
   { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'JOBS', of: ({ submittedCount }) => submittedCount },
-  { title: 'QUEUED', of: ({ counts }) => counts.queued },
-  { title: 'RUNNING', of: ({ counts }) => counts.running },
-  { title: 'COMPLETED', of: ({ counts }) => counts.completed },
+  { title: 'QUEUED', of: ({ counts }) => counts.queued, isWide: true },
+  { title: 'RUNNING', of: ({ counts }) => counts.running, isWide: true },
+  { title: 'COMPLETED', of: ({ counts }) => counts.completed, isWide: true },
   { title: 'FAILED', of: ({ counts }) => counts.failed },
-  { title: 'CANCELLED', of: ({ counts }) => counts.cancelled },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: true },
-  { title: 'CREATED', of: ({ createdAt }) => createdAt },
+  { title: 'CANCELLED', of: ({ counts }) => counts.cancelled, isWide: true },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 
 interface WaitOptions extends Shown {

@@ -30,12 +30,13 @@ export const withClusterFilter = (command: Command): Command =>
     .addOption(new Option('--type <type>', 'only clusters of this type').choices(types))
 
 const columns: Column<Cluster>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+  { title: 'ID', of: ({ id }) => id, isWide: true },
+  { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
   { title: 'TYPE', of: ({ type }) => type },
-  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'NODES', of: ({ nodeCount }) => nodeCount },
-  { title: 'LAST SEEN', of: ({ lastSeenAt }) => lastSeenAt },
+  { title: 'LAST SEEN', of: ({ lastSeenAt }) => lastSeenAt, as: 'age' },
+  { title: 'REGISTERED', of: ({ registeredAt }) => registeredAt, as: 'age' },
 ]
 
 export function addClusterCommands(program: Command): void {
@@ -151,11 +152,11 @@ async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Ex
   const { id } = await findCluster(api, nameOrId)
   const read = (query: Paging) => unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
-    { title: 'AT', of: ({ at }) => at },
+    { title: 'AT', of: ({ at }) => at, as: 'age' },
     { title: 'KIND', of: ({ kind }) => kind },
     { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
     { title: 'DETAIL', of: ({ detail }) => detail, isFlexible: true },
-    { title: 'ABOUT', of: ({ resource }) => resource },
+    { title: 'ABOUT', of: ({ resource }) => resource, isWide: true },
   ])
 }
 

@@ -25,7 +25,7 @@ const columns: Column<Schemas['EnrollmentKey']>[] = [
   { title: 'USED', of: ({ usedCount, maxUses }) => `${usedCount} of ${maxUses}` },
   { title: 'APPROVAL', of: ({ requireApproval }) => (requireApproval ? 'required' : 'no') },
   { title: 'CLUSTER NAME', of: ({ nameTemplate }) => nameTemplate, isFlexible: true },
-  { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt },
+  { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt, as: 'expiry' },
 ]
 
 export function addEnrollmentKeyCommands(program: Command): void {

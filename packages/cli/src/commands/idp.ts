@@ -8,7 +8,7 @@ import { type Shown, showList } from '../print/show.ts'
 import { type Column, cellOf } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addProviderCommands } from './idp-add.ts'
-import { addCommand } from './add-command.ts'
+import { addCommand, addTableCommand } from './add-command.ts'
 
 type Provider = Schemas['IdentityProvider']
 
@@ -16,9 +16,9 @@ const path = '/api/v1/platform/identity/providers'
 
 const columns: Column<Provider>[] = [
   { title: 'ID', of: ({ id }) => id },
-  { title: 'TYPE', of: ({ type }) => type },
+  { title: 'TYPE', of: ({ type }) => type, isFlexible: true },
   { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   {
     title: 'ADDRESS',
     of: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
@@ -33,7 +33,7 @@ const columns: Column<Provider>[] = [
 
 export function addIdentityCommands(program: Command): void {
   const idp = program.command('idp').description('identity providers for sign-in')
-  addCommand(idp, 'list', 'list identity providers').action(async (options: Shown) =>
+  addTableCommand(idp, 'list', 'list identity providers').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET(path)), columns),
   )
   addProviderCommands(idp.command('add').description('add an identity provider, or update the one at the same address'))

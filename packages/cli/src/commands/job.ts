@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
-import { findCluster } from '../clusters.ts'
+import { clusterNames, findCluster } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob, outputOf, untilEnded } from '../jobs/job.ts'
 import { finalCode, printOutput } from '../jobs/run-one.ts'
@@ -15,14 +15,14 @@ type JobSummary = Schemas['JobSummary']
 
 const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']
 
-const columns: Column<JobSummary>[] = [
+const columns: Column<JobSummary & { cluster: string | undefined }>[] = [
   { title: 'ID', of: ({ id }) => id },
-  { title: 'CLUSTER', of: ({ clusterId }) => clusterId, isFlexible: true },
+  { title: 'CLUSTER', of: ({ cluster }) => cluster, isFlexible: 'middle' },
   { title: 'NAME', of: ({ name, type }) => name ?? type, isFlexible: true },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status },
-  { title: 'REASON', of: ({ statusReason }) => statusReason },
-  { title: 'CREATED', of: ({ createdAt }) => createdAt },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+  { title: 'REASON', of: ({ statusReason }) => statusReason, isWide: true },
+  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 
 interface Filter extends Shown, Extent {
@@ -76,7 +76,13 @@ async function list(options: Filter): Promise<void> {
   const jobs = await readList({ limit, ...(all && { all }) }, (paging) =>
     unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
   )
-  await showList(options, jobs, columns)
+  if (options.json) return writeJson(jobs)
+  const names = await clusterNames(
+    api,
+    jobs.items.flatMap((job) => job.clusterId ?? []),
+  )
+  const items = jobs.items.map((job) => ({ ...job, cluster: names.get(job.clusterId ?? '') ?? job.clusterId }))
+  await showList(options, { ...jobs, items }, columns)
 }
 
 /** A day begins at midnight UTC. */

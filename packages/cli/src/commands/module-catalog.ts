@@ -8,7 +8,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say } from '../print/write.ts'
-import { addCommand } from './add-command.ts'
+import { addCommand, addTableCommand } from './add-command.ts'
 
 type CatalogItem = Schemas['CatalogItem']
 
@@ -19,7 +19,7 @@ interface Filter extends Shown {
 }
 
 const columns: Column<CatalogItem>[] = [
-  { title: 'ID', of: ({ id }) => id },
+  { title: 'ID', of: ({ id }) => id, isFlexible: 'middle' },
   { title: 'VERSION', of: ({ version }) => version },
   { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
   { title: 'INSTALLED', of: ({ installedVersion }) => installedVersion },
@@ -28,7 +28,7 @@ const columns: Column<CatalogItem>[] = [
 ]
 
 export function addCatalogCommands(module: Command): void {
-  addCommand(module, 'catalog', 'list modules that can be installed', [
+  addTableCommand(module, 'catalog', 'list modules that can be installed', [
     'plat module catalog --search greeting',
     'plat module catalog --verified',
   ])
@@ -44,13 +44,13 @@ export function addCatalogCommands(module: Command): void {
 const readCatalog = (api: Api, query: { installed?: 'true'; verified?: 'true'; search?: string } = {}) =>
   unwrap(api.GET('/api/v1/modules/catalog', { params: { query } }))
 
-async function catalog({ json, installed, verified, search }: Filter): Promise<void> {
+async function catalog({ json, wide, installed, verified, search }: Filter): Promise<void> {
   const list = await readCatalog(connect(), {
     ...(installed && { installed: 'true' as const }),
     ...(verified && { verified: 'true' as const }),
     ...(search && { search }),
   })
-  await showList({ ...(json && { json }) }, list, columns)
+  await showList({ ...(json && { json }), ...(wide && { wide }) }, list, columns)
   if (json) return
   for (const { id, unverifiedReason: reason } of list.items) if (reason) say(`${id} is not verified: ${reason}`)
   list.problems.forEach(say)

@@ -5,7 +5,7 @@ import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say } from '../print/write.ts'
-import { addCommand } from './add-command.ts'
+import { addCommand, addTableCommand } from './add-command.ts'
 import { addAuthorCommands } from './module-author.ts'
 import { addCatalogCommands } from './module-catalog.ts'
 import { addInstallCommands } from './module-install.ts'
@@ -14,13 +14,14 @@ import { addReleaseCommands } from './module-release.ts'
 type Module = Schemas['Module']
 
 const columns: Column<Module>[] = [
-  { title: 'ID', of: ({ id }) => id },
+  { title: 'ID', of: ({ id }) => id, isFlexible: 'middle' },
   { title: 'VERSION', of: ({ version }) => version },
-  { title: 'STATE', of: ({ state }) => state },
-  { title: 'HEALTH', of: ({ health }) => health },
+  { title: 'STATE', of: ({ state }) => state, as: 'state' },
+  { title: 'HEALTH', of: ({ health }) => health, as: 'state' },
   { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
-  { title: 'API', of: ({ apiBasePath }) => apiBasePath },
+  { title: 'API', of: ({ apiBasePath }) => apiBasePath, isFlexible: 'middle' },
   { title: 'ISOLATION', of: ({ isolation }) => isolation, isFlexible: true },
+  { title: 'UPDATED', of: ({ updatedAt }) => updatedAt, as: 'age' },
 ]
 
 const notes = `
@@ -33,7 +34,7 @@ Tutorial: docs/modules.md`
 export function addModuleCommands(program: Command): void {
   const module = program.command('module').description('install, build and publish modules')
   addCatalogCommands(module)
-  addCommand(module, 'list', 'list installed modules', ['plat module list']).action(list)
+  addTableCommand(module, 'list', 'list installed modules', ['plat module list']).action(list)
   addCommand(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)
   addInstallCommands(module)
   addAuthorCommands(module)
@@ -41,9 +42,9 @@ export function addModuleCommands(program: Command): void {
   module.addHelpText('after', notes)
 }
 
-async function list({ json }: Shown): Promise<void> {
+async function list({ json, ...options }: Shown): Promise<void> {
   const modules = await unwrap(connect().GET('/api/v1/modules'))
-  await showList({ ...(json && { json }) }, modules, columns)
+  await showList({ ...options, ...(json && { json }) }, modules, columns)
   if (json) return
   for (const { id, lastError, warnings } of modules.items) {
     if (lastError) say(`${id}: ${lastError.message} (${lastError.code})`)

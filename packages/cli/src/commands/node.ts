@@ -17,11 +17,11 @@ const gib = (bytes: number | undefined): string | undefined =>
   bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
 
 const columns: Column<Schemas['NodeSummary']>[] = [
-  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: true },
-  { title: 'NODE', of: ({ name }) => name, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status },
+  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: 'middle' },
+  { title: 'NODE', of: ({ name }) => name, isFlexible: 'middle' },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'OS', of: ({ facts }) => facts?.osVersion ?? facts?.os, isFlexible: true },
-  { title: 'KERNEL', of: ({ facts }) => facts?.kernel, isFlexible: true },
+  { title: 'KERNEL', of: ({ facts }) => facts?.kernel, isFlexible: true, isWide: true },
   { title: 'ARCH', of: ({ facts }) => facts?.arch },
   { title: 'CPUS', of: ({ facts }) => facts?.cpus },
   { title: 'MEMORY', of: ({ facts }) => gib(facts?.memoryBytes) },

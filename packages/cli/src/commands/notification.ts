@@ -25,11 +25,11 @@ async function list({ limit, all, unread, ...options }: Shown & Extent & { unrea
   await showList(options, await readList({ limit, ...(all && { all }) }, page), [
     { title: 'ID', of: ({ id }) => id },
     { title: 'READ', of: ({ read }) => (read ? 'yes' : 'no') },
-    { title: 'SEVERITY', of: ({ severity }) => severity },
-    { title: 'TYPE', of: ({ type }) => type },
+    { title: 'SEVERITY', of: ({ severity }) => severity, as: 'state' },
+    { title: 'TYPE', of: ({ type }) => type, isWide: true },
     // Isolating characters would be printed as escapes.
     { title: 'TITLE', of: ({ title }) => title.replaceAll(/[\u2068\u2069]/g, ''), isFlexible: true },
-    { title: 'CREATED', of: ({ createdAt }) => createdAt },
+    { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
   ])
 }
 

@@ -16,7 +16,7 @@ export function addOrganisationCommands(program: Command): void {
         { title: 'ID', of: ({ id }) => id },
         { title: 'NAME', of: ({ name }) => name, isFlexible: true },
         { title: 'PLATFORM', of: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
-        { title: 'CREATED', of: ({ createdAt }) => createdAt },
+        { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
       ])
     },
   )

@@ -3,15 +3,15 @@ import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { addCommand } from './add-command.ts'
+import { addCommand, addTableCommand } from './add-command.ts'
 
 export function addSiteCommands(program: Command): void {
   const site = program.command('site').description('sites of clusters')
-  addCommand(site, 'list', 'list sites').action(async (options: Shown) =>
+  addTableCommand(site, 'list', 'list sites').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET('/api/v1/sites')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-      { title: 'CREATED', of: ({ createdAt }) => createdAt },
+      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
     ]),
   )
   addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: Shown) =>

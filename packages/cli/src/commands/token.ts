@@ -4,18 +4,18 @@ import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { addCommand, collectValues } from './add-command.ts'
+import { addCommand, addTableCommand, collectValues } from './add-command.ts'
 
 type Token = Schemas['ApiToken']
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('your API tokens, for automation')
-  addCommand(token, 'list', 'list API tokens').action(async (options: Shown) => {
+  addTableCommand(token, 'list', 'list API tokens').action(async (options: Shown) => {
     await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-      { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt },
-      { title: 'LAST USED', of: ({ lastUsedAt }) => lastUsedAt },
+      { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt, as: 'expiry' },
+      { title: 'LAST USED', of: ({ lastUsedAt }) => lastUsedAt, as: 'age' },
       { title: 'PERMISSIONS', of: ({ permissions }) => permissions, isFlexible: true },
     ])
   })

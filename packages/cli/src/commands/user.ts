@@ -18,11 +18,13 @@ export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
   addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: Shown & Extent) =>
     showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
-      { title: 'ID', of: ({ id }) => id },
-      { title: 'USERNAME', of: ({ username }) => username, isFlexible: true },
-      { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
-      { title: 'EMAIL', of: ({ email }) => email, isFlexible: true },
+      { title: 'ID', of: ({ id }) => id, isWide: true },
+      { title: 'USERNAME', of: ({ username }) => username, isFlexible: 'middle' },
+      { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true, isWide: true },
+      { title: 'EMAIL', of: ({ email }) => email, isFlexible: 'middle' },
       { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
+      { title: 'STATUS', of: ({ suspendedAt }) => (suspendedAt === undefined ? 'Active' : 'Suspended'), as: 'state' },
+      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
     ]),
   )
   addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: Shown) =>
@@ -46,7 +48,18 @@ export function addUserCommands(program: Command): void {
 const listUsers = (api: Api, extent: Extent) =>
   readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
-async function findUser(api: Api, nameOrId: string): Promise<User> {
+/** The names of users by id, of the first ones that the caller can read. */
+export async function userNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
+  const read = [...new Set(ids)].filter((id) => id.startsWith('user_')).slice(0, maxNames)
+  const found = await Promise.all(
+    read.map(async (id) => (await api.GET('/api/v1/users/{id}', { params: { path: { id } } })).data),
+  )
+  return new Map(found.flatMap((user) => (user === undefined ? [] : [[user.id, user.username] as const])))
+}
+
+const maxNames = 20
+
+export async function findUser(api: Api, nameOrId: string): Promise<User> {
   if (nameOrId.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: nameOrId } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
   const found = items.find(({ username }) => upperCase(username) === upperCase(nameOrId))

@@ -6,20 +6,21 @@ import { selectorOption } from '../clusters.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
-import { addCommand, addListCommand, collectValues } from './add-command.ts'
+import { addCommand, addListCommand, addTableCommand, collectValues } from './add-command.ts'
 
 const path = '/api/v1/webhooks/{id}'
 type Events = Schemas['WebhookCreation']['events']
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('deliver events to your endpoints')
-  addCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
+  addTableCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
     showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
       { title: 'ID', of: ({ id }) => id },
-      { title: 'URL', of: ({ url }) => url, isFlexible: true },
+      { title: 'URL', of: ({ url }) => url, isFlexible: 'middle' },
       { title: 'EVENTS', of: ({ events }) => events, isFlexible: true },
       { title: 'ENABLED', of: ({ enabled }) => (enabled ? 'yes' : 'no') },
       { title: 'FAILURES', of: ({ failureCount }) => failureCount },
+      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
     ]),
   )
   addCommand(webhook, 'create <url>', 'create a webhook; prints its secret once', [
@@ -63,10 +64,15 @@ async function deliveries(id: string, { limit, all, ...options }: Shown & Extent
   const read = (query: Paging) => unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'ID', of: (delivery) => delivery.id },
-    { title: 'STATUS', of: ({ status }) => status },
+    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
     { title: 'EVENT', of: ({ eventType }) => eventType, isFlexible: true },
     { title: 'ATTEMPTS', of: ({ attempts }) => attempts.length },
-    { title: 'LAST RESPONSE', of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error },
-    { title: 'NEXT ATTEMPT', of: ({ nextAttemptAt }) => nextAttemptAt },
+    {
+      title: 'LAST RESPONSE',
+      of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error,
+      isFlexible: true,
+    },
+    { title: 'NEXT ATTEMPT', of: ({ nextAttemptAt }) => nextAttemptAt, as: 'expiry', isWide: true },
+    { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
   ])
 }

@@ -13,9 +13,9 @@ export interface ProgressState {
 
 /** Shows progress on standard error: a bar in a terminal, otherwise a line every few seconds. */
 export class Progress {
-  readonly #isBar = process.stderr.isTTY
+  readonly #isBar = process.stderr.isTTY && process.env['TERM'] !== 'dumb'
   readonly #startedAtMs = performance.now()
-  #shownAtMs = process.stderr.isTTY ? -Infinity : performance.now()
+  #shownAtMs = this.#isBar ? -Infinity : performance.now()
   #shown = ''
 
   /** Shows the progress unless it was shown a short time ago. */

@@ -1,10 +1,12 @@
+import { hasColor } from './color.ts'
 import { type Column, cellOf, tableOf } from './table.ts'
 import { sanitiseText, padded, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
-/** Options of every command that prints data. */
+/** Options of every command that prints data. `wide` is an option of lists. */
 export interface Shown {
   json?: true
+  wide?: true
 }
 
 export interface List<Row> {
@@ -12,10 +14,25 @@ export interface List<Row> {
   totalCount?: number
 }
 
-export async function showList<Row>({ json }: Shown, list: List<Row>, columns: readonly Column<Row>[]): Promise<void> {
+/**
+ * Prints a list as a table, or as JSON. A table in a terminal has the width of the terminal and shows ages. Otherwise,
+ * for scripts, it has all columns, whole values and times.
+ */
+export async function showList<Row>(
+  { json, wide }: Shown,
+  list: List<Row>,
+  columns: readonly Column<Row>[],
+): Promise<void> {
   if (json) return writeJson(list)
   const { items, totalCount = items.length } = list
-  if (items.length > 0) await write(tableOf(columns, items, terminalWidth()))
+  const isBrief = process.stdout.isTTY && !wide
+  const layout = {
+    width: isBrief ? terminalWidth() : Infinity,
+    isBrief,
+    hasRelativeTimes: process.stdout.isTTY,
+    hasColor: hasColor(),
+  }
+  if (items.length > 0) await write(tableOf(columns, items, layout))
   if (totalCount === 0) say('No items.')
   else if (items.length < totalCount) say(`Showing ${items.length} of ${totalCount}. Use --all to show all.`)
 }
@@ -59,5 +76,5 @@ function anyTable(rows: readonly object[]): string {
     of: (row) => row.get(title),
     isFlexible: true,
   }))
-  return tableOf(columns, flatRows, terminalWidth())
+  return tableOf(columns, flatRows, { width: terminalWidth() })
 }

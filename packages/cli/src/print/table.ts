@@ -1,14 +1,33 @@
-import { cut, oneLine, padded, widthOf } from './text.ts'
+import { ageOf, expiryOf } from './age.ts'
+import { coloredState } from './color.ts'
+import { cut, cutMiddle, oneLine, padded, widthOf } from './text.ts'
 
-/** A column of a table. `isFlexible` columns shrink on narrow terminals. */
+/** A column of a table. */
 export interface Column<Row> {
   title: string
   of: (row: Row) => unknown
-  isFlexible?: true
+  /** In a terminal, shown only with `--wide`. For details, and for ids of resources that commands accept by name. */
+  isWide?: true
+  /** Shrinks on narrow terminals. `middle` shortens in the middle, for values that differ at their end. */
+  isFlexible?: true | 'middle'
+  /** A state is coloured and is never shortened. In a terminal, a time is an age (`3d`) or the time left (`in 3d`). */
+  as?: 'state' | 'age' | 'expiry'
+}
+
+export interface TableLayout {
+  /** Maximum width of a line. */
+  width: number
+  /** Whether a person reads the table: without the `isWide` columns, and with relative times. */
+  isBrief?: boolean
+  hasRelativeTimes?: boolean
+  hasColor?: boolean
+  nowMs?: number
 }
 
 const gap = '  '
-const minFlexibleWidth = 8
+const minFlexibleWidth = 6
+const minWidth = 3
+const briefTitles: Record<string, string> = { CREATED: 'AGE', REGISTERED: 'AGE', AT: 'AGE' }
 
 /**
  * Formats a value for a table cell: control characters are visible, times have no milliseconds, and an empty value is
@@ -21,29 +40,57 @@ export function cellOf(value: unknown): string {
   return oneLine(text.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$/, '$1Z'))
 }
 
-/** Formats rows as aligned columns with titles. No line is wider than `width`. */
-export function tableOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): string {
-  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => cellOf(of(row))))]
+/** Formats rows as aligned columns with titles. No line is wider than `layout.width`. */
+export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], layout: TableLayout): string {
+  const columns = layout.isBrief ? all.filter(({ isWide }) => !isWide) : all
+  const { hasRelativeTimes, nowMs = Date.now() } = layout
+  const titles = columns.map(({ title, as }) =>
+    as === 'age' && hasRelativeTimes ? (briefTitles[title] ?? title) : title,
+  )
+  const cellIn = ({ of, as }: Column<Row>, row: Row): string => {
+    const value = of(row)
+    if (!hasRelativeTimes || typeof value !== 'string' || Number.isNaN(Date.parse(value))) return cellOf(value)
+    if (as === 'age') return ageOf(value, nowMs)
+    return as === 'expiry' ? expiryOf(value, nowMs) : cellOf(value)
+  }
+  const cells = [titles, ...rows.map((row) => columns.map((column) => cellIn(column, row)))]
   const contentWidths = columns.map((_, index) =>
     cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0),
   )
-  const widths = fitted(columns, contentWidths, width)
-  const lineOf = (line: readonly string[]): string =>
-    line.map((cell, index) => padded(cut(cell, widths[index] ?? 0), widths[index] ?? 0)).join(gap)
-  return cells.map((line) => `${cut(lineOf(line).trimEnd(), width)}\n`).join('')
+  const widths = fitted(columns, contentWidths, layout.width)
+  const lineOf = (line: readonly string[], isTitle: boolean): string => {
+    let left = layout.width
+    const parts = line.map((cell, index) => {
+      const width = Math.max(0, Math.min(widths[index] ?? 0, left))
+      left -= width + gap.length
+      const { isFlexible, as } = columns[index] ?? {}
+      const shown = isFlexible === 'middle' && !isTitle ? cutMiddle(cell, width) : cut(cell, width)
+      const isColored = as === 'state' && layout.hasColor && !isTitle
+      return (isColored ? coloredState(shown) : shown) + padded('', width - widthOf(shown))
+    })
+    return parts.join(gap).trimEnd()
+  }
+  return cells.map((line, index) => `${lineOf(line, index === 0)}\n`).join('')
 }
 
-// Shrinks the widest flexible column until the row fits.
+/** Shrinks flexible columns, then all but states, until the row fits. */
 function fitted<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
-  const widths = [...contentWidths]
+  const flexible = shrunk(contentWidths, width, (index) => (columns[index]?.isFlexible ? minFlexibleWidth : Infinity))
+  return shrunk(flexible, width, (index) => (columns[index]?.as === 'state' ? Infinity : minWidth))
+}
+
+// Shrinks the widest column that is wider than its minimum, again and again.
+function shrunk(from: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
+  const widths = [...from]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
   while (excess > 0) {
-    const flexible = widths.map((one, index) => (columns[index]?.isFlexible && one > minFlexibleWidth ? one : 0))
-    const widest = Math.max(0, ...flexible)
+    const shrinkable = widths.map((one, index) => (one > minimumOf(index) ? one : 0))
+    const widest = Math.max(0, ...shrinkable)
     if (widest === 0) break
-    const next = Math.max(minFlexibleWidth, ...flexible.filter((one) => one < widest))
+    const index = shrinkable.indexOf(widest)
+    const next = Math.max(minimumOf(index), ...shrinkable.filter((one) => one < widest))
     const reduction = Math.min(excess, widest - next || 1)
-    widths[flexible.indexOf(widest)] = widest - reduction
+    widths[index] = widest - reduction
     excess -= reduction
   }
   return widths

@@ -1,9 +1,13 @@
-// Characters that control a terminal, forge lines or reorder text: control characters, line separators and
-// bidirectional formatting characters.
-const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-const unsafeButLines = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+// Characters that control a terminal, forge lines, reorder text or are invisible: control characters, line separators,
+// bidirectional formatting characters, and invisible characters outside of emoji and scripts that need them.
+const hidden =
+  '\\p{Cc}\\p{Zl}\\p{Zp}\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}'
+const unsafe = new RegExp(`[${hidden}]`, 'gu')
+const unsafeButLines = new RegExp(`(?![\\n\\t])[${hidden}]`, 'gu')
+// East Asian Width W and F. Emoji with a variation selector are wide as well.
 const wide =
-  /^(?:\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
+  /^(?:\p{Emoji_Presentation}|\p{Emoji}\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18aff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}])/u
+const zeroWidth = /^[\p{Mn}\p{Me}\p{Cf}\ufe00-\ufe0f]+$/u
 
 const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 const visible = (character: string): string => names[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
@@ -16,7 +20,10 @@ export const sanitiseText = (text: string): string => text.replaceAll(unsafeButL
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 const charactersOf = (text: string): string[] => Array.from(segmenter.segment(text), ({ segment }) => segment)
-const widthOfOne = (character: string): number => (wide.test(character) ? 2 : 1)
+function widthOfOne(character: string): number {
+  if (wide.test(character)) return 2
+  return zeroWidth.test(character) ? 0 : 1
+}
 
 /** The number of terminal columns that a text needs. */
 export const widthOf = (text: string): number =>
@@ -25,16 +32,24 @@ export const widthOf = (text: string): number =>
     : charactersOf(text).reduce((total, character) => total + widthOfOne(character), 0)
 
 /** Truncates text to a number of terminal columns and adds an ellipsis. */
-export function cut(text: string, width: number): string {
-  if (widthOf(text) <= width) return text
-  let kept = ''
-  let used = 1
-  for (const character of charactersOf(text)) {
-    used += widthOfOne(character)
-    if (used > width) break
-    kept += character
-  }
-  return width < 1 ? '' : `${kept}…`
+export const cut = (text: string, width: number): string =>
+  widthOf(text) <= width ? text : width < 1 ? '' : `${fitting(charactersOf(text), width - 1).join('')}…`
+
+/** Like `cut`, but keeps the beginning and the end. */
+export function cutMiddle(text: string, width: number): string {
+  if (widthOf(text) <= width || width < 3) return cut(text, width)
+  const characters = charactersOf(text)
+  const end = fitting(characters.toReversed(), Math.floor((width - 1) / 2))
+    .toReversed()
+    .join('')
+  return `${fitting(characters, width - 1 - widthOf(end)).join('')}…${end}`
+}
+
+/** The first characters that fit in a number of terminal columns. */
+function fitting(characters: readonly string[], width: number): string[] {
+  let used = 0
+  const next = characters.findIndex((character) => (used += widthOfOne(character)) > width)
+  return next < 0 ? [...characters] : characters.slice(0, next)
 }
 
 export const padded = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)))

@@ -1,0 +1,22 @@
+// Each unit is used from two of it on, as in `kubectl get`: 119s, 2m.
+const units: [name: string, seconds: number][] = [
+  ['y', 365 * 86_400],
+  ['d', 86_400],
+  ['h', 3600],
+  ['m', 60],
+]
+
+function durationOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  const [name, length] = units.find(([, unit]) => seconds >= 2 * unit) ?? ['s', 1]
+  return `${Math.floor(seconds / length)}${name}`
+}
+
+/** The age of a time, such as `3d`. A time in the future, from a clock that is ahead, has the age `0s`. */
+export const ageOf = (time: string, nowMs: number): string => durationOf(nowMs - Date.parse(time))
+
+/** The time left until a time, such as `in 3d`, or `expired`. */
+export function expiryOf(time: string, nowMs: number): string {
+  const leftMs = Date.parse(time) - nowMs
+  return leftMs > 0 ? `in ${durationOf(leftMs)}` : 'expired'
+}

@@ -1,0 +1,42 @@
+export const colorModes = ['auto', 'always', 'never'] as const
+export type ColorMode = (typeof colorModes)[number]
+
+let mode: ColorMode = 'auto'
+
+/** Sets the mode of the option `--color`. */
+export const setColorMode = (chosen: ColorMode): void => {
+  mode = chosen
+}
+
+interface Output {
+  isTTY?: boolean
+}
+
+/** Whether to print colours: as `--color` says, else as NO_COLOR or FORCE_COLOR say, else in a terminal. */
+export function hasColor(output: Output = process.stdout, environment: NodeJS.ProcessEnv = process.env): boolean {
+  const { NO_COLOR: off, FORCE_COLOR: forced, TERM: terminal } = environment
+  if (mode !== 'auto') return mode === 'always'
+  if (off) return false
+  if (forced !== undefined) return forced !== '0' && forced !== 'false'
+  return output.isTTY === true && terminal !== 'dumb'
+}
+
+const [green, yellow, red, cyan, grey] = [32, 33, 31, 36, 90]
+
+const colorOfState: Record<string, number> = {
+  ...Object.fromEntries(
+    ['Healthy', 'Online', 'Completed', 'Delivered', 'Enabled', 'Active', 'Signed in'].map((state) => [state, green]),
+  ),
+  ...Object.fromEntries(['Degraded', 'Pending', 'Queued', 'Cancelling', 'warning'].map((state) => [state, yellow])),
+  ...Object.fromEntries(['Offline', 'Failed', 'Unhealthy', 'Suspended', 'critical'].map((state) => [state, red])),
+  ...Object.fromEntries(
+    ['Running', 'Installing', 'Upgrading', 'Uninstalling', 'InProgress'].map((state) => [state, cyan]),
+  ),
+  ...Object.fromEntries(['Cancelled', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
+}
+
+/** A state in its colour. Unknown states have none. */
+export const coloredState = (state: string): string => {
+  const color = Object.hasOwn(colorOfState, state) ? colorOfState[state] : undefined
+  return color === undefined ? state : `\u001b[${color}m${state}\u001b[0m`
+}
