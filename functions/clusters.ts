@@ -12,12 +12,19 @@ import {
 } from '@platform/contract/cluster'
 import { resolveTarget } from '@platform/contract/target'
 import { createEnrollmentKey, deleteEnrollmentKey, listEnrollmentKeys } from '@platform/contract/enrollment-key'
+import {
+  cancelRelayUpdate,
+  createRelayUpdate,
+  getRelayUpdate,
+  listRelayUpdates,
+} from '@platform/contract/relay-update'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import { approve } from '@platform/core/relays/approve'
 import * as Enrollment from '@platform/core/relays/enrollment'
 import * as EnrollmentKey from '@platform/core/relays/enrollment-key'
+import * as RelayUpdate from '@platform/core/relays/update'
 import * as Select from '@platform/core/clusters/select'
 import * as NodeList from '@platform/core/clusters/node-list'
 import * as Timeline from '@platform/core/clusters/timeline'
@@ -53,6 +60,12 @@ export const handler = serve(
     await EnrollmentKey.revoke(caller, params.id)
     return result(204)
   }),
+  route(listRelayUpdates, async ({ caller, query }) => result(200, await RelayUpdate.list(caller, query))),
+  route(createRelayUpdate, async ({ caller, body }) => result(201, await RelayUpdate.create(caller, body))),
+  route(getRelayUpdate, async ({ caller, params, query }) =>
+    result(200, await RelayUpdate.read(caller, params.id, query)),
+  ),
+  route(cancelRelayUpdate, async ({ caller, params }) => result(200, await RelayUpdate.cancel(caller, params.id))),
   route(getClusterTimeline, async ({ caller, params, query }) =>
     result(200, await Timeline.read(caller, params.id, query)),
   ),

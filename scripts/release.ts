@@ -1,19 +1,21 @@
 /** `npm run release`: builds the functions as a release, signs it and publishes it. */
 import { createPublicKey } from 'node:crypto'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explainError } from '@platform/cli/author/explain-error'
 import { CliError } from '@platform/cli/exit'
+import { tagOf } from '@platform/core/updates/release-document'
 import { signatureTag } from '@platform/oci/signature/sign'
 import prerelease from 'semver/functions/prerelease.js'
 import { type Artifact, artifactOf } from './release/artifact.ts'
 import { currentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
 import { type Options, parseOptions } from './release/options.ts'
-import { packFunctions } from './release/functions.ts'
+import { packFunctions, relayFile } from './release/functions.ts'
 import { releaseRepositoryFor, signingKey } from './release/destination.ts'
-import { publish } from './release/publish.ts'
+import { publish, type Repository } from './release/publish.ts'
+import { publishedRelay, signRelay } from './release/relay.ts'
 
 const print = (line: string): void => console.log(line)
 const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
@@ -22,6 +24,7 @@ async function build(
   { version, releaseNotesUrl, minFrom }: Options,
   key: string,
   workFolder: string,
+  destination: Repository | string,
 ): Promise<Artifact> {
   const { name = 'a folder without git', isChanged, createdAt } = await currentCommit()
   print(`Building ${version} of ${name}${isChanged ? ', with uncommitted changes' : ''} …`)
@@ -29,7 +32,9 @@ async function build(
   const zips = await packFunctions(version, workFolder, [], publicKeyPem)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
   print(`Built ${zips.size} functions after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
-  return artifactOf({ version, createdAt, releaseNotesUrl, ...(minFrom !== undefined && { minFrom }) }, zips)
+  const program = await readFile(join(workFolder, relayFile))
+  const relay = signRelay(program, key, await publishedRelay(destination, tagOf(version)))
+  return artifactOf({ version, createdAt, releaseNotesUrl, relay, ...(minFrom !== undefined && { minFrom }) }, zips)
 }
 
 async function release(options: Options, workFolder: string): Promise<void> {
@@ -37,7 +42,7 @@ async function release(options: Options, workFolder: string): Promise<void> {
   // Report missing prerequisites before the build.
   const key = await signingKey(options)
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
-  const artifact = await build(options, key, join(workFolder, 'built'))
+  const artifact = await build(options, key, join(workFolder, 'built'), repository ?? output ?? '')
   const { tag, digest } = artifact
   const destination = repository ? `${repository.client.registry}/${repository.name}` : `oci:${output}`
   print(`Signing the release and publishing it to ${destination} …`)

@@ -506,6 +506,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay-updates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The relay updates of the organisation, newest first
+         * @description Requires the permission `clusters:admin`.
+         */
+        get: operations["listRelayUpdates"];
+        put?: never;
+        /**
+         * Update relays to the version of the platform
+         * @description Relays that are online first install it as canaries; the other ones follow in groups. Relays that are offline wait. The update stops if a canary or more than 5 % of the relays return to their previous version, if its creator loses `clusters:admin`, or if the platform is updated.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        post: operations["createRelayUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay-updates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A relay update and its progress
+         * @description Requires the permission `clusters:admin`.
+         */
+        get: operations["getRelayUpdate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay-updates/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a relay update
+         * @description No relay receives an offer after the response. Relays that are already installing it may complete it.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        post: operations["cancelRelayUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sites": {
         parameters: {
             query?: never;
@@ -2588,6 +2656,29 @@ export interface components {
              */
             all?: true;
         };
+        /**
+         * @example {
+         *       "selector": "env=prod,!legacy"
+         *     }
+         */
+        TargetOutput: {
+            clusterIds?: string[];
+            /**
+             * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+             * @example env=prod,!legacy
+             */
+            selector?: string;
+            /**
+             * @description A saved filter of the caller with the context `clusters`
+             * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            savedFilterId?: string;
+            /**
+             * @description All clusters of the organisation
+             * @enum {boolean}
+             */
+            all?: true;
+        };
         ResolvedTarget: {
             /**
              * Format: int32
@@ -3055,6 +3146,185 @@ export interface components {
              * @example 2026-12-31T00:00:00.000Z
              */
             expiresAt: string;
+        };
+        RelayUpdate: {
+            /**
+             * @description Identifier with the prefix rupd_
+             * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @example 1.10.0 */
+            version: string;
+            /**
+             * @description Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Stopped" | "Cancelled";
+            /** @description Why the platform stopped the update */
+            statusReason?: string;
+            target: components["schemas"]["TargetOutput"];
+            /** Format: int32 */
+            canary: number;
+            /** Format: int32 */
+            maxConcurrent: number;
+            /**
+             * Format: int32
+             * @description Number of clusters
+             * @example 300
+             */
+            resolvedCount: number;
+            counts: components["schemas"]["RelayUpdateCounts"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            createdBy: components["schemas"]["Submitter"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            finishedAt?: string;
+        };
+        /**
+         * @example {
+         *       "pending": 180,
+         *       "offered": 20,
+         *       "completed": 97,
+         *       "rolledBack": 1,
+         *       "skipped": 2
+         *     }
+         */
+        RelayUpdateCounts: {
+            /** Format: int32 */
+            pending: number;
+            /** Format: int32 */
+            offered: number;
+            /** Format: int32 */
+            completed: number;
+            /** Format: int32 */
+            rolledBack: number;
+            /** Format: int32 */
+            skipped: number;
+        };
+        /**
+         * @example {
+         *       "selector": "env=prod",
+         *       "canary": 2,
+         *       "maxConcurrent": 20
+         *     }
+         */
+        RelayUpdateCreation: {
+            /**
+             * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+             * @example env=prod,!legacy
+             */
+            selector?: string;
+            /**
+             * @description Instead of `selector`
+             * @example {
+             *       "selector": "env=prod,!legacy"
+             *     }
+             */
+            target?: {
+                clusterIds?: string[];
+                /**
+                 * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+                 * @example env=prod,!legacy
+                 */
+                selector?: string;
+                /**
+                 * @description A saved filter of the caller with the context `clusters`
+                 * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                savedFilterId?: string;
+                /**
+                 * @description All clusters of the organisation
+                 * @enum {boolean}
+                 */
+                all?: true;
+            };
+            /**
+             * Format: int32
+             * @description Number of clusters that the target must have; otherwise the response is `target_changed`
+             */
+            expectedCount?: number;
+            /**
+             * @description The version that the platform offers, which is also the default
+             * @example 1.10.0
+             */
+            version?: string;
+            /**
+             * Format: int32
+             * @description Number of relays that must complete the update before others start; default 1
+             */
+            canary?: number;
+            /**
+             * Format: int32
+             * @description Maximum number of relays that install the update at the same time; default 50
+             */
+            maxConcurrent?: number;
+        };
+        RelayUpdateDetail: {
+            /**
+             * @description Identifier with the prefix rupd_
+             * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /** @example 1.10.0 */
+            version: string;
+            /**
+             * @description Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Stopped" | "Cancelled";
+            /** @description Why the platform stopped the update */
+            statusReason?: string;
+            target: components["schemas"]["TargetOutput"];
+            /** Format: int32 */
+            canary: number;
+            /** Format: int32 */
+            maxConcurrent: number;
+            /**
+             * Format: int32
+             * @description Number of clusters
+             * @example 300
+             */
+            resolvedCount: number;
+            counts: components["schemas"]["RelayUpdateCounts"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+            createdBy: components["schemas"]["Submitter"];
+            /**
+             * Format: date-time
+             * @description ISO 8601, UTC
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            finishedAt?: string;
+            /** @description The first 100 clusters, in this order: RolledBack, Offered, Skipped, Pending, Completed */
+            clusters: components["schemas"]["RelayUpdateCluster"][];
+        };
+        RelayUpdateCluster: {
+            /**
+             * @description Identifier with the prefix clus_
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            clusterId: string;
+            /**
+             * @description Empty if the cluster was removed
+             * @example berlin-1
+             */
+            name: string;
+            /** @enum {string} */
+            status: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
+            /** @description Why it was rolled back or skipped */
+            reason?: string;
         };
         Site: {
             /**
@@ -3980,7 +4250,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.relay.update_completed" | "platform.relay.update_stopped" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered
              * @example env=prod,!legacy
@@ -4006,7 +4276,7 @@ export interface components {
              *       "platform.batch.finished"
              *     ]
              */
-            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
+            events?: ("*" | "platform.setup.*" | "platform.user.*" | "platform.token.*" | "platform.organisation.*" | "platform.session.*" | "platform.cluster.*" | "platform.relay.*" | "platform.enrollment.*" | "platform.job.*" | "platform.batch.*" | "platform.module.*" | "platform.identity.*" | "platform.update.*" | "platform.webhook.*" | "module.*" | "platform.setup.completed" | "platform.user.created" | "platform.user.signed_in" | "platform.user.sign_in_failed" | "platform.user.password_reset" | "platform.user.suspended" | "platform.user.deleted" | "platform.token.created" | "platform.organisation.recovered" | "platform.session.reuse_detected" | "platform.cluster.registered" | "platform.cluster.enrolled" | "platform.cluster.status_changed" | "platform.cluster.updated" | "platform.cluster.deleted" | "platform.relay.replaced" | "platform.relay.duplicate_detected" | "platform.relay.update_completed" | "platform.relay.update_stopped" | "platform.enrollment.reuse_detected" | "platform.job.queued" | "platform.job.started" | "platform.job.completed" | "platform.job.failed" | "platform.job.cancelled" | "platform.batch.accepted" | "platform.batch.finished" | "platform.module.installing" | "platform.module.installed" | "platform.module.failed" | "platform.module.uninstalled" | "platform.module.health_changed" | "platform.module.heartbeat_missed" | "platform.identity.provider_configured" | "platform.identity.provider_failed" | "platform.identity.consent_received" | "platform.update.available" | "platform.update.started" | "platform.update.completed" | "platform.update.failed" | "platform.update.rolled_back" | "platform.webhook.tested" | "platform.webhook.disabled")[];
             /**
              * @description Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered. null removes it
              * @example env=prod,!legacy
@@ -5051,7 +5321,7 @@ export interface components {
              */
             id: string;
             /** @enum {string} */
-            type: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "SecurityAlert" | "WebhookDisabled";
+            type: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "RelayUpdateCompleted" | "RelayUpdateStopped" | "SecurityAlert" | "WebhookDisabled";
             title: string;
             body: string;
             /** @enum {string} */
@@ -5401,11 +5671,11 @@ export interface components {
             channel?: "open" | "closed";
             /** @description Claims jobs for the free slots with this request. The same key returns the same claims again, in case the response was lost; use another one after the claims are stored */
             claimKey?: string;
-            /** @description Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update */
+            /** @description Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update. `skipped`: the relay cannot verify the file, or runs a later version */
             update?: {
                 id: string;
                 /** @enum {string} */
-                status: "pending" | "completed" | "rolledBack";
+                status: "pending" | "completed" | "rolledBack" | "skipped";
                 reason?: string;
             };
         };
@@ -7510,6 +7780,336 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRelayUpdates: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of updates */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["RelayUpdate"][];
+                        /**
+                         * Format: int32
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /** Format: int32 */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createRelayUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RelayUpdateCreation"];
+            };
+        };
+        responses: {
+            /** @description The update */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayUpdate"];
+                };
+            };
+            /**
+             * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
+             *     - `validation_failed`: The request is not valid. See details for each field that must change.
+             *     - `invalid_json`: The request body must be one JSON object in UTF-8.
+             *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
+             *     - `batch_limit_exceeded`: A batch can have at most 500 jobs. Split it and send the parts one after another.
+             */
+            400: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `relay_signature_missing`: The platform runs no release with a signed relay. Publish a release with "npm run release", apply it with "plat update apply", and try again.
+             *     - `relay_update_running`: Another relay update is running. Wait until it ends, or cancel it.
+             *     - `target_changed`: The number of clusters of the target differs from `expectedCount`. Check the target and send the request again with the new number.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `version_not_available`: There is no such release. See GET /api/v1/modules/catalog, or GET /api/v1/platform/updates/check.
+             *     - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getRelayUpdate: {
+        parameters: {
+            query?: {
+                /** @description Only clusters with this status in `clusters` */
+                status?: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the rupd */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The update */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayUpdateDetail"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `relay_update_not_found`: The relay update does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelRelayUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the rupd */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cancelled update */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RelayUpdate"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `relay_update_not_found`: The relay update does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `relay_update_finished`: The relay update has ended.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -12141,7 +12741,7 @@ export interface operations {
             query?: {
                 /** @description Only unread notifications */
                 unreadOnly?: boolean;
-                type?: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "SecurityAlert" | "WebhookDisabled";
+                type?: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "RelayUpdateCompleted" | "RelayUpdateStopped" | "SecurityAlert" | "WebhookDisabled";
                 severity?: "info" | "warning" | "critical";
                 /** @description Page number, from 1 */
                 page?: number;

@@ -9,7 +9,7 @@ import {
 import { digestOf } from '@platform/oci/digest'
 import { type Manifest, mediaTypes } from '@platform/oci/types'
 
-export type ReleaseFacts = Pick<ReleaseDocument, 'version' | 'createdAt' | 'releaseNotesUrl' | 'minFrom'>
+export type ReleaseFacts = Pick<ReleaseDocument, 'version' | 'createdAt' | 'releaseNotesUrl' | 'minFrom' | 'relay'>
 
 export interface Artifact {
   tag: string

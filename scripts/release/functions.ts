@@ -53,13 +53,16 @@ export async function packFunctions(
   return new Map([...files].map(([name, each]) => [name, zipOf(each)]))
 }
 
+/** In the work folder. */
+export const relayFile = 'relay.mjs'
+
 /** Replaces the relay that `meta` serves by the relay of a release. */
 export async function replaceRelay(
   files: Map<string, Files>,
   workFolder: string,
   release: RelayRelease,
 ): Promise<void> {
-  const path = join(workFolder, 'relay.mjs')
+  const path = join(workFolder, relayFile)
   await buildRelay(path, release)
   files.set('meta', { ...files.get('meta'), 'dist/relay.mjs': await readFile(path) })
 }

@@ -144,3 +144,16 @@ test('relays enroll with a key, and a cluster that waits for approval gets no jo
     await admin.delete(`/api/v1/clusters/${clusterId}`)
   }
 })
+
+test('a relay update requires a signed release, another version is not offered, and unknown ids are not found', async ({
+  admin,
+}) => {
+  expect(expectStatus(await admin.get('/api/v1/relay-updates'), 200).items).toBeInstanceOf(Array)
+  const { status, body } = await admin.post('/api/v1/relay-updates', { selector: 'env=none', version: '99.0.0' })
+  expect([status, body.error]).toEqual(
+    status === 409 ? [409, 'relay_signature_missing'] : [422, 'version_not_available'],
+  )
+  expectStatus(await admin.post('/api/v1/relay-updates', { selector: ',' }), 400, 'validation_failed')
+  expectStatus(await admin.get('/api/v1/relay-updates/rupd_x'), 404, 'relay_update_not_found')
+  expectStatus(await admin.post('/api/v1/relay-updates/rupd_x/cancel'), 404, 'relay_update_not_found')
+})

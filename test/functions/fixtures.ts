@@ -3,9 +3,10 @@ import { projectOrganisation } from '@platform/core/background/projections'
 import { system } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
-import { remove } from '@platform/core/db/table'
+import { remove, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
+import { version } from '@platform/core/lib/version'
 import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import { commit } from '@platform/core/outbox/commit'
 import { cloud } from '../core/support/identity.ts'
@@ -83,6 +84,19 @@ const keySettings = () => ({
   expiresAt: new Date(now() + 86_400_000).toISOString(),
 })
 const newEnrollmentKey = (user: SignedInUser) => perform(user, 'POST /api/v1/enrollment-keys', { body: keySettings() })
+
+/** An update for a cluster, after the one that runs. */
+async function relayUpdate(user: SignedInUser): Promise<{ body: object }> {
+  const current = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
+  await transact([upsert(keys.updateState(), { set: { current } })])
+  const { items } = await perform(user, 'GET /api/v1/relay-updates', {})
+  const running = items.find(({ status }: { status: string }) => status === 'Running')
+  if (running) await perform(user, 'POST /api/v1/relay-updates/{id}/cancel', { params: { id: running.id } })
+  return { body: { target: { clusterIds: [(await newCluster(user)).id] }, canary: 1, maxConcurrent: 2 } }
+}
+const relayUpdateParams: Fixture = async (user) => ({
+  params: { id: (await perform(user, 'POST /api/v1/relay-updates', await relayUpdate(user))).id },
+})
 
 async function newScript(user: SignedInUser) {
   const cluster = await newCluster(user)
@@ -179,6 +193,13 @@ const fixtures: Record<string, Fixture> = {
     body: { ...keySettings(), siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),
   'DELETE /api/v1/enrollment-keys/{id}': async (user) => ({ params: { id: (await newEnrollmentKey(user)).id } }),
+  'GET /api/v1/relay-updates': empty,
+  'POST /api/v1/relay-updates': relayUpdate,
+  'GET /api/v1/relay-updates/{id}': async (user) => ({
+    ...(await relayUpdateParams(user)),
+    query: { status: 'Pending' },
+  }),
+  'POST /api/v1/relay-updates/{id}/cancel': relayUpdateParams,
   'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n' } }),
   'POST /api/v1/clusters': async (user) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },

@@ -1,4 +1,4 @@
-import { createHash, sign } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,6 +6,7 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { isNewer } from '@platform/relay/version'
 import { afterAll, expect, test } from 'vitest'
 import { buildRelay } from '../../scripts/build-relay.ts'
+import { signRelay } from '../../scripts/release/relay.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { FakePlatform } from './support/fake-platform.ts'
 import { RelayProcess } from './support/stage.ts'
@@ -38,8 +39,8 @@ class Site implements AsyncDisposable {
   }
 
   offer(text = newProgram, version = newVersion, signed = text): void {
-    const sha256 = createHash('sha256').update(text).digest('hex')
-    const signature = sign('sha256', Buffer.from(signed), privateKeyPem).toString('base64')
+    const { sha256 } = signRelay(Buffer.from(text), privateKeyPem)
+    const { signature } = signRelay(Buffer.from(signed), privateKeyPem)
     this.platform.program = text
     this.platform.update = { id: 'update_1', version, sha256, signature }
   }

@@ -9,9 +9,10 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { bundleType } from '@platform/oci/signature/envelope'
 import { mediaTypes } from '@platform/oci/types'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type Artifact, artifactOf } from '../../scripts/release/artifact.ts'
+import { type Artifact, artifactOf, type ReleaseFacts } from '../../scripts/release/artifact.ts'
 import { publishToFolder } from '../../scripts/release/folder.ts'
 import { publish, type Repository } from '../../scripts/release/publish.ts'
+import { publishedRelay, signRelay } from '../../scripts/release/relay.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -20,12 +21,12 @@ const { privateKeyPem, publicKeyPem } = generateKeyPair()
 const createdAt = '2026-01-01T00:00:00.000Z'
 const releaseNotesUrl = 'https://example.com/notes'
 
-function releaseOf(version: string, text = 'export const handler = () => {}') {
+function releaseOf(version: string, text = 'export const handler = () => {}', facts: Partial<ReleaseFacts> = {}) {
   const zips = new Map([
     ['meta', zipOf({ 'index.mjs': Buffer.from(text), 'dist/docs.html': Buffer.from(version) })],
     ['queue/batches', zipOf({ 'index.mjs': Buffer.from(`${text}//${version}`) })],
   ])
-  return { zips, artifact: artifactOf({ version, createdAt, releaseNotesUrl, minFrom: '0.0.1' }, zips) }
+  return { zips, artifact: artifactOf({ version, createdAt, releaseNotesUrl, minFrom: '0.0.1', ...facts }, zips) }
 }
 
 const name = 'platform/releases'
@@ -59,9 +60,14 @@ test('a platform finds and trusts a published release and fetches its functions'
 })
 
 test('publishing the same release again changes nothing', async () => {
-  const { artifact } = releaseOf('9.2.0')
+  const signed = async (file: string) => {
+    const relay = signRelay(Buffer.from(file), privateKeyPem, await publishedRelay(repository, '9.2.0'))
+    return releaseOf('9.2.0', undefined, { relay }).artifact
+  }
+  const artifact = await signed('relay')
   await publish(repository, artifact, privateKeyPem)
-  expect(await publish(repository, releaseOf('9.2.0').artifact, privateKeyPem)).toBe(false)
+  expect(await publish(repository, await signed('relay'), privateKeyPem)).toBe(false)
+  await expect(publish(repository, await signed('other relay'), privateKeyPem)).rejects.toThrow(/other content/)
   expect(await repository.client.referrers(name, artifact.digest, bundleType)).toHaveLength(1)
 })
 

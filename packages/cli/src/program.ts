@@ -12,6 +12,7 @@ import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
 import { addEnrollmentKeyCommands } from './commands/enrollment-key.ts'
+import { addRelayCommands } from './commands/relay.ts'
 import { addNodeCommands } from './commands/node.ts'
 import { addSiteCommands } from './commands/site.ts'
 import { addTokenCommands } from './commands/token.ts'
@@ -57,6 +58,7 @@ export function program(): Command {
   addBatchCommands(root)
   addEnrollmentKeyCommands(root)
   addNodeCommands(root)
+  addRelayCommands(root)
   addSiteCommands(root)
   addTokenCommands(root)
   addUserCommands(root)

@@ -14,6 +14,7 @@ export type IdPrefix =
   | 'tok'
   | 'enroll'
   | 'ekey'
+  | 'rupd'
   | 'lease'
   | 'notif'
   | 'filter'

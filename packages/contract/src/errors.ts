@@ -49,6 +49,7 @@ export const errors = {
   route_not_found: [404, 'There is no such path. See GET /api/v1/openapi.json.'],
   cluster_not_found: [404, 'The cluster does not exist or is not accessible.'],
   enrollment_key_not_found: [404, 'The enrollment key does not exist or is not accessible.'],
+  relay_update_not_found: [404, 'The relay update does not exist or is not accessible.'],
   site_not_found: [404, 'The site does not exist or is not accessible.'],
   job_not_found: [404, 'The job does not exist or is not accessible.'],
   batch_not_found: [404, 'The batch does not exist or is not accessible.'],
@@ -103,6 +104,12 @@ export const errors = {
   infrastructure_update_required: [
     409,
     'The release requires infrastructure changes. Deploy it instead of applying it.',
+  ],
+  relay_update_running: [409, 'Another relay update is running. Wait until it ends, or cancel it.'],
+  relay_update_finished: [409, 'The relay update has ended.'],
+  relay_signature_missing: [
+    409,
+    'The platform runs no release with a signed relay. Publish a release with "npm run release", apply it with "plat update apply", and try again.',
   ],
   lease_not_held: [409, 'The lease does not belong to this job. Claim the job first.'],
   output_out_of_order: [409, 'The output sequence number is ahead of the next expected one.'],

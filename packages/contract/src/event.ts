@@ -34,6 +34,14 @@ const providerFields = { providerId: id('idp'), type: z.enum(providerTypes) }
 
 const updateFields = { jobId: id('job'), version, previousVersion: version }
 
+const relayUpdateFields = {
+  relayUpdateId: id('rupd'),
+  version,
+  createdBy: z.string().max(40),
+  completed: z.int32().min(0).meta({ description: 'Number of relays that run the version' }),
+  rolledBack: z.int32().min(0).meta({ description: 'Number of relays that returned to their previous version' }),
+}
+
 /** Number of jobs of a batch by status. */
 export const BatchCounts = z
   .object({
@@ -69,6 +77,8 @@ export const eventSchemas = {
   'cluster.deleted': z.object({ ...clusterFields, labels: Labels.optional() }),
   'relay.replaced': z.object({ ...clusterFields, relayId: id('relay'), previousRelayId: id('relay') }),
   'relay.duplicate_detected': z.object({ ...clusterFields, relayId: id('relay') }),
+  'relay.update_completed': z.object(relayUpdateFields),
+  'relay.update_stopped': z.object({ ...relayUpdateFields, reason: z.string().max(1000) }),
   'enrollment.reuse_detected': z.object({
     clusterId: id('clus'),
     enrollmentId: z
@@ -178,6 +188,8 @@ export const eventDescriptions: Record<EventName, string> = {
   'cluster.deleted': 'A cluster was removed from the platform.',
   'relay.replaced': 'A new relay replaced the relay of a cluster.',
   'relay.duplicate_detected': 'Two relays use the same key.',
+  'relay.update_completed': 'No relay of a relay update is left to update.',
+  'relay.update_stopped': 'The platform stopped a relay update, for example because too many relays rolled back.',
   'enrollment.reuse_detected':
     'A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.',
   'job.queued': 'A job was accepted.',

@@ -20,6 +20,7 @@ import * as organisation from './organisation.ts'
 import * as portal from './portal.ts'
 import * as preference from './preference.ts'
 import * as relay from './relay.ts'
+import * as relayUpdate from './relay-update.ts'
 import * as session from './session.ts'
 import * as setup from './setup.ts'
 import * as signIn from './sign-in.ts'
@@ -63,6 +64,10 @@ export const functions = {
     enrollmentKey.listEnrollmentKeys,
     enrollmentKey.createEnrollmentKey,
     enrollmentKey.deleteEnrollmentKey,
+    relayUpdate.listRelayUpdates,
+    relayUpdate.createRelayUpdate,
+    relayUpdate.getRelayUpdate,
+    relayUpdate.cancelRelayUpdate,
   ],
   sites: [site.listSites, site.createSite, site.deleteSite],
   jobs: [
@@ -183,6 +188,7 @@ const nouns = [
   portal,
   preference,
   relay,
+  relayUpdate,
   session,
   setup,
   signIn,

@@ -13,6 +13,8 @@ export const notificationTypes = [
   'UpdateAvailable',
   'UpdateCompleted',
   'UpdateFailed',
+  'RelayUpdateCompleted',
+  'RelayUpdateStopped',
   'SecurityAlert',
   'WebhookDisabled',
 ] as const

@@ -10,6 +10,7 @@ export const portalPaths = [
   '/clusters',
   '/clusters/register',
   '/clusters/enrollment-keys',
+  '/clusters/relay-updates',
   '/clusters/{clusterId}',
   '/nodes',
   '/jobs',

@@ -126,13 +126,13 @@ export const Heartbeat = z
     update: z
       .object({
         id: z.string().max(40),
-        status: z.enum(['pending', 'completed', 'rolledBack']),
+        status: z.enum(['pending', 'completed', 'rolledBack', 'skipped']),
         reason: z.string().max(200).optional(),
       })
       .optional()
       .meta({
         description:
-          'Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update',
+          'Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update. `skipped`: the relay cannot verify the file, or runs a later version',
       }),
   })
   .meta({ id: 'Heartbeat' })

@@ -120,6 +120,7 @@ export const tasks = {
       ...storeAccess,
       'queue:batches',
       'queue:events',
+      'channel:wake',
       'queue:webhooks',
       'queue:installs',
       'queue:updates',

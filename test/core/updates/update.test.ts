@@ -66,13 +66,14 @@ async function operationOf({ organisationId }: { organisationId: string }, jobId
 test('accepts an update: locks the platform, stores the operation and queues it', async () => {
   const caller = await newPlatformAdmin()
   const { organisationId, userId } = caller
-  const { digest } = await push('1.2.0')
+  const relay = { sha256: 'a'.repeat(64), signature: 'c2ln' }
+  const { digest } = await push('1.2.0', { document: { relay } })
   const accepted = await update(caller, apply('1.2.0'))
   const { jobId } = accepted
   expect(accepted).toEqual({ jobId, ...apply('1.2.0'), status: 'InProgress' })
   expect(UpdateAccepted.parse(accepted)).toEqual(accepted)
   expect(await readUpdateState()).toEqual({ jobId, revision: 1 })
-  const release = { version: '1.2.0', repository, digest }
+  const release = { version: '1.2.0', repository, digest, relay }
   const plan = updatePlan(await operationOf(caller, jobId))
   expect(plan).toEqual({ action: 'apply', release, before: { version } })
   const image = `${repository}@${digest}`

@@ -129,6 +129,7 @@ export const pages: readonly PortalPage[] = [
   }),
   page('register', '/clusters/register', /^Register/, [form('new-site', 'New site')], { hasTextFields }),
   page('enrollment-keys', '/clusters/enrollment-keys', 'Enrollment keys', [form('create', 'Create enrollment key')]),
+  page('relay-updates', '/clusters/relay-updates', 'Relay updates', [form('start', 'Update relays')]),
   page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
   page('nodes', '/nodes', 'Nodes', [], { hasTextFields }),

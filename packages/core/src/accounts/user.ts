@@ -132,3 +132,10 @@ export const isEnabledProvider = (item: Item | undefined): boolean => item?.['is
 
 export const isProviderEnabled = async (user: User): Promise<boolean> =>
   isLocal(user) || isEnabledProvider(await get(keys.identityProvider(user.authProvider)))
+
+/** Returns the user of an item, unless it now lacks the permission, is suspended or has a disabled identity provider. */
+export async function userWithPermission(item: Item | undefined, permission: Permission): Promise<User | undefined> {
+  const user = item && parseUser(item)
+  const isPermitted = user?.suspendedAtMs === undefined && permissionsOf(user?.roles ?? []).includes(permission)
+  return user !== undefined && isPermitted && (await isProviderEnabled(user)) ? user : undefined
+}

@@ -32,6 +32,8 @@ import { purgePreferences } from '../accounts/purge-preferences.ts'
 import { outboxRetryMs, enqueueBatch, enqueueProjections, enqueueWebhook } from '../aws/queues.ts'
 import { deleteOrphanOf, isOrphanedSecret } from '../identity-providers/orphaned-secrets.ts'
 import { clusterStatus, nextCheckAfterSweep } from '../clusters/status.ts'
+import { advance } from '../relays/update-advance.ts'
+import { parseRelayUpdate } from '../relays/update-record.ts'
 
 const pageSize = 50
 const clusterConcurrency = 100
@@ -60,7 +62,7 @@ interface SweepState {
 
 export async function sweepClusters(): Promise<void> {
   await observeNow()
-  await sweepDue((key) => keys.isCluster(key) || keys.isNotificationCooldown(key))
+  await sweepDue((key) => keys.isCluster(key) || keys.isNotificationCooldown(key) || keys.isRelayUpdate(key))
 }
 
 export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = false): Promise<SweepState> {
@@ -142,6 +144,7 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
 const isRemovedCluster = ({ pk, sk }: Item): boolean => sk === 'CLUSTER' && String(pk).startsWith('PURGE#')
 const isApiToken = ({ sk }: Item): boolean => sk === 'TOKEN'
 const isCluster = (item: Item): boolean => keys.isCluster({ pk: String(item['pk']), sk: '' })
+const isRelayUpdate = (item: Item): boolean => keys.isRelayUpdate({ pk: String(item['pk']), sk: '' })
 const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
 /** These items are processed together, after all others. */
 const isDeferred = (item: Item): boolean =>
@@ -169,6 +172,7 @@ async function processItem(item: Item): Promise<void> {
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
   if (item['sk'] === 'OUTBOX-CHECK') return checkOutbox(item)
+  if (isRelayUpdate(item)) return advance(parseRelayUpdate(item))
   if (isOrphanedSecret(item)) await deleteOrphanOf(item)
 }
 

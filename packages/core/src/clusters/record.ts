@@ -56,6 +56,10 @@ const StoredCluster = z.object({
   channelId: z.string().optional(),
   channelOpenedAtMs: z.number().optional(),
   channelClosedAtMs: z.number().optional(),
+  /** The relay update that offers a version to the relay; see `relays/update-offer.ts`. */
+  relayUpdateId: z.string().optional(),
+  relayOffer: z.string().optional(),
+  relayUpdateResult: z.string().optional(),
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),

@@ -5,7 +5,7 @@
  * expiry, because the store deletes late.
  *
  * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys;
- * audit entries by actor; deliveries
+ * relay updates; audit entries by actor; deliveries
  * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
  * - gsi3 (gsi3pk, id): clusters by type and status; active jobs of an organisation, and ended ones by status; audit
  * entries by resource
@@ -242,6 +242,23 @@ export const enrollmentKeysOf = (organisationId: string): string => `${organisat
 export const enrollmentKeyCount = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'ENROLLMENT-KEY-COUNT',
+})
+
+export const relayUpdate = (organisationId: string, updateId: string): Key => ({
+  pk: `ORG#${organisationId}#RELAY-UPDATE`,
+  sk: updateId,
+})
+export const isRelayUpdate = ({ pk }: Key): boolean => pk.endsWith('#RELAY-UPDATE')
+export const relayUpdatesOf = (organisationId: string): string => `${organisationId}#RELAY-UPDATES`
+/** The ids of the clusters of an update, in chunks. */
+export const relayUpdateMembers = (organisationId: string, updateId: string, chunk: number): Key => ({
+  pk: `ORG#${organisationId}#RELAY-UPDATE#${updateId}`,
+  sk: `MEMBERS#${chunk}`,
+})
+/** The id of the relay update that runs. */
+export const runningRelayUpdate = (organisationId: string): Key => ({
+  pk: `ORG#${organisationId}`,
+  sk: 'RUNNING-RELAY-UPDATE',
 })
 
 /** The relay's public key and cluster. Never changed: the cluster's record names the current relay. */

@@ -175,6 +175,30 @@ const relayDuplicated = template(eventSchemas['relay.duplicate_detected'], ({ cl
   audience: administrators,
 }))
 
+const relayUpdateCompleted = template(
+  eventSchemas['relay.update_completed'],
+  ({ relayUpdateId, version, createdBy, completed, rolledBack }) => ({
+    type: 'RelayUpdateCompleted',
+    severity: 'info',
+    title: `The update of relays to ${shorten(version)} is complete`,
+    body: `${completed} completed, ${rolledBack} rolled back.`,
+    resource: relayUpdateId,
+    audience: { userId: createdBy },
+  }),
+)
+
+const relayUpdateStopped = template(
+  eventSchemas['relay.update_stopped'],
+  ({ relayUpdateId, version, createdBy, reason }) => ({
+    type: 'RelayUpdateStopped',
+    severity: 'critical',
+    title: `The update of relays to ${shorten(version)} was stopped`,
+    body: reason,
+    resource: relayUpdateId,
+    audience: { userId: createdBy, permission: 'clusters:admin' },
+  }),
+)
+
 const webhookDisabled = template(eventSchemas['webhook.disabled'], ({ webhookId, url, createdBy }) => ({
   type: 'WebhookDisabled',
   severity: 'warning',
@@ -295,6 +319,8 @@ const templates: Partial<Record<EventName, (data: unknown) => NotificationTempla
   'organisation.recovered': organisationRecovered,
   'enrollment.reuse_detected': enrollmentReused,
   'relay.duplicate_detected': relayDuplicated,
+  'relay.update_completed': relayUpdateCompleted,
+  'relay.update_stopped': relayUpdateStopped,
   'webhook.disabled': webhookDisabled,
   'identity.provider_failed': providerFailed,
   'module.installed': moduleInstalled,

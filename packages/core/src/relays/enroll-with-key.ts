@@ -1,9 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
-import { permissionsOf } from '@platform/contract/permission'
 import { type EnrollRequest, type EnrollResponse } from '@platform/contract/relay'
 import * as z from 'zod'
 import { checkQuota } from '../accounts/quota.ts'
-import { isProviderEnabled, parseUser, type User, userUnchanged } from '../accounts/user.ts'
+import { type User, userUnchanged, userWithPermission } from '../accounts/user.ts'
 import { type Origin, system } from '../caller.ts'
 import { now } from '../clock.ts'
 import { find, joinSiteWrites } from '../clusters/cluster.ts'
@@ -165,9 +164,8 @@ async function reportCopy(
 
 /** A key has at most the rights that its creator has now. */
 async function authorizedIssuer(item: Item | undefined): Promise<User> {
-  const user = item && parseUser(item)
-  const mayEnroll = user && user.suspendedAtMs === undefined && permissionsOf(user.roles).includes('clusters:write')
-  if (!mayEnroll || !(await isProviderEnabled(user))) throw platformError('enrollment_key_invalid')
+  const user = await userWithPermission(item, 'clusters:write')
+  if (user === undefined) throw platformError('enrollment_key_invalid')
   return user
 }
 

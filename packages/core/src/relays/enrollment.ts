@@ -31,6 +31,7 @@ import { factLabels } from '../clusters/facts.ts'
 import { derivedLabelsWrite } from '../labels/labels.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/statement-keys.ts'
+import { markerFields } from './update-offer.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat, withSilence } from '../clusters/status.ts'
 
@@ -183,6 +184,7 @@ const fieldsOfRelay = [
   'channelId',
   'channelOpenedAtMs',
   'channelClosedAtMs',
+  ...markerFields,
 ]
 
 /** The fields of a cluster whose relay enrolls or is approved. */

@@ -29,6 +29,7 @@ import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '
 import { newNonce } from '../id.ts'
 import { channelFor } from './channel.ts'
 import { instanceAfter } from './instance.ts'
+import { offerOf, resultOf } from './update-offer.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { successorsOf } from '../signing/statement-keys.ts'
 import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
@@ -48,13 +49,16 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
     renewLeases(caller, report.running),
     statementKeysFor(report.statementKey),
   ])
-  const interval = intervalFor(record, report)
+  const update = offerOf(record)
+  // A relay reports its progress with heartbeats.
+  const interval = update === undefined ? intervalFor(record, report) : intervals.heartbeatSeconds
   return {
     heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
     ...work,
     cancel,
     channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
     statementKeys,
+    update,
     ...(report.factsHash !== record.factsHash && report.factsHash !== undefined && { wantsFacts: true as const }),
     serverTime: iso(now()),
   }
@@ -132,6 +136,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
       scriptsIsolated: report.scriptsIsolated,
       ...instanceAfter(record, caller, report),
       ...channelAfterReport(record, caller, report),
+      ...resultOf(record, report),
     }
     const interval = intervalFor({ ...record, ...reported }, report)
     const started = new Set(report.running.filter((id) => record.listedJobs.has(id)))
@@ -208,6 +213,8 @@ async function writeHeartbeat(
     beatNonce: { is: record.beatNonce },
     relayId: { is: record.relayId },
     ...(presence.channelClosedAtMs !== undefined && { channelId: unchanged(record.channelId) }),
+    // An offer may be withdrawn concurrently.
+    ...(record.relayUpdateId !== undefined && { relayUpdateId: { is: record.relayUpdateId } }),
   }
   const isDuplicate = presence.duplicateReportedAtMs !== undefined
   if (status === record.status && nodes === undefined && !isDuplicate) {

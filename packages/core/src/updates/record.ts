@@ -2,6 +2,7 @@ import * as z from 'zod'
 import type { Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 import { isReleased, version } from '../lib/version.ts'
+import { RelayProgram } from './release-document.ts'
 import type { OperationRecord } from '../operations/record.ts'
 
 /** Without a digest, the release was deployed and not applied by an update. */
@@ -9,6 +10,8 @@ const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
   digest: z.string().optional(),
+  /** The signed file of its relay. */
+  relay: RelayProgram.optional(),
 })
 export type InstalledRelease = z.infer<typeof InstalledRelease>
 

@@ -12,12 +12,23 @@ export const functionAnnotation = 'org.platform.function'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
+/** The file of the relay in the release. `signature` is by the release key, in Base64. */
+export const RelayProgram = z.object({
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  signature: z
+    .string()
+    .max(1000)
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/),
+})
+export type RelayProgram = z.infer<typeof RelayProgram>
+
 export const ReleaseDocument = z.object({
   version,
   createdAt: z.iso.datetime(),
   releaseNotesUrl: z.url({ protocol: /^https?$/ }).max(2000),
   /** The oldest version that can be updated to this one; if absent, any. */
   minFrom: version.exactOptional(),
+  relay: RelayProgram.exactOptional(),
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
   /** By function name. Each zip contains `index.mjs`, and `dist/` with static files. */
   functions: z.record(

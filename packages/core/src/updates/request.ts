@@ -63,8 +63,8 @@ async function applyTarget(targetVersion: string, state: UpdateState): Promise<U
       `Release ${targetVersion} cannot be applied. ${incompatibility.reason}`,
     )
   }
-  const { repository, digest, verifiedBy } = release
-  const target = { version: targetVersion, repository, digest }
+  const { repository, digest, verifiedBy, document } = release
+  const target = { version: targetVersion, repository, digest, relay: document.relay }
   return { plan: { action: 'apply', release: target, before: activeRelease(state) }, verifiedBy }
 }
 

@@ -130,6 +130,13 @@ const enrollmentKeys = page(
   lazyPage(() => import('../pages/clusters/enrollment-keys-page.tsx'), 'EnrollmentKeysPage'),
 )
 
+const relayUpdates = createRoute({
+  getParentRoute: parent,
+  path: '/clusters/relay-updates',
+  validateSearch: textParams('selector', 'update'),
+  component: lazyPage(() => import('../pages/clusters/relay-updates-page.tsx'), 'RelayUpdatesPage'),
+})
+
 const cluster = createRoute({
   getParentRoute: parent,
   path: '/clusters/$clusterId',
@@ -270,6 +277,7 @@ export const routeTree = root.addChildren([
     clusters,
     registerCluster,
     enrollmentKeys,
+    relayUpdates,
     cluster,
     nodes,
     jobs,

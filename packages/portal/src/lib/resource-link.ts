@@ -7,5 +7,6 @@ export function resourceLink(id: string): LinkProps | undefined {
   if (kind === 'clus') return { to: '/clusters/$clusterId', params: { clusterId: id } }
   if (kind === 'job') return { to: '/jobs/$jobId', params: { jobId: id } }
   if (kind === 'batch') return { to: '/jobs/batches/$batchId', params: { batchId: id } }
+  if (kind === 'rupd') return { to: '/clusters/relay-updates', search: { update: id } }
   return undefined
 }

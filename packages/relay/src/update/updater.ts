@@ -44,6 +44,8 @@ export class Updater {
     if (this.#offered === undefined) return undefined
     const { id, version } = this.#offered
     if (version === relayVersion) return { id, status: 'completed' }
+    const obstacle = obstacleTo(version)
+    if (obstacle !== undefined) return { id, status: 'skipped', reason: obstacle }
     const candidate = this.#programs.candidate
     const reason = candidate?.id === id ? candidate.reason : this.#problem
     const status = candidate?.id === id && candidate.state === 'rolledBack' ? 'rolledBack' : 'pending'
@@ -91,7 +93,7 @@ export class Updater {
     if (
       this.#isStaging ||
       (known?.id === offer.id && known.sha256 === offer.sha256) ||
-      !isNewer(offer.version, relayVersion)
+      obstacleTo(offer.version) !== undefined
     )
       return
     this.#isStaging = true
@@ -109,7 +111,6 @@ export class Updater {
 
   async #stage(program: Program): Promise<void> {
     const { version, sha256, signature } = program
-    if (releaseKeyPem === undefined) throw new Error('this relay is not part of a release, so it cannot verify others')
     const text = await getText(`${this.#options.server}/relay/relay.mjs`)
     // The platform may have been updated in between.
     if (createHash('sha256').update(text).digest('hex') !== sha256)
@@ -123,6 +124,13 @@ export class Updater {
     this.#stagedMs = performance.now()
     info(`Relay ${version} is verified. It starts when no script is running.`)
   }
+}
+
+/** Why this relay does not install a version. */
+function obstacleTo(version: string): string | undefined {
+  if (releaseKeyPem === undefined)
+    return 'The relay is not part of a release, so it cannot verify updates. Install its program again'
+  return isNewer(version, relayVersion) ? undefined : `The relay has version ${relayVersion}`
 }
 
 function parseOffer(value: unknown): Program | undefined {

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { KeyRound, MapPin, Plus } from 'lucide-react'
+import { CircleFadingArrowUp, KeyRound, MapPin, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useSummary } from '../../api/account.ts'
 import { defined, oneOfIn } from '../../lib/search.ts'
@@ -30,6 +30,7 @@ export function ClustersPage() {
 
 function Actions() {
   const mayWrite = useHasPermission('clusters:write')
+  const mayUpdate = useHasPermission('clusters:admin')
   const [isOpen, setIsOpen] = useState(false)
   return (
     <>
@@ -39,6 +40,11 @@ function Actions() {
       {mayWrite && (
         <ButtonLink to="/clusters/enrollment-keys" icon={KeyRound}>
           Enrollment keys
+        </ButtonLink>
+      )}
+      {mayUpdate && (
+        <ButtonLink to="/clusters/relay-updates" icon={CircleFadingArrowUp}>
+          Relay updates
         </ButtonLink>
       )}
       {mayWrite && (

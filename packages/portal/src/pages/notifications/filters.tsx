@@ -14,6 +14,8 @@ const types: Record<Notification['type'], string> = {
   UpdateAvailable: 'Update available',
   UpdateCompleted: 'Update completed',
   UpdateFailed: 'Update failed',
+  RelayUpdateCompleted: 'Relay update completed',
+  RelayUpdateStopped: 'Relay update stopped',
   SecurityAlert: 'Security alert',
   WebhookDisabled: 'Webhook disabled',
 }

@@ -84,6 +84,7 @@ function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>):
   const to = resourceLink(resource)
   if (resource.startsWith('clus_') && to) return { label: 'Show cluster', to, permission: 'clusters:read' }
   if (resource.startsWith('batch_') && to) return { label: 'Show batch', to, permission: 'jobs:read' }
+  if (resource.startsWith('rupd_') && to) return { label: 'Show update', to, permission: 'clusters:admin' }
   if (resource.startsWith('job_') && to) return { label: 'Show job', to, permission: 'jobs:read' }
   if (resource.startsWith('idp_')) {
     const to = { to: '/settings/identity', search: { provider: resource } } as const

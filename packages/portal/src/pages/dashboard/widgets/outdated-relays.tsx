@@ -1,6 +1,6 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { configurationQuery } from '../../../api/account.ts'
+import { configurationQuery, useHasPermission } from '../../../api/account.ts'
 import { api, unwrap } from '../../../api/client.ts'
 import { clusterListKey } from '../../clusters/cluster-queries.ts'
 import { isOutdated } from './relay-versions.ts'
@@ -34,6 +34,7 @@ function Named({ selector, count, version }: { selector: string; count: number; 
     queryFn: () => unwrap(api.GET('/api/v1/clusters', { params: { query: { selector, pageSize: maxNames } } })),
     staleTime: 600_000,
   })
+  const mayUpdate = useHasPermission('clusters:admin')
   const names = data?.items.map(({ name }) => name) ?? []
   const others = count - names.length
   return (
@@ -43,6 +44,14 @@ function Named({ selector, count, version }: { selector: string; count: number; 
       </Link>{' '}
       {count === 1 ? 'is' : 'are'} at least two minor versions older than the platform ({version})
       {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString()} more` : ''}`}.
+      {mayUpdate && (
+        <>
+          {' '}
+          <Link to="/clusters/relay-updates" search={{ selector }}>
+            Update them
+          </Link>
+        </>
+      )}
     </p>
   )
 }

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { unwrap } from '../api/unwrap.ts'
+import type { Api, Schemas } from '../api/client.ts'
+import { type Extent, type Paging, readList } from '../api/pages.ts'
+import { selectorOption } from '../clusters.ts'
+import { connect, connectToFollow } from '../connect.ts'
+import { exitCodes } from '../exit.ts'
+import { confirm } from '../print/ask.ts'
+import { Progress } from '../print/progress.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import { cellOf, type Column } from '../print/table.ts'
+import { counted } from '../print/text.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
+
+type RelayUpdate = Schemas['RelayUpdate']
+
+const columns: Column<RelayUpdate>[] = [
+  { title: 'ID', of: ({ id }) => id },
+  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+  { title: 'CLUSTERS', of: ({ resolvedCount }) => resolvedCount },
+  { title: 'PENDING', of: ({ counts }) => counts.pending },
+  { title: 'COMPLETED', of: ({ counts }) => counts.completed },
+  { title: 'ROLLED BACK', of: ({ counts }) => counts.rolledBack },
+  { title: 'SKIPPED', of: ({ counts }) => counts.skipped, isWide: true },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+]
+
+interface UpdateOptions extends Shown {
+  selector: string
+  canary?: number
+  maxConcurrent?: number
+  wait?: true
+  yes?: true
+}
+
+export function addRelayCommands(program: Command): void {
+  const relay = program.command('relay').description('updates of relays')
+  const update = addCommand(relay, 'update', 'update relays to the version of the platform, canaries first', [
+    'plat relay update -l env=staging --wait',
+    'plat relay update -l env=prod --canary 3 --max-concurrent 20',
+    'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  ])
+    .requiredOption('-l, --selector <selector>', 'clusters with these labels, such as env=prod', selectorOption)
+    .option('--canary <n>', 'relays that must complete the update before others start; default 1', wholeNumber(1, 100))
+    .option('--max-concurrent <n>', 'relays that install it at the same time; default 50', wholeNumber(1, 500))
+    .option('--yes', 'do not ask before an update of more than 10 clusters')
+    .option('--wait', 'wait until it ends; exit with 1 if it did not complete on all relays')
+    .action(start)
+  addCommand(update, 'get <id>', 'show an update with its clusters').alias('show').action(get)
+  addCommand(update, 'cancel <id>', 'offer the version to no more relays').action(cancel)
+  addListCommand(relay, 'updates', 'list updates').action(list)
+}
+
+async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+  const api = connect()
+  const read = (query: Paging) => unwrap(api.GET('/api/v1/relay-updates', { params: { query } }))
+  await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
+}
+
+const read = (api: Api, id: string) => unwrap(api.GET('/api/v1/relay-updates/{id}', { params: { path: { id } } }))
+
+const get = async (id: string, options: Shown): Promise<void> => showOne(options, await read(connect(), id))
+
+async function cancel(id: string, options: Shown): Promise<void> {
+  const cancelled = await unwrap(
+    connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }),
+  )
+  await showOne(options, cancelled)
+}
+
+/** More clusters require a confirmation. */
+const unaskedLimit = 10
+
+async function start({ selector, canary, maxConcurrent, wait, yes, ...options }: UpdateOptions): Promise<void> {
+  const api = wait ? connectToFollow() : connect()
+  const target = { selector }
+  const { resolvedCount } = await unwrap(api.POST('/api/v1/targets/resolve', { body: { target } }))
+  const count = counted(resolvedCount, 'cluster')
+  say(`${count} selected by ${selector}.`)
+  if (resolvedCount > unaskedLimit) await confirm(`Update the relays of ${count}?`, { ...(yes && { yes }) })
+  const limits = { ...(canary !== undefined && { canary }), ...(maxConcurrent !== undefined && { maxConcurrent }) }
+  const body = { target, expectedCount: resolvedCount, ...limits }
+  const update = await unwrap(api.POST('/api/v1/relay-updates', { body }))
+  if (wait) process.exitCode = await follow(api, update.id, options)
+  else {
+    await showOne(options, update)
+    if (!options.json) say(`Next: plat relay update get ${update.id}`)
+  }
+}
+
+const pauseMs = 2000
+
+async function follow(api: Api, id: string, { json }: Shown): Promise<number> {
+  const progress = new Progress()
+  for (;;) {
+    const update = await read(api, id)
+    const { pending, offered, completed, rolledBack, skipped } = update.counts
+    if (update.status !== 'Running') {
+      progress.clear()
+      const counts = `${completed} completed, ${rolledBack} rolled back, ${skipped} skipped, ${pending + offered} not updated`
+      await (json ? writeJson(update) : write(`${id} ${update.status}: ${counts}\n`))
+      if (update.statusReason !== undefined) say(cellOf(update.statusReason))
+      return update.status === 'Completed' && rolledBack === 0 ? exitCodes.ok : exitCodes.refused
+    }
+    const note = `${offered} installing, ${rolledBack} rolled back`
+    progress.update({ total: update.resolvedCount, ended: completed + rolledBack + skipped, note })
+    await sleep(pauseMs)
+  }
+}

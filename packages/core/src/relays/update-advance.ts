@@ -1,0 +1,211 @@
+import { wakeRelay } from '../aws/wake-relay.ts'
+import { userWithPermission, userUnchanged } from '../accounts/user.ts'
+import { system } from '../caller.ts'
+import { elapsedMs, now } from '../clock.ts'
+import { currentStatus, parseCluster } from '../clusters/record.ts'
+import { unchanged } from '../db/expression.ts'
+import * as keys from '../db/keys.ts'
+import { check, get, getConsistent, getMany, type Item, patch, remove, tryUpdate, type WriteItem } from '../db/table.ts'
+import { forEachLimit } from '../lib/async.ts'
+import { commit } from '../outbox/commit.ts'
+import { type Effects } from '../outbox/record.ts'
+import { activeRelease, parseUpdateState } from '../updates/record.ts'
+import { markerFields, offerText } from './update-offer.ts'
+import {
+  addReason,
+  countsOf,
+  membersOf,
+  parseRelayUpdate,
+  positionsOf,
+  type Progress,
+  progressAttributes,
+  type RelayUpdateRecord,
+  type State,
+} from './update-record.ts'
+
+/** Clusters that one transaction changes. */
+const maxWrites = 80
+/** Waiting clusters that one step examines. */
+const examined = 500
+const maxSteps = 20
+const maxWorkMs = 10_000
+const wakeConcurrency = 10
+/** The update stops if more than one of this number of relays rolls back. */
+const rollbackShare = 20
+const [busyMs, idleMs] = [5000, 60_000]
+
+/** The next state of an update, and the writes of clusters that it requires. */
+interface Draft extends Progress {
+  record: RelayUpdateRecord
+  ids: readonly string[]
+  cursor: number
+  writes: WriteItem[]
+  offered: string[]
+}
+
+/**
+ * Collects results, and makes further offers. Each step is one transaction, which fails if another worker has advanced
+ * or ended the update. An ended update withdraws its offers.
+ */
+export async function advance(update: RelayUpdateRecord): Promise<void> {
+  const untilMs = elapsedMs() + maxWorkMs
+  let record: RelayUpdateRecord | undefined = update
+  for (let step = 0; record !== undefined && step < maxSteps && elapsedMs() < untilMs; step++) {
+    const draft: Draft = {
+      ...{ record, ids: await membersOf(record), states: [...record.states], reasons: { ...record.reasons } },
+      ...{ cursor: record.cursor, writes: [], offered: [] },
+    }
+    await collect(draft)
+    record = record.status === 'Running' ? await proceed(draft) : await withdraw(draft)
+  }
+}
+
+const clusterKey = ({ record, ids }: Draft, position: number): keys.Key =>
+  keys.cluster(record.organisationId, ids[position] ?? '')
+
+const stateOfResult: Record<string, State> = { completed: 'C', rolledBack: 'R', skipped: 'S' }
+
+async function collect(draft: Draft): Promise<void> {
+  const { record, states, writes } = draft
+  const isRunning = record.status === 'Running'
+  const positions = positionsOf(draft, 'O')
+  const items = await getMany(positions.map((position) => clusterKey(draft, position)))
+  for (const [index, position] of positions.entries()) {
+    if (writes.length >= maxWrites) return
+    const cluster = items[index] && parseCluster(items[index])
+    const [result = '', ...reason] = cluster?.relayUpdateResult?.split(' ') ?? []
+    if (cluster === undefined) states[position] = 'D'
+    else if (cluster.relayUpdateId !== record.id) {
+      // Another relay has enrolled.
+      if (isRunning) states[position] = 'P'
+    } else if (result !== '' || !isRunning) {
+      states[position] = stateOfResult[result] ?? 'O'
+      addReason(draft, position, reason.join(' '))
+      const condition = { relayUpdateId: { is: record.id }, relayUpdateResult: unchanged(cluster.relayUpdateResult) }
+      writes.push(patch(clusterKey(draft, position), { remove: markerFields }, condition))
+    }
+  }
+}
+
+async function proceed(draft: Draft): Promise<RelayUpdateRecord | undefined> {
+  const { record, writes } = draft
+  const { organisationId, createdBy } = record
+  const [userItem, stateItem] = await getConsistent([keys.user(organisationId, createdBy), keys.updateState()])
+  const creator = await userWithPermission(userItem, 'clusters:admin')
+  const platform = parseUpdateState(stateItem)
+  const isUpdating = platform.jobId !== undefined
+  const { version, relay } = activeRelease(platform)
+  const statusReason =
+    (await rollbackReason(draft)) ??
+    (creator === undefined ? 'Its creator does not have the permission clusters:admin any more.' : undefined) ??
+    (isUpdating || relay?.sha256 === record.sha256
+      ? undefined
+      : `The platform now runs version ${version}. Create another update for its relay.`)
+  if (statusReason !== undefined) return finish(draft, { status: 'Stopped', statusReason })
+  if (!isUpdating) await offer(draft)
+  const { pending, offered } = countsOf(draft)
+  if (pending + offered === 0) return finish(draft, { status: 'Completed' })
+  if (creator !== undefined && draft.offered.length > 0)
+    writes.push(check(keys.user(organisationId, createdBy), { pk: { present: true }, ...userUnchanged(creator) }))
+  const isBusy = offered > 0 || isUpdating
+  const next = await write(draft, keys.due(record.id, now() + (isBusy ? busyMs : idleMs)))
+  const isDone = next.isWritten && writes.length < maxWrites
+  return isDone ? undefined : next.record
+}
+
+async function rollbackReason(draft: Draft): Promise<string | undefined> {
+  const { record, states } = draft
+  const { completed, rolledBack, skipped } = countsOf(draft)
+  const isCanary = completed < record.canary
+  const relayCount = states.length - skipped
+  if (rolledBack === 0 || (!isCanary && rolledBack * rollbackShare <= relayCount)) return undefined
+  const positions = positionsOf(draft, 'R').slice(0, 10)
+  const items = await getMany(positions.map((position) => clusterKey(draft, position)))
+  const names = items.map((item, index) => String(item?.['name'] ?? draft.ids[positions[index] ?? 0]))
+  const more = rolledBack > names.length ? ` and ${rolledBack - names.length} more` : ''
+  const reason = positions.map((position) => draft.reasons[position]).find((text) => text !== undefined)
+  const rule = isCanary ? 'before the canaries were complete' : `which is more than 5 % of ${relayCount} relays`
+  const text = `Relays of these clusters rolled back, ${rule}: ${names.join(', ')}${more}.`
+  return reason === undefined ? text : `${text} First reason: ${reason}.`
+}
+
+/** The sweep examines waiting clusters in turn, because those that are offline can be many. */
+async function offer(draft: Draft): Promise<void> {
+  const { record, states, writes } = draft
+  const { offered, completed } = countsOf(draft)
+  const isCanary = completed < record.canary
+  let free = Math.min(isCanary ? record.canary - completed : record.maxConcurrent, record.maxConcurrent) - offered
+  if (free <= 0) return
+  const pending = positionsOf(draft, 'P')
+  const inTurn = [...pending.filter((at) => at >= record.cursor), ...pending.filter((at) => at < record.cursor)]
+  const positions = inTurn.slice(0, examined)
+  const items = await getMany(positions.map((position) => clusterKey(draft, position)))
+  for (const [index, position] of positions.entries()) {
+    draft.cursor = position
+    if (free === 0 || writes.length >= maxWrites) return
+    const cluster = items[index] && parseCluster(items[index])
+    if (cluster === undefined) states[position] = 'D'
+    else if (cluster.relayId !== undefined && ['Healthy', 'Degraded'].includes(currentStatus(cluster))) {
+      states[position] = 'O'
+      free--
+      draft.offered.push(cluster.id)
+      const set = { relayUpdateId: record.id, relayOffer: offerText(record) }
+      const condition = { relayId: { is: cluster.relayId }, relayUpdateId: unchanged(cluster.relayUpdateId) }
+      writes.push(patch(clusterKey(draft, position), { set, remove: ['relayUpdateResult'] }, condition))
+    }
+    draft.cursor = position + 1
+  }
+}
+
+type End = { status: 'Stopped'; statusReason: string } | { status: 'Completed'; statusReason?: never }
+
+async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undefined> {
+  const { organisationId, id, version, createdBy } = draft.record
+  const counts = countsOf(draft)
+  const set = { ...end, statusReason: end.statusReason?.slice(0, 1000).toWellFormed(), finishedAtMs: now() }
+  const { statusReason = '' } = set
+  const data = { relayUpdateId: id, version, createdBy, completed: counts.completed, rolledBack: counts.rolledBack }
+  draft.writes.push(remove(keys.runningRelayUpdate(organisationId), { id: { is: id } }))
+  const effects: Effects =
+    end.status === 'Completed'
+      ? {
+          audit: { action: 'relay_update.complete', resource: id },
+          events: [{ name: 'relay.update_completed', subject: id, data }],
+        }
+      : {
+          audit: { action: 'relay_update.stop', resource: id, detail: statusReason },
+          events: [{ name: 'relay.update_stopped', subject: id, data: { ...data, reason: statusReason } }],
+        }
+  return (await write(draft, { ...set, ...keys.due(id, now()) }, effects)).record
+}
+
+/** The update stays due until no cluster has an offer any more. */
+async function withdraw(draft: Draft): Promise<RelayUpdateRecord | undefined> {
+  const { record, writes } = draft
+  const isChanged = draft.states.some((state, position) => state !== record.states[position])
+  if (writes.length > 0 || isChanged) return (await write(draft, {})).record
+  const condition = { revision: { is: record.revision } }
+  await tryUpdate(keys.relayUpdate(record.organisationId, record.id), { remove: ['duepk', 'duesk'] }, condition)
+  return undefined
+}
+
+/**
+ * If a condition fails, because another worker has changed the update or a cluster has changed, nothing is written.
+ * Returns the stored update.
+ */
+async function write(
+  draft: Draft,
+  set: Item,
+  effects: Effects = {},
+): Promise<{ isWritten: boolean; record: RelayUpdateRecord | undefined }> {
+  const { record, cursor, writes, offered } = draft
+  const key = keys.relayUpdate(record.organisationId, record.id)
+  const change = { set: { ...set, ...progressAttributes(draft), cursor }, add: { revision: 1 } }
+  const failure = await commit(system(record.organisationId), {
+    writes: [patch(key, change, { revision: { is: record.revision } }), ...writes],
+    ...effects,
+  })
+  if (failure === undefined) await forEachLimit(wakeConcurrency, offered, wakeRelay)
+  const item = await get(key)
+  return { isWritten: failure === undefined, record: item && parseRelayUpdate(item) }
+}

@@ -1,0 +1,31 @@
+import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
+import { type ClusterRecord } from '../clusters/record.ts'
+
+/**
+ * The part of a relay update that a heartbeat reads and writes. It is in the record of the cluster, so that a heartbeat
+ * needs no further call: an offer, and the result that the relay reported, until the update collects it.
+ */
+type Marker = Pick<ClusterRecord, 'relayUpdateId' | 'relayOffer' | 'relayUpdateResult'>
+
+export const markerFields = ['relayUpdateId', 'relayOffer', 'relayUpdateResult'] as const satisfies (keyof Marker)[]
+
+export const offerText = ({ version, sha256, signature }: Record<'version' | 'sha256' | 'signature', string>): string =>
+  [version, sha256, signature].join(' ')
+
+/** The offer for the response to a heartbeat. */
+export function offerOf({ relayUpdateId: id, relayOffer, relayUpdateResult }: Marker): HeartbeatResponse['update'] {
+  if (id === undefined || relayOffer === undefined || relayUpdateResult !== undefined) return undefined
+  const [version = '', sha256 = '', signature = ''] = relayOffer.split(' ')
+  return { id, version, sha256, signature }
+}
+
+/** The change of the record by a report. Reports of another update, and all but the first result, have no effect. */
+export function resultOf(
+  { relayUpdateId, relayUpdateResult }: Marker,
+  { update }: Heartbeat,
+): Pick<Marker, 'relayUpdateResult'> {
+  if (update === undefined || update.id !== relayUpdateId || relayUpdateResult !== undefined) return {}
+  if (update.status === 'pending') return {}
+  const reason = (update.reason ?? '').toWellFormed().replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
+  return { relayUpdateResult: `${update.status} ${reason}`.trim() }
+}

@@ -1,0 +1,199 @@
+import {
+  type RelayUpdate,
+  type RelayUpdateClusterStatus,
+  relayUpdateClusterLimit,
+  type RelayUpdateCreation,
+  type RelayUpdateDetail,
+  relayUpdateNames,
+} from '@platform/contract/relay-update'
+import { type Target } from '@platform/contract/target'
+import gte from 'semver/functions/gte.js'
+import valid from 'semver/functions/valid.js'
+import { reauthorize } from '../accounts/current-rights.ts'
+import { type Caller } from '../caller.ts'
+import { now } from '../clock.ts'
+import { withTarget } from '../clusters/target.ts'
+import { pageOfRange } from '../db/index-page.ts'
+import * as keys from '../db/keys.ts'
+import { paged, type PageQuery } from '../db/paging.ts'
+import { count, create as createItem, get, getConsistent, getMany, orThrow, patch, remove, upsert } from '../db/table.ts'
+import { PlatformError, platformError, storeContention } from '../error.ts'
+import { isId, newId } from '../id.ts'
+import { labelsBetween, labelsOf } from '../labels/labels.ts'
+import { commit } from '../outbox/commit.ts'
+import { submitterOf } from '../submitter.ts'
+import { activeRelease, type InstalledRelease, parseUpdateState } from '../updates/record.ts'
+import { advance } from './update-advance.ts'
+import {
+  memberWrites,
+  membersOf,
+  parseRelayUpdate,
+  positionsOf,
+  progressAttributes,
+  reasonOf,
+  type RelayUpdateRecord,
+  relayUpdateView,
+  type State,
+  statusOf,
+} from './update-record.ts'
+
+/** At most one update of an organisation runs at a time. */
+export async function create(caller: Caller, request: RelayUpdateCreation): Promise<RelayUpdate> {
+  const { organisationId } = caller
+  const itemKeys = [keys.updateState(), keys.runningRelayUpdate(organisationId)]
+  const [, stateItem, running] = await reauthorize(caller, ['clusters:admin'], itemKeys)
+  const release = offeredRelease(activeRelease(parseUpdateState(stateItem)), request.version)
+  if (running !== undefined) throw alreadyRunning(running['id'])
+  const target = request.target ?? { selector: request.selector }
+  const checked = { target, expectedCount: request.expectedCount, limit: relayUpdateClusterLimit }
+  return withTarget(caller, checked, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
+}
+
+type Program = { version: string; relay: NonNullable<InstalledRelease['relay']> }
+
+function offeredRelease({ version, relay }: InstalledRelease, requested = version): Program {
+  if (relay === undefined) throw platformError('relay_signature_missing')
+  if (requested === version) return { version, relay }
+  throw new PlatformError(
+    'version_not_available',
+    `The platform offers only version ${version} of the relay. Update the platform to offer another version.`,
+  )
+}
+
+const alreadyRunning = (id: unknown): PlatformError =>
+  new PlatformError(
+    'relay_update_running',
+    `The relay update ${String(id)} is running. Wait until it ends, or cancel it.`,
+  )
+
+interface Start extends Pick<RelayUpdateCreation, 'canary' | 'maxConcurrent'> {
+  target: Target
+  clusterIds: readonly string[]
+  release: Program
+}
+
+async function start(caller: Caller, { target, clusterIds, release, ...limits }: Start): Promise<RelayUpdate> {
+  const { organisationId } = caller
+  const { canary = 1, maxConcurrent = 50 } = limits
+  const createdAtMs = now()
+  const id = newId('rupd', createdAtMs)
+  const states = await firstStates(organisationId, clusterIds, release.version)
+  const progress = { states, reasons: {} }
+  const settings = { ...release.relay, version: release.version, canary, maxConcurrent, ...submitterOf(caller) }
+  const fields = { id, ...settings, status: 'Running' as const, revision: 0, createdAtMs }
+  const response = relayUpdateView({ ...fields, ...progress, target, cursor: 0, organisationId })
+  await commit(caller, {
+    writes: [
+      orThrow(
+        upsert(keys.runningRelayUpdate(organisationId), { set: { id } }, { id: { absent: true } }),
+        'relay_update_running',
+      ),
+      createItem(keys.relayUpdate(organisationId, id), {
+        ...{ ...fields, ...progressAttributes(progress), target: JSON.stringify(target) },
+        ...{ gsi1pk: keys.relayUpdatesOf(organisationId), ...keys.due(id, createdAtMs) },
+      }),
+      ...memberWrites(organisationId, id, clusterIds),
+    ],
+    response,
+    audit: {
+      action: 'relay_update.create',
+      resource: id,
+      detail: `${release.version} for ${clusterIds.length} clusters`,
+    },
+  })
+  return response
+}
+
+/** More clusters are read with the labels of all clusters between them, which takes fewer calls. */
+const lookupLimit = 1000
+
+/** Labels may lag, but a relay that already has the version reports it. */
+async function firstStates(organisationId: string, ids: readonly string[], version: string): Promise<State[]> {
+  const sorted = ids.toSorted()
+  const labels =
+    ids.length > lookupLimit
+      ? await labelsBetween(organisationId, sorted[0], sorted.at(-1))
+      : await labelsOf(organisationId, ids)
+  return ids.map((id) => {
+    const current = labels.get(id)?.['platform/relay-version'] ?? ''
+    return valid(current) !== null && gte(current, version) ? 'A' : 'P'
+  })
+}
+
+const rangeOf = (organisationId: string) => ({ index: 'gsi1', pk: keys.relayUpdatesOf(organisationId) }) as const
+
+export const list = ({ organisationId }: Caller, query: PageQuery) =>
+  paged(['relay-updates', organisationId], query, async (page) => {
+    const range = rangeOf(organisationId)
+    const { keys: pageKeys, totalCount, next } = await pageOfRange(range, () => count(range), page)
+    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+    const records = items.filter((item) => item !== undefined).map(parseRelayUpdate)
+    return { items: records.map(relayUpdateView), totalCount, next }
+  })
+
+/** Clusters that need attention come first. */
+const order: readonly State[] = ['R', 'O', 'S', 'D', 'A', 'P', 'C']
+
+export async function read(
+  { organisationId }: Caller,
+  id: string,
+  { status }: { status?: RelayUpdateClusterStatus | undefined },
+): Promise<RelayUpdateDetail> {
+  const item = isId('rupd', id) ? await get(keys.relayUpdate(organisationId, id)) : undefined
+  if (item === undefined) throw platformError('relay_update_not_found')
+  const record = parseRelayUpdate(item)
+  const positions = order
+    .filter((state) => status === undefined || statusOf(state) === status)
+    .flatMap((state) => positionsOf(record, state))
+    .slice(0, relayUpdateNames)
+  return { ...relayUpdateView(record), clusters: await clustersAt(record, positions) }
+}
+
+async function clustersAt(record: RelayUpdateRecord, positions: readonly number[]) {
+  const ids = positions.length === 0 ? [] : await membersOf(record)
+  const shown = positions.map((position) => ids[position] ?? '')
+  const items = await getMany(
+    shown.map((id) => keys.cluster(record.organisationId, id)),
+    { stale: true },
+  )
+  return positions.map((position, index) => {
+    const reason = reasonOf(record, record.version, position)
+    const name = String(items[index]?.['name'] ?? '')
+    const status = statusOf(record.states[position] ?? 'P')
+    return { clusterId: shown[index] ?? '', name, status, ...(reason !== undefined && { reason }) }
+  })
+}
+
+const maxAttempts = 8
+
+/** Withdraws the offers before it returns. If it is interrupted, the sweep or a repeat withdraws them. */
+export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
+  const { organisationId } = caller
+  const key = keys.relayUpdate(organisationId, id)
+  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+    const [, item] = await reauthorize(caller, ['clusters:admin'], isId('rupd', id) ? [key] : [])
+    if (item === undefined) throw platformError('relay_update_not_found')
+    const record = parseRelayUpdate(item)
+    if (record.status !== 'Running' && record.status !== 'Cancelled') throw platformError('relay_update_finished')
+    const set = { status: 'Cancelled' as const, finishedAtMs: record.finishedAtMs ?? now() }
+    const cancelled = { ...record, ...set }
+    const failure =
+      record.status === 'Running' &&
+      (await commit(caller, {
+        writes: [
+          patch(
+            key,
+            { set: { ...set, ...keys.due(id, now()) }, add: { revision: 1 } },
+            { revision: { is: record.revision } },
+          ),
+          remove(keys.runningRelayUpdate(organisationId), { id: { is: id } }),
+        ],
+        audit: { action: 'relay_update.cancel', resource: id },
+      }))
+    if (failure) continue
+    const settled = await get(key)
+    if (settled !== undefined) await advance(parseRelayUpdate(settled))
+    return relayUpdateView(cancelled)
+  }
+  throw storeContention()
+}

@@ -1,0 +1,34 @@
+import { createHash, createPublicKey } from 'node:crypto'
+import { ReleaseDocument, type RelayProgram } from '@platform/core/updates/release-document'
+import { readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-folder'
+import { isSignatureValid, readPrivateKey, signBytes } from '@platform/oci/signature/key'
+import type { Repository } from './publish.ts'
+
+/** Signs the file of a relay. `published` is reused if it is valid, because signatures by ECDSA keys differ each time. */
+export function signRelay(file: Uint8Array, privateKeyPem: string, published?: RelayProgram): RelayProgram {
+  const key = readPrivateKey(privateKeyPem)
+  const sha256 = createHash('sha256').update(file).digest('hex')
+  const isSame = published?.sha256 === sha256
+  if (isSame && isSignatureValid(createPublicKey(key), file, Buffer.from(published.signature, 'base64')))
+    return published
+  return { sha256, signature: signBytes(key, file, 'sha256').toString('base64') }
+}
+
+const documentBytes = 256 * 1024
+
+/** The signed relay of a release that is in the repository or in the folder. */
+export async function publishedRelay(place: Repository | string, tag: string): Promise<RelayProgram | undefined> {
+  const document = typeof place === 'string' ? await inFolder(place, tag) : await inRepository(place, tag)
+  return document && ReleaseDocument.safeParse(JSON.parse(document.toString())).data?.relay
+}
+
+async function inRepository({ client, name }: Repository, tag: string): Promise<Buffer | undefined> {
+  const content = (await client.manifest(name, tag))?.content
+  return content && 'config' in content ? client.blob(name, content.config, documentBytes) : undefined
+}
+
+async function inFolder(folder: string, tag: string): Promise<Buffer | undefined> {
+  const entry = (await readIndex(folder))?.find((each) => tagOf(each) === tag)
+  const content = entry && (await readManifest(folder, entry.digest)).content
+  return content && 'config' in content ? readBlob(folder, content.config.digest, documentBytes) : undefined
+}
