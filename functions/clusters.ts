@@ -12,12 +12,7 @@ import {
 } from '@platform/contract/cluster'
 import { resolveTarget } from '@platform/contract/target'
 import { createEnrollmentKey, deleteEnrollmentKey, listEnrollmentKeys } from '@platform/contract/enrollment-key'
-import {
-  cancelRelayUpdate,
-  createRelayUpdate,
-  getRelayUpdate,
-  listRelayUpdates,
-} from '@platform/contract/relay-update'
+import { cancelRelayUpdate, createRelayUpdate, getRelayUpdate, listRelayUpdates } from '@platform/contract/relay-update'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'

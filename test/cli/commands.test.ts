@@ -51,6 +51,12 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   await plat.run(['batch', 'cancel', confirmed.out.trim()])
   await plat.run(['batch', 'wait', confirmed.out.trim()])
   for (let index = 0; index < 9; index++) await plat.prints(['cluster', 'delete', `bulk-${index}`, '--yes'])
+  const refused = await plat.run(['relay', 'update', '-l', 'env=prod', '--canary', '2'])
+  expect([refused.exitCode, refused.err]).toEqual([
+    1,
+    expect.stringMatching(/^2 clusters selected by env=prod\.\n.*npm run/),
+  ])
+  expect(await plat.json(['relay', 'updates'])).toMatchObject({ items: [], totalCount: 0 })
   const invalid = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
   expect([invalid.exitCode, invalid.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
 })

@@ -1,3 +1,6 @@
+import { createHash, createPublicKey } from 'node:crypto'
+import { readReleaseSigningKey } from '@platform/local/generated-secrets'
+import { isSignatureValid } from '@platform/oci/signature/key'
 import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { waitForJobEnd } from '../conformance/support/modules.ts'
@@ -64,6 +67,20 @@ test('a published release is announced once, applied and rolled back without a f
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
   await traffic.waitForMore(100)
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
+
+  const body = { target: { clusterIds: [relay.clusterId] }, version: '9.1.0' }
+  const { id } = expectStatus(await admin.post('/api/v1/relay-updates', body), 201)
+  const beat = async (state = {}) => expectStatus(await relay.heartbeat({ running: [jobId], ...state }), 200)
+  const { version, sha256, signature } = await waitFor('the offer', async () => (await beat()).update, 30)
+  const file = Buffer.from(await (await fetch(`${platform.url}/relay/relay.mjs`)).arrayBuffer())
+  const key = createPublicKey(await readReleaseSigningKey(platform.dataDir))
+  expect([version, sha256]).toEqual(['9.1.0', createHash('sha256').update(file).digest('hex')])
+  expect(isSignatureValid(key, file, Buffer.from(signature, 'base64'))).toBe(true)
+  await beat({ update: { id, status: 'completed' } })
+  await waitFor('the end of the relay update', async () => {
+    const { status } = expectStatus(await admin.get(`/api/v1/relay-updates/${id}`), 200)
+    return status === 'Completed'
+  })
 
   const rollback = await waitForJobEnd(api, expectStatus(await apply({ action: 'rollback', force: true }), 202))
   expect(rollback).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })

@@ -4,6 +4,7 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { builtFunctions, publishRelease, pushUnsignedRelease } from '../support/releases.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 
@@ -160,7 +161,7 @@ test('a check finds a release, and explains why another one cannot be applied', 
   const releaseNotesUrl = 'https://example.com/9.1.0'
   await publishRelease(
     platform,
-    { version: '9.1.0', releaseNotesUrl },
+    { version: '9.1.0', releaseNotesUrl, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } },
     await builtFunctions('9.1.0', 'reports version'),
   )
   await pushUnsignedRelease(
@@ -199,6 +200,38 @@ test('an update needs confirmation while jobs run, and shows its progress after 
   await button(progress, 'Reload the portal').click()
   await release(page).getByText('Up to date').waitFor()
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
+})
+
+test('a relay update shows its progress with names and reasons, stops by itself, and can be cancelled', async ({
+  api,
+  open,
+}) => {
+  const relay = await api.newRelay()
+  const admin = await api.admin
+  const { name } = expectStatus(
+    await admin.patch(`/api/v1/clusters/${relay.clusterId}`, { labels: { wave: 'one' } }),
+    200,
+  )
+  const page = await open('/clusters/relay-updates?selector=wave')
+  await dialog(page, 'Update relays').getByText(`1 cluster: ${name}.`).waitFor()
+  await button(dialog(page, 'Update relays'), 'Start update').click()
+  const update = dialog(page, 'Relay update')
+  await update.getByText('1 Pending').waitFor()
+  const id = new URL(page.url()).searchParams.get('update') ?? ''
+  const offer = async () => expectStatus(await relay.heartbeat(), 200).update
+  await waitFor('the offer', offer)
+  await relay.heartbeat({ update: { id, status: 'rolledBack', reason: 'exit <b>4</b>' } })
+  await update.getByText(`${name}. First reason: exit <b>4</b>`).waitFor()
+  expect(await update.getByRole('row', { name: new RegExp(name) }).innerText()).toContain('RolledBack')
+  await page.keyboard.press('Escape')
+  await button(page, 'Update relays').click()
+  await field(dialog(page, 'Update relays'), 'Label selector').fill('wave=one')
+  await button(dialog(page, 'Update relays'), 'Start update').click()
+  await button(update, 'Cancel update').click()
+  await button(dialog(page, 'Cancel the update to 9.1.0?'), 'Cancel update').click()
+  await update.getByText('Cancelled').waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('row', { name: /9\.1\.0.*Stopped/ }).waitFor()
 })
 
 test('a rollback names its version', async ({ open }) => {

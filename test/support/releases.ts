@@ -93,7 +93,7 @@ const releasesOf = async (platform: PlatformProcess): Promise<Repository> => ({
   name: releaseRepository,
 })
 
-type Facts = Pick<ReleaseFacts, 'version' | 'minFrom'> & Partial<Pick<ReleaseFacts, 'releaseNotesUrl'>>
+type Facts = Pick<ReleaseFacts, 'version' | 'minFrom' | 'relay'> & Partial<Pick<ReleaseFacts, 'releaseNotesUrl'>>
 
 const artifactFor = (facts: Facts, zips: Zips) =>
   artifactOf({ createdAt: '2026-01-01T00:00:00.000Z', releaseNotesUrl: 'https://example.com/notes', ...facts }, zips)

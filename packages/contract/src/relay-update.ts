@@ -59,7 +59,8 @@ export const RelayUpdate = z
     id: id('rupd'),
     version: z.string().max(128).meta({ example: '1.10.0' }),
     status: z.enum(relayUpdateStatuses).meta({
-      description: 'Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it',
+      description:
+        'Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it',
     }),
     statusReason: z.string().max(1000).optional().meta({ description: 'Why the platform stopped the update' }),
     target: Target,
@@ -83,9 +84,12 @@ const RelayUpdateCluster = z
   .meta({ id: 'RelayUpdateCluster' })
 
 export const RelayUpdateDetail = RelayUpdate.extend({
-  clusters: z.array(RelayUpdateCluster).max(relayUpdateNames).meta({
-    description: `The first ${relayUpdateNames} clusters, in this order: RolledBack, Offered, Skipped, Pending, Completed`,
-  }),
+  clusters: z
+    .array(RelayUpdateCluster)
+    .max(relayUpdateNames)
+    .meta({
+      description: `The first ${relayUpdateNames} clusters, in this order: RolledBack, Offered, Skipped, Pending, Completed`,
+    }),
 }).meta({ id: 'RelayUpdateDetail' })
 
 export type RelayUpdateCreation = z.infer<typeof RelayUpdateCreation>

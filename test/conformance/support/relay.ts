@@ -43,6 +43,7 @@ interface HeartbeatState {
   channel?: 'open' | 'closed'
   factsHash?: string
   facts?: object
+  update?: object
 }
 
 export class Relay {

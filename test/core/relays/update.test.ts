@@ -38,7 +38,12 @@ async function newSite(caller: Caller, relayVersion = '0.0.1') {
       heartbeat(request(), { nodes: online, running: [], freeSlots: 1, ...(update && { update }) })
     return { beat, leave: () => goodbye(request(), { reason: '' }) }
   }
-  return { id, name, ...(await join(enrollmentToken)), rejoin: async () => join((await issue(caller, id)).enrollmentToken) }
+  return {
+    id,
+    name,
+    ...(await join(enrollmentToken)),
+    rejoin: async () => join((await issue(caller, id)).enrollmentToken),
+  }
 }
 
 async function newFleet(size: number, settings: object = {}) {
@@ -97,23 +102,32 @@ test('canaries complete first, then groups follow, and relays that are offline w
 test.each<[string, number, string[], RegExp | undefined]>([
   ['a canary rolls back', 3, ['rolledBack'], /before the canaries.*: site .*exit 4/],
   ['1 of 20 relays rolls back', 20, ['completed', 'rolledBack'], undefined],
-  ['2 of 20 relays roll back', 20, ['completed', 'rolledBack', 'rolledBack'], /more than 5 % of 20 relays: site .*, site/],
+  [
+    '2 of 20 relays roll back',
+    20,
+    ['completed', 'rolledBack', 'rolledBack'],
+    /more than 5 % of 20 relays: site .*, site/,
+  ],
   ['1 of 19 relays rolls back', 19, ['completed', 'rolledBack'], /more than 5 % of 19 relays/],
-])('the update stops only beyond the limit of rollbacks, and withdraws its offers: %s', async (_, size, results, reason) => {
-  const fleet = await newFleet(size)
-  for (const result of results) {
+])(
+  'the update stops only beyond the limit of rollbacks, and withdraws its offers: %s',
+  async (_, size, results, reason) => {
+    const fleet = await newFleet(size)
+    for (const result of results) {
+      await fleet.sweep()
+      await fleet.report((await fleet.offered())[0]!, result as 'completed')
+    }
     await fleet.sweep()
-    await fleet.report((await fleet.offered())[0]!, result as 'completed')
-  }
-  await fleet.sweep()
-  const { status, statusReason } = await fleet.read()
-  expect([status, statusReason]).toEqual(reason ? ['Stopped', expect.stringMatching(reason)] : ['Running', undefined])
-  if (reason === undefined) return
-  expect(await fleet.offered()).toEqual([])
-  await runProjections(fleet.caller)
-  const { items } = await listNotifications(fleet.caller)
-  expect(items.filter(({ type }) => type === 'RelayUpdateStopped')).toMatchObject([{ body: statusReason }])
-}, 60_000)
+    const { status, statusReason } = await fleet.read()
+    expect([status, statusReason]).toEqual(reason ? ['Stopped', expect.stringMatching(reason)] : ['Running', undefined])
+    if (reason === undefined) return
+    expect(await fleet.offered()).toEqual([])
+    await runProjections(fleet.caller)
+    const { items } = await listNotifications(fleet.caller)
+    expect(items.filter(({ type }) => type === 'RelayUpdateStopped')).toMatchObject([{ body: statusReason }])
+  },
+  60_000,
+)
 
 test.each<[string, (caller: Caller) => Promise<unknown>, RegExp]>([
   [
@@ -121,7 +135,11 @@ test.each<[string, (caller: Caller) => Promise<unknown>, RegExp]>([
     ({ organisationId, userId }) => change(keys.user(organisationId, userId), { set: { roles: ['Viewer'] } }),
     /clusters:admin/,
   ],
-  ['the platform is updated', () => storeUpdateState({ version, relay: { ...relay, sha256: 'b'.repeat(64) } }), /now runs/],
+  [
+    'the platform is updated',
+    () => storeUpdateState({ version, relay: { ...relay, sha256: 'b'.repeat(64) } }),
+    /now runs/,
+  ],
 ])('the update stops when %s', async (_, event, reason) => {
   const fleet = await newFleet(2)
   await fleet.sweep()
@@ -191,7 +209,10 @@ test('relays with the version are skipped, one update runs at a time, and a hear
   await advance(parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, created[0]!.id))) ?? {}))
   expect(await countStoreCalls(() => sites[1]!.beat({ id: created[0]!.id, status: 'completed' }))).toBe(idle)
   expect((await errorOf(Update.create(caller, all))).message).toContain(created[0]!.id)
-  expect(await Update.list(caller, { page: 1, pageSize: 5 })).toMatchObject({ totalCount: 1, items: [{ status: 'Running' }] })
+  expect(await Update.list(caller, { page: 1, pageSize: 5 })).toMatchObject({
+    totalCount: 1,
+    items: [{ status: 'Running' }],
+  })
 })
 
 test.each([

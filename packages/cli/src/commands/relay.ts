@@ -66,9 +66,7 @@ const read = (api: Api, id: string) => unwrap(api.GET('/api/v1/relay-updates/{id
 const get = async (id: string, options: Shown): Promise<void> => showOne(options, await read(connect(), id))
 
 async function cancel(id: string, options: Shown): Promise<void> {
-  const cancelled = await unwrap(
-    connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }),
-  )
+  const cancelled = await unwrap(connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }))
   await showOne(options, cancelled)
 }
 

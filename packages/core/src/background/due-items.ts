@@ -55,6 +55,7 @@ interface SweepState {
   usedTokens: Item[]
   clusters: Item[]
   cooldowns: Item[]
+  relayUpdates: Item[]
   /** The first item of each partition. */
   oldest: Item[]
   failures: number
@@ -73,6 +74,7 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
     usedTokens: [],
     clusters: [],
     cooldowns: [],
+    relayUpdates: [],
     oldest: [],
     failures: 0,
   }
@@ -84,6 +86,9 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
   for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
     await countingFailures(state, { pk: id }, () => reportPostponed(id, items))
   }
+  await Promise.all(
+    state.relayUpdates.map((item) => countingFailures(state, item, (valid) => advance(parseRelayUpdate(valid)))),
+  )
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
   return state
@@ -123,7 +128,7 @@ function mustWait(item: Item): boolean {
  * time themselves.
  */
 async function processAll(due: readonly keys.Key[], state: SweepState): Promise<void> {
-  const { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns } = state
+  const { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns, relayUpdates } = state
   const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
   const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
   const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
@@ -134,6 +139,7 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
   usedTokens.push(...items.filter(isApiToken))
   clusters.push(...items.filter(isCluster))
   cooldowns.push(...items.filter(isCooldown))
+  relayUpdates.push(...items.filter(isRelayUpdate))
   await Promise.all([
     ...unprojected.map((id) => enqueueProjections(id)),
     ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
@@ -148,7 +154,7 @@ const isRelayUpdate = (item: Item): boolean => keys.isRelayUpdate({ pk: String(i
 const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: String(item['pk']), sk: '' })
 /** These items are processed together, after all others. */
 const isDeferred = (item: Item): boolean =>
-  isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item)
+  isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item) || isRelayUpdate(item)
 
 /** An error of one item must not block the others. Returns whether the work succeeded. */
 export async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<boolean> {
@@ -172,7 +178,6 @@ async function processItem(item: Item): Promise<void> {
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
   if (item['sk'] === 'OUTBOX-CHECK') return checkOutbox(item)
-  if (isRelayUpdate(item)) return advance(parseRelayUpdate(item))
   if (isOrphanedSecret(item)) await deleteOrphanOf(item)
 }
 

@@ -2,11 +2,11 @@ import { wakeRelay } from '../aws/wake-relay.ts'
 import { userWithPermission, userUnchanged } from '../accounts/user.ts'
 import { system } from '../caller.ts'
 import { elapsedMs, now } from '../clock.ts'
-import { currentStatus, parseCluster } from '../clusters/record.ts'
+import { type ClusterRecord, currentStatus, parseCluster } from '../clusters/record.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { check, get, getConsistent, getMany, type Item, patch, remove, tryUpdate, type WriteItem } from '../db/table.ts'
-import { forEachLimit } from '../lib/async.ts'
+import { chunk, forEachLimit } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
 import { type Effects } from '../outbox/record.ts'
 import { activeRelease, parseUpdateState } from '../updates/record.ts'
@@ -138,24 +138,34 @@ async function offer(draft: Draft): Promise<void> {
   if (free <= 0) return
   const pending = positionsOf(draft, 'P')
   const inTurn = [...pending.filter((at) => at >= record.cursor), ...pending.filter((at) => at < record.cursor)]
-  const positions = inTurn.slice(0, examined)
-  const items = await getMany(positions.map((position) => clusterKey(draft, position)))
-  for (const [index, position] of positions.entries()) {
-    draft.cursor = position
-    if (free === 0 || writes.length >= maxWrites) return
-    const cluster = items[index] && parseCluster(items[index])
-    if (cluster === undefined) states[position] = 'D'
-    else if (cluster.relayId !== undefined && ['Healthy', 'Degraded'].includes(currentStatus(cluster))) {
-      states[position] = 'O'
-      free--
-      draft.offered.push(cluster.id)
-      const set = { relayUpdateId: record.id, relayOffer: offerText(record) }
-      const condition = { relayId: { is: cluster.relayId }, relayUpdateId: unchanged(cluster.relayUpdateId) }
-      writes.push(patch(clusterKey(draft, position), { set, remove: ['relayUpdateResult'] }, condition))
+  for (const positions of chunk(inTurn.slice(0, examined), 100)) {
+    const items = await getMany(positions.map((position) => clusterKey(draft, position)))
+    for (const [index, position] of positions.entries()) {
+      draft.cursor = position
+      if (free === 0 || writes.length >= maxWrites) return
+      const cluster = items[index] && parseCluster(items[index])
+      if (cluster === undefined) states[position] = 'D'
+      else if (isOnline(cluster)) {
+        states[position] = 'O'
+        free--
+        draft.offered.push(cluster.id)
+        writes.push(offerWrite(record, cluster))
+      }
+      draft.cursor = position + 1
     }
-    draft.cursor = position + 1
   }
 }
+
+const isOnline = (cluster: ClusterRecord): boolean =>
+  cluster.relayId !== undefined && ['Healthy', 'Degraded'].includes(currentStatus(cluster))
+
+/** Fails if another relay has enrolled. An offer of an ended update may remain and is replaced. */
+const offerWrite = (record: RelayUpdateRecord, { id, relayId, relayUpdateId }: ClusterRecord): WriteItem =>
+  patch(
+    keys.cluster(record.organisationId, id),
+    { set: { relayUpdateId: record.id, relayOffer: offerText(record) }, remove: ['relayUpdateResult'] },
+    { relayId: { is: relayId }, relayUpdateId: unchanged(relayUpdateId) },
+  )
 
 type End = { status: 'Stopped'; statusReason: string } | { status: 'Completed'; statusReason?: never }
 

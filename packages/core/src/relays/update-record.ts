@@ -1,8 +1,4 @@
-import {
-  type RelayUpdate,
-  type RelayUpdateClusterStatus,
-  relayUpdateStatuses,
-} from '@platform/contract/relay-update'
+import { type RelayUpdate, type RelayUpdateClusterStatus, relayUpdateStatuses } from '@platform/contract/relay-update'
 import { type Target } from '@platform/contract/target'
 import * as z from 'zod'
 import { iso, optionalTimestamp } from '../clock.ts'

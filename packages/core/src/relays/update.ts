@@ -16,7 +16,17 @@ import { withTarget } from '../clusters/target.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
-import { count, create as createItem, get, getConsistent, getMany, orThrow, patch, remove, upsert } from '../db/table.ts'
+import {
+  count,
+  create as createItem,
+  get,
+  getConsistent,
+  getMany,
+  orThrow,
+  patch,
+  remove,
+  upsert,
+} from '../db/table.ts'
 import { PlatformError, platformError, storeContention } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { labelsBetween, labelsOf } from '../labels/labels.ts'
