@@ -1,14 +1,19 @@
 import { readFileSync } from 'node:fs'
+// First, because it extends zod before schemas are created.
+import { openApiFile, openApiText } from '../../scripts/openapi.ts'
 import type { ApiDocument, Operation } from '@platform/contract/docs/document'
-import { responseOf } from '@platform/contract/docs/document'
+import { parametersOf, responseOf } from '@platform/contract/docs/document'
+import { ErrorBody } from '@platform/contract/common'
 import { bodySchemaOf, mayOmitBody } from '@platform/contract/endpoint'
+import { CloudEvent, eventNames, eventSchemas } from '@platform/contract/event'
 import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
 import committed from '@platform/contract/openapi.json' with { type: 'json' }
+import { Describer } from '@platform/contract/openapi/describe'
+import { missingExample } from '@platform/contract/openapi/examples'
 import { describe, expect, test } from 'vitest'
-import { openApiFile, openApiText } from '../../scripts/openapi.ts'
-import { isUnbounded, schemasOf } from './support/schemas.ts'
+import { isUnbounded, mediaOf, schemasOf, undescribed } from './support/schemas.ts'
 
 const document: ApiDocument = committed
 
@@ -31,6 +36,28 @@ test('the document contains exactly the operations of the route table', () => {
   expect(new Set(described.map((operation) => operation?.operationId))).toEqual(
     new Set(routes.map(({ operationId }) => operationId)),
   )
+})
+
+test('every property has a description, every text of an example a value, and every text describes a property', () => {
+  expect(undescribed(document)).toEqual([])
+  expect(JSON.stringify(document)).not.toContain(missingExample)
+  const describer = new Describer()
+  describer.document(structuredClone(document))
+  expect(describer.unused).toEqual([])
+})
+
+test.for(eventNames)('the webhook platform.%s has signature headers and an example of the event', (name) => {
+  const { post } = document.webhooks?.[`platform.${name}`] ?? {}
+  if (!post) throw new Error(`platform.${name} is not a webhook of the document`)
+  expect(parametersOf(document, post).map((parameter) => parameter.name)).toEqual([
+    'webhook-id',
+    'webhook-timestamp',
+    'webhook-signature',
+  ])
+  const [{ example } = {}] = mediaOf(post)
+  const event = CloudEvent.parse(example)
+  expect([event, event.type]).toEqual([example, `platform.${name}`])
+  expect(eventSchemas[name].parse(event.data)).toEqual(event.data)
 })
 
 test('every string, array and integer has bounds', () => {
@@ -67,6 +94,22 @@ describe.for(routes)('$operationId', (route) => {
   test('requires a JSON body unless it has no required member', () => {
     const isRequired = bodySchemaOf(route.endpoint) !== undefined && !mayOmitBody(route.endpoint)
     expect(operation.requestBody?.required ?? false).toBe(isRequired)
+  })
+
+  test('describes its parameters, and has an example of each body that the schema accepts', () => {
+    for (const { name, description } of parametersOf(document, operation))
+      expect([name, description]).not.toContain(undefined)
+    const content = operation.requestBody?.content['application/json']
+    if (content) expect(bodySchemaOf(route.endpoint)?.safeParse(content.example).error).toBeUndefined()
+    for (const [status, response] of responses)
+      for (const [type, media] of Object.entries(response.content ?? {})) {
+        const { schema = undefined } = route.endpoint.responses[Number(status)]?.content?.[type] ?? {}
+        const errorExamples = Object.values(media?.examples ?? {}).map(({ value }) => value)
+        for (const value of errorExamples) expect(ErrorBody.parse(value)).toEqual(value)
+        if (errorExamples.length > 0) continue
+        expect(media?.example).toBeDefined()
+        expect(schema?.parse(media?.example) ?? media?.example).toEqual(media?.example)
+      }
   })
 
   test('has the security scheme and permission of its access', () => {

@@ -1,28 +1,34 @@
 import * as z from 'zod'
 
+/** Prefixes of identifiers, with the resource types that they name. */
+const nouns = {
+  user: 'user',
+  org: 'organisation',
+  clus: 'cluster',
+  node: 'node',
+  relay: 'relay',
+  site: 'site',
+  job: 'job',
+  batch: 'batch',
+  sess: 'session',
+  tok: 'API token',
+  enroll: 'enrollment token',
+  ekey: 'enrollment key',
+  rupd: 'update of relays',
+  lease: 'lease',
+  notif: 'notification',
+  filter: 'saved filter',
+  evt: 'event',
+  aud: 'audit entry',
+  hook: 'webhook',
+  dlv: 'delivery',
+  idp: 'identity provider',
+} as const
+
 /** Prefixes of identifiers; each names a resource type. */
-export type IdPrefix =
-  | 'user'
-  | 'org'
-  | 'clus'
-  | 'node'
-  | 'relay'
-  | 'site'
-  | 'job'
-  | 'batch'
-  | 'sess'
-  | 'tok'
-  | 'enroll'
-  | 'ekey'
-  | 'rupd'
-  | 'lease'
-  | 'notif'
-  | 'filter'
-  | 'evt'
-  | 'aud'
-  | 'hook'
-  | 'dlv'
-  | 'idp'
+export type IdPrefix = keyof typeof nouns
+
+const exampleId = (prefix: IdPrefix): string => `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa`
 
 /** Schema of an identifier: `<prefix>_<26 characters of lower-case Crockford base32>`. */
 export const id = (prefix: IdPrefix) =>
@@ -30,21 +36,22 @@ export const id = (prefix: IdPrefix) =>
     .string()
     .max(40)
     .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
-    .meta({ description: `Identifier with the prefix ${prefix}_`, example: `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
+    .meta({ description: `Identifier of the ${nouns[prefix]}`, example: exampleId(prefix) })
 
 /** Path parameter that identifies a resource. Accepts any text: an unknown identifier returns 404, not 400. */
-export const pathId = (noun: string) =>
+export const pathId = (prefix: IdPrefix | 'module') =>
   z
     .string()
     .min(1)
     .max(200)
-    .meta({ description: `Identifier of the ${noun}`, example: `${noun}_01jd8w5k3zr9x2m4c7t6v0b1qa` })
+    .meta(
+      prefix === 'module'
+        ? { description: 'Identifier of the module', example: 'hello' }
+        : { description: `Identifier of the ${nouns[prefix]}`, example: exampleId(prefix) },
+    )
 
 /** An ISO 8601 timestamp in UTC. */
-export const timestamp = z
-  .string()
-  .max(30)
-  .meta({ format: 'date-time', description: 'ISO 8601, UTC', example: '2026-11-21T09:30:00.000Z' })
+export const timestamp = z.string().max(30).meta({ format: 'date-time', example: '2026-11-21T09:30:00.000Z' })
 
 /** One line of display text of `min` to `max` characters: trimmed, no control characters, no lone surrogates. */
 export const line = (min: number, max: number) =>

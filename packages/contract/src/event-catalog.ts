@@ -1,18 +1,18 @@
 import * as z from 'zod'
-import { eventDescriptions, type EventName, eventNames, eventSchemas } from './event.ts'
+import { eventDescriptions, eventNames, eventSchemas } from './event.ts'
 
 /** The response of `GET /events/catalog`. It is constant for a release. */
 export const eventCatalog = () => ({
   items: eventNames.map((name) => ({
     type: `platform.${name}`,
     description: eventDescriptions[name],
-    schema: schemaOf(name),
+    schema: openSchemaOf(eventSchemas[name]),
   })),
 })
 
-// Additional properties are allowed, because a later release may add members to the data.
-const schemaOf = (name: EventName) =>
-  z.toJSONSchema(eventSchemas[name], {
+/** The JSON Schema of a payload. It allows additional properties, because a later release may add members. */
+export const openSchemaOf = (schema: z.ZodObject): Record<string, unknown> =>
+  z.toJSONSchema(schema, {
     io: 'input',
     reused: 'inline',
     override: ({ jsonSchema }) => {

@@ -2,10 +2,14 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import { ErrorBody } from './common.ts'
 import { routes } from './index.ts'
 import { BatchJob, InvokeScriptPayload } from './job.ts'
+import type { ApiDocument } from './docs/document.ts'
 import { correct } from './openapi/corrections.ts'
+import { Describer } from './openapi/describe.ts'
+import { addExamples } from './openapi/examples.ts'
 import { idempotencyKey, operationOf } from './openapi/operation.ts'
 import { description, tags } from './openapi/prose.ts'
 import { errorResponses, headers } from './openapi/responses.ts'
+import { addWebhooks, deliveryHeaders } from './openapi/webhooks.ts'
 
 const securitySchemes = {
   bearer: {
@@ -29,7 +33,7 @@ const securitySchemes = {
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
 /** The contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
-export function openApiDocument() {
+export function openApiDocument(): ApiDocument {
   const app = new OpenAPIHono()
   const registry = app.openAPIRegistry
   for (const [name, scheme] of Object.entries(securitySchemes)) {
@@ -37,13 +41,14 @@ export function openApiDocument() {
   }
   for (const [name, header] of Object.entries(headers)) registry.registerComponent('headers', name, header)
   for (const [name, response] of errorResponses) registry.registerComponent('responses', name, response)
-  registry.registerComponent('parameters', idempotencyKey.name, idempotencyKey)
+  for (const parameter of [idempotencyKey, ...deliveryHeaders])
+    registry.registerComponent('parameters', parameter.name, parameter)
   // Registered here because operations refer to them only by name.
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   registry.register('BatchJob', BatchJob)
   for (const route of routes) registry.registerPath(operationOf(route))
-  return correct(
+  const corrected = correct(
     app.getOpenAPI31Document({
       openapi: '3.1.1',
       info: {
@@ -63,4 +68,9 @@ export function openApiDocument() {
       security: [{ bearer: [] }],
     }),
   )
+  const document: ApiDocument = JSON.parse(JSON.stringify(corrected))
+  addWebhooks(document)
+  new Describer().document(document)
+  addExamples(document)
+  return document
 }

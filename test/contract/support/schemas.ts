@@ -1,4 +1,11 @@
-import { type ApiDocument, type Schema, typeOf } from '@platform/contract/docs/document'
+import {
+  type ApiDocument,
+  type MediaType,
+  type Operation,
+  resolved,
+  type Schema,
+  typeOf,
+} from '@platform/contract/docs/document'
 
 type Found = readonly [where: string, schema: Schema]
 
@@ -7,7 +14,9 @@ function inside([where, schema]: Found): Found[] {
     property ? [[`${where}.${name}`, property] as const] : [],
   )
   const items = schema.items ? [[`${where}[]`, schema.items] as const] : []
-  const choices = (schema.anyOf ?? []).map((choice, index) => [`${where}|${index}`, choice] as const)
+  const choices = [...(schema.anyOf ?? []), ...(schema.allOf ?? [])].map(
+    (choice, index) => [`${where}|${index}`, choice] as const,
+  )
   return [...properties, ...items, ...choices]
 }
 
@@ -15,19 +24,32 @@ const walk = (found: Found): Found[] => [found, ...inside(found).flatMap(walk)]
 
 export const schemasOf = (document: ApiDocument): Found[] => [
   ...Object.entries(document.components.schemas).flatMap(walk),
-  ...Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.values(methods).flatMap((operation) =>
-      Object.entries(operation?.responses ?? {}).flatMap(([status, response]) => {
-        const schema = 'content' in response ? response.content?.['application/json']?.schema : undefined
-        return schema ? walk([`${path} ${status}`, schema]) : []
-      }),
+  ...[document.paths, document.webhooks ?? {}]
+    .flatMap(Object.entries<Partial<Record<string, Operation>>>)
+    .flatMap(([path, methods]) =>
+      Object.values(methods).flatMap((operation) =>
+        operation ? mediaOf(operation).flatMap(({ schema }) => (schema ? walk([path, schema]) : [])) : [],
+      ),
     ),
-  ),
 ]
+
+/** Bodies of an operation, except of responses that operations share. */
+export const mediaOf = ({ requestBody, responses }: Operation): MediaType[] =>
+  [requestBody, ...Object.values(responses)].flatMap((body) =>
+    body && 'content' in body ? Object.values(body.content ?? {}).filter((media) => media !== undefined) : [],
+  )
+
+/** Properties without a description of their own or of their component. */
+export const undescribed = (document: ApiDocument): string[] =>
+  schemasOf(document).flatMap(([where, { properties = {} }]) =>
+    Object.entries(properties)
+      .filter(([, property]) => property && resolved(document, property).description === undefined)
+      .map(([name]) => `${where}.${name}`),
+  )
 
 /** Strings, arrays and integers without an upper limit. */
 export const isUnbounded = ([, schema]: Found): boolean => {
-  if (schema.enum) return false
+  if (schema.enum || schema.const !== undefined) return false
   const type = typeOf(schema)
   if (type === 'string') return schema.maxLength === undefined
   if (type === 'array') return schema.maxItems === undefined

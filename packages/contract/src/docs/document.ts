@@ -3,6 +3,7 @@ export interface ApiDocument {
   info: { title: string; version: string; description?: string }
   tags: readonly { name: string; description?: string }[]
   paths: Record<string, Partial<Record<string, Operation>>>
+  webhooks?: Record<string, { post: Operation }>
   components: {
     schemas: Record<string, Schema>
     responses: Record<string, Response>
@@ -36,7 +37,13 @@ export interface Response {
   content?: Media
 }
 
-export type Media = Partial<Record<string, { schema?: Schema }>>
+export interface MediaType {
+  schema?: Schema
+  example?: unknown
+  examples?: Record<string, { value: unknown }>
+}
+
+export type Media = Partial<Record<string, MediaType>>
 
 export interface Reference {
   $ref: string
@@ -48,6 +55,8 @@ export interface Schema {
   format?: string
   description?: string
   example?: unknown
+  examples?: readonly unknown[]
+  const?: unknown
   default?: unknown
   enum?: readonly unknown[]
   minLength?: number
@@ -61,6 +70,7 @@ export interface Schema {
   properties?: Partial<Record<string, Schema>>
   required?: readonly string[]
   anyOf?: readonly Schema[]
+  allOf?: readonly Schema[]
 }
 
 export interface Entry {
@@ -103,4 +113,6 @@ export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: O
     '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,
   )
 
-export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => content?.['application/json']?.schema
+export const jsonOf = (content: Media | undefined): MediaType | undefined => content?.['application/json']
+
+export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => jsonOf(content)?.schema

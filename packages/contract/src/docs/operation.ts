@@ -1,13 +1,14 @@
 import {
   type ApiDocument,
   type Entry,
+  jsonOf,
   jsonSchemaOf,
   type Media,
   type Parameter,
   parametersOf,
   responseOf,
 } from './document.ts'
-import { curl, exampleOf } from './example.ts'
+import { curl } from './example.ts'
 import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
 import { fields, row } from './schema.ts'
@@ -87,8 +88,8 @@ function failures(entries: readonly ResponseEntry[]): Html | undefined {
 }
 
 function samples(document: ApiDocument, entry: Entry, entries: readonly ResponseEntry[]): Html {
-  const response = entries.map(([, , content]) => jsonSchemaOf(content)).find((schema) => schema !== undefined)
-  const json = response && JSON.stringify(exampleOf(document, response), null, 2)
+  const response = entries.map(([, , content]) => jsonOf(content)).find((media) => media !== undefined)
+  const json = response && JSON.stringify(response.example, null, 2)
   return html`<div class="samples">
     <p>Request</p>
     <pre><code>${curl(document, entry)}</code></pre>

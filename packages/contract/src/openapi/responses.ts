@@ -31,10 +31,34 @@ const headersOf = (status: number) =>
       .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   )
 
+// Members that accompany a code.
+const errorMembers: Partial<Record<ErrorCode, object>> = {
+  validation_failed: {
+    details: [{ in: 'body', path: '/name', code: 'too_small', message: 'must have at least 3 characters' }],
+  },
+  forbidden: { requiredPermission: 'clusters:write' },
+  setup_already_complete: { setupComplete: true },
+  limit_reached: { limit: 50, used: 50 },
+  target_changed: { resolvedCount: 12 },
+  batch_limit_exceeded: { resolvedCount: 612 },
+}
+
+const errorExample = (code: ErrorCode) => ({
+  error: wireCodeOf(code),
+  message: messageOf(code),
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+  ...errorMembers[code],
+})
+
 const errorResponse = (codes: readonly [ErrorCode, ...ErrorCode[]]) => ({
   description: codes.map((code) => `- \`${wireCodeOf(code)}\`: ${messageOf(code)}`).join('\n'),
   headers: headersOf(statusOf(codes[0])),
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  content: {
+    'application/json': {
+      schema: { $ref: '#/components/schemas/Error' },
+      examples: Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }])),
+    },
+  },
 })
 
 // Error responses that many operations share; the keys are their component names.
