@@ -1,4 +1,4 @@
-import { docsSecurityPolicy } from '@platform/contract/docs'
+import { docsSecurityPolicy } from '@platform/contract/docs/policy'
 import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
 import { readPublicKeys } from '@platform/core/signing/published-keys'
@@ -16,7 +16,7 @@ export const handler = serve(
   }),
   route(getDocs, async () => {
     const page = await asset('docs.html')
-    return result(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy() })
+    return result(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy(page.text) })
   }),
   route(getEventCatalog, async () => {
     const catalog = await asset('event-catalog.json')

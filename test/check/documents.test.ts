@@ -94,6 +94,19 @@ test('documented limits match the contract', () => {
   })
 })
 
+// The runner or the deployment sets these.
+const internalSettings =
+  /^PLAT_(?:QUEUE_|SECRET_|CHANNEL_(?:ENDPOINT|PREFIX|URL)|FUNCTION_[AP]|(?:MODULE|RELEASE)_KEYS|MODULE_(?:HOST|LOG|PRE|PROC|REG|REP|ROL|RUN)|UPDATE_[ST]|(?:TABLE|ASSETS_DIR|STARTED_AT_MS|FAILPOINT|VALIDATE_RESPONSES|ADMIN_TOKEN_COMMAND|WRITE_CHECK_INTERVAL_SECONDS)$)/
+
+test('docs/operations.md lists every setting once', () => {
+  const schemas = ['core/src/lib/settings/schema.ts', 'local/src/settings.ts'].map((file) => read(`packages/${file}`))
+  const names = schemas.flatMap((text) => [...text.matchAll(/^ {2}(PLAT_\w+):/gm)].map(([, name = '']) => name))
+  const rows = [...read('docs/operations.md').matchAll(/^\| (`PLAT_[^|]+) \|.+\|.+\|$/gm)]
+  const listed = rows.flatMap(([, cell = '']) => [...cell.matchAll(/PLAT_\w+/g)].map(String))
+  const settings = new Set(names.filter((name) => !internalSettings.test(name)))
+  expect(listed.toSorted()).toEqual([...settings].toSorted())
+})
+
 /** Section of ASVS 5.0 and its number of requirements of levels 1 and 2. */
 const asvsSections = `
   1.1 2  1.2 9  1.3 11  1.4 3  1.5 2  2.1 3  2.2 3  2.3 4  2.4 1

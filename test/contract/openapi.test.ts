@@ -10,6 +10,8 @@ import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
 import committed from '@platform/contract/openapi.json' with { type: 'json' }
+import { program } from '@platform/cli/program'
+import { commands } from '@platform/contract/openapi/commands'
 import { Describer } from '@platform/contract/openapi/describe'
 import { missingExample } from '@platform/contract/openapi/examples'
 import { describe, expect, test } from 'vitest'
@@ -58,6 +60,22 @@ test.for(eventNames)('the webhook platform.%s has signature headers and an examp
   const event = CloudEvent.parse(example)
   expect([event, event.type]).toEqual([example, `platform.${name}`])
   expect(eventSchemas[name].parse(event.data)).toEqual(event.data)
+})
+
+test.for(Object.entries(commands))('the plat command of %s exists, with its options', ([operationId, text]) => {
+  expect(routes.map((route) => route.operationId)).toContain(operationId)
+  const words = text
+    .replace(/ -- .*/, '')
+    .replaceAll(/'[^']*'/g, '…')
+    .split(' ')
+    .slice(1)
+  const command = words.reduce(
+    (parent, word) => parent.commands.find((candidate) => candidate.name() === word) ?? parent,
+    program(),
+  )
+  expect(command.commands).toEqual([])
+  const known = command.options.flatMap(({ short, long }) => [short, long])
+  expect(words.filter((word) => word.startsWith('-') && !known.includes(word))).toEqual([])
 })
 
 test('every string, array and integer has bounds', () => {

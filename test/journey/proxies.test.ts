@@ -26,8 +26,10 @@ async function exampleOf(language: string, changes: Record<string, string>): Pro
 
 const proxies = {
   nginx: async (folder: string, port: number, upstream: string) => {
+    const [plainPort] = await freePorts(1)
     const file = join(folder, 'nginx.conf')
     const site = await exampleOf('nginx', {
+      'listen 80;': `listen 127.0.0.1:${plainPort};`,
       '443 ssl': `127.0.0.1:${port} ssl`,
       'platform.example.com': 'localhost',
       '/etc/ssl/platform.pem': join(folder, 'cert.pem'),

@@ -47,6 +47,30 @@ async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promi
   return errors
 }
 
+test('the API reference finds operations by a property and sends requests, changes only when confirmed', async ({
+  open,
+}) => {
+  const page = await open('/docs')
+  const find = async (text: string) => {
+    await page.getByRole('searchbox').fill(text)
+    await expect.poll(() => page.locator('article:visible').count()).toBe(1)
+    await page.getByRole('button', { name: /^Try it/ }).click()
+  }
+  await page.keyboard.press('/')
+  await find('navigationTag')
+  await page.getByRole('button', { name: 'Send GET' }).click()
+  await page
+    .locator('.output')
+    .filter({ hasText: /^200 OK.*"unreadCount"/s })
+    .waitFor()
+  expect(await appearanceErrors(page, 'docs-request')).toEqual([])
+
+  await find('requireApproval createEnrollmentKey')
+  await page.getByRole('button', { name: 'Send POST' }).click()
+  expect(await page.locator('.warning :invalid').count()).toBe(1)
+  expect(await page.locator('form:visible .output').innerText()).toBe('')
+})
+
 test.for([...publicPages, apiReference])(
   '$name is accessible and responsive',
   async (tested, { open, api: _isSetUp }) => {

@@ -1,6 +1,7 @@
-import { type ApiDocument, entriesOf, type Entry } from './docs/document.ts'
+import { readFileSync } from 'node:fs'
+import { type ApiDocument, entriesOf, type Entry, type Operation } from './docs/document.ts'
 import { Html, html } from './docs/html.ts'
-import { methodLabel, operation } from './docs/operation.ts'
+import { deliveryFields, methodLabel, operation, webhook } from './docs/operation.ts'
 import { line, prose } from './docs/prose.ts'
 import { icon, mark, style } from './docs/style.ts'
 
@@ -21,8 +22,18 @@ function groupsOf(document: ApiDocument): Group[] {
   }))
 }
 
-const contents = (groups: readonly Group[]): Html =>
+type WebhookEntry = readonly [type: string, operation: Operation]
+
+const webhooksOf = ({ webhooks = {} }: ApiDocument): WebhookEntry[] =>
+  Object.entries(webhooks).map(([type, { post }]) => [type, post])
+
+const contents = (groups: readonly Group[], events: readonly WebhookEntry[]): Html =>
   html`<nav aria-label="Operations" tabindex="0">
+    <div class="search" role="search" hidden="">
+      <label for="search">Search</label>
+      <input id="search" type="search" placeholder="Path, summary or property" autocomplete="off" spellcheck="false" />
+      <p role="status"></p>
+    </div>
     <details>
       <summary>Operations</summary>
       ${groups.map(
@@ -37,6 +48,10 @@ const contents = (groups: readonly Group[]): Html =>
               )}
             </ul>`,
       )}
+      <p><a href="#webhook-events">Events of webhooks</a></p>
+      <ul>
+        ${events.map(([type, { operationId }]) => html`<li><a href="#${operationId}">${type.replace('platform.', '')}</a></li>`)}
+      </ul>
     </details>
   </nav>`
 
@@ -47,18 +62,32 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
     ${entries.map((entry) => operation(document, entry))}
   </section>`
 
+const deliveries =
+  'The platform sends each event of a webhook by POST to its address. Verify the signature before you use a delivery, with a library of Standard Webhooks or as the header describes. Answer with a 2xx status within ten seconds, and do slow work afterwards. Deliveries may arrive twice or out of order.'
+
+const eventSection = (document: ApiDocument, events: readonly WebhookEntry[]): Html =>
+  html`<section id="webhook-events">
+    <h2><a href="#webhook-events">Events of webhooks</a></h2>
+    <p>${deliveries}</p>
+    ${events[0] && deliveryFields(document, events[0][1])}
+    ${events.map(([type, entry]) => webhook(document, type, entry))}
+  </section>`
+
 const pageHeader = html`<div class="bar">
   <div class="brand">${new Html(mark.replace('<svg ', '<svg aria-hidden="true" '))} <span>Platform</span></div>
   <a class="back" href="/">Back to the portal</a>
 </div>`
 
-// Not an `html` template: the text must match the hash in the policy byte for byte.
+// Not `html` templates: the texts must match the hashes in the policy byte for byte.
 const styleElement = new Html(`<style>${style}</style>`)
+const script = readFileSync(new URL('docs/browser.js', import.meta.url), 'utf8')
+const scriptElement = new Html(`<script>${script}</script>`)
 
-/** The API reference as one HTML page that loads no other resources. */
+/** The API reference as one HTML page that loads no other resources, except to try operations. */
 export function docsPage(document: ApiDocument): string {
   const { title, version, description } = document.info
   const groups = groupsOf(document)
+  const events = webhooksOf(document)
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -71,7 +100,7 @@ export function docsPage(document: ApiDocument): string {
       </head>
       <body>
         <a class="skip" href="#reference">Skip to the reference</a>
-        ${pageHeader} ${contents(groups)}
+        ${pageHeader} ${contents(groups, events)}
         <main id="reference" tabindex="-1">
           <header>
             <h1>${title}</h1>
@@ -80,19 +109,13 @@ export function docsPage(document: ApiDocument): string {
               ${prose(description)}
               <p>
                 In the examples <code>$PLATFORM</code> is the address of the platform and <code>$TOKEN</code> an access
-                token.
+                or API token.
               </p>
             </div>
           </header>
-          ${groups.map((group) => section(document, group))}
+          ${groups.map((group) => section(document, group))} ${eventSection(document, events)}
         </main>
+        ${scriptElement}
       </body>
     </html> `.markup
-}
-
-/** The Content-Security-Policy of the page; it allows only the page's own style sheet and icon. */
-export async function docsSecurityPolicy(): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style))
-  const hash = btoa(String.fromCharCode(...new Uint8Array(digest)))
-  return `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 }

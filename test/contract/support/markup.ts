@@ -1,4 +1,4 @@
-const empty = new Set(['meta', 'link', 'path', 'rect'])
+const empty = new Set(['input', 'meta', 'link', 'path', 'rect'])
 
 const all = (page: string, pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([, found = '']) => found)
 

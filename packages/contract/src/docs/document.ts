@@ -21,6 +21,7 @@ export interface Operation {
   parameters?: readonly (Parameter | Reference)[]
   requestBody?: { content: Media }
   responses: Record<string, Response | Reference>
+  'x-codeSamples'?: readonly { label: string; source: string }[]
 }
 
 export interface Parameter {
@@ -108,7 +109,10 @@ export function responseOf(document: ApiDocument, response: Response | Reference
 }
 
 /** The parameters of an operation with references resolved. */
-export const parametersOf = ({ components }: ApiDocument, { parameters = [] }: Operation): Parameter[] =>
+export const parametersOf = (
+  { components }: ApiDocument,
+  { parameters = [] }: Pick<Operation, 'parameters'>,
+): Parameter[] =>
   parameters.flatMap((parameter) =>
     '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,
   )

@@ -1,32 +1,51 @@
 import { type ApiDocument, type Entry, jsonOf, parametersOf } from './document.ts'
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-function authorization(document: ApiDocument, { security = [] }: Entry['operation']): string[] {
+const schemeOf = (document: ApiDocument, { security = [] }: Entry['operation']): string | undefined => {
   const [name] = Object.keys(security[0] ?? {})
-  if (name === undefined) return []
-  const scheme = document.components.securitySchemes[name]?.scheme === 'bearer' ? 'Bearer' : 'Relay'
-  return [`-H "Authorization: ${scheme} $TOKEN"`]
+  if (name === undefined) return undefined
+  return document.components.securitySchemes[name]?.scheme === 'bearer' ? 'Bearer' : 'Relay'
 }
 
-function url(document: ApiDocument, { path, operation }: Entry): string {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
-    const parameter = parametersOf(document, operation).find(
-      (candidate) => candidate.in === 'path' && candidate.name === name,
-    )
+const pathOf = (document: ApiDocument, { path, operation }: Entry): string =>
+  path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const isNamed = (parameter: { in: string; name: string }) => parameter.in === 'path' && parameter.name === name
+    const parameter = parametersOf(document, operation).find(isNamed)
     return parameter ? String(parameter.schema.example) : whole
   })
-  return `"$PLATFORM${filled}"`
+
+const bodyOf = ({ operation }: Entry): string | undefined => {
+  const media = jsonOf(operation.requestBody?.content)
+  return media && JSON.stringify(media.example, null, 2)
 }
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** The request of an operation as a curl command. */
 export function curl(document: ApiDocument, entry: Entry): string {
-  const media = jsonOf(entry.operation.requestBody?.content)
-  const body = media && quoted(JSON.stringify(media.example, null, 2))
-  const words = [
-    `curl ${entry.method === 'GET' ? '' : `-X ${entry.method} `}${url(document, entry)}`,
-    ...authorization(document, entry.operation),
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${body}`]),
+  const body = bodyOf(entry)
+  const scheme = schemeOf(document, entry.operation)
+  return [
+    `curl ${entry.method === 'GET' ? '' : `-X ${entry.method} `}"$PLATFORM${pathOf(document, entry)}"`,
+    ...(scheme === undefined ? [] : [`-H "Authorization: ${scheme} $TOKEN"`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
+  ].join(' \\\n  ')
+}
+
+const indented = (text: string): string => text.replaceAll('\n', '\n  ')
+
+/** The request of an operation in JavaScript. */
+export function javascript(document: ApiDocument, entry: Entry): string {
+  const body = bodyOf(entry)
+  const scheme = schemeOf(document, entry.operation)
+  const headers = [
+    ...(scheme === undefined ? [] : [`authorization: \`${scheme} \${token}\``]),
+    ...(body === undefined ? [] : [`'content-type': 'application/json'`]),
   ]
-  return words.join(' \\\n  ')
+  const options = [
+    ...(entry.method === 'GET' ? [] : [`method: '${entry.method}'`]),
+    ...(headers.length === 0 ? [] : [`headers: { ${headers.join(', ')} }`]),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${indented(body)})`]),
+  ]
+  const argument = options.length === 0 ? '' : `, {\n  ${options.join(',\n  ')},\n}`
+  return `const response = await fetch(\`\${platform}${pathOf(document, entry)}\`${argument})`
 }

@@ -4,11 +4,12 @@ import {
   jsonOf,
   jsonSchemaOf,
   type Media,
+  type Operation,
   type Parameter,
   parametersOf,
   responseOf,
 } from './document.ts'
-import { curl } from './example.ts'
+import { curl, javascript } from './example.ts'
 import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
 import { fields, row } from './schema.ts'
@@ -87,16 +88,66 @@ function failures(entries: readonly ResponseEntry[]): Html | undefined {
   </details>`
 }
 
+const sample = (title: string, code: string): Html =>
+  html`<p class="sample">${title}</p>
+    <pre><code>${code}</code></pre>`
+
+// Without the script of the page, all languages are visible and have headings.
+function requests(document: ApiDocument, entry: Entry): Html {
+  const { operationId, summary } = entry.operation
+  const languages = { curl: curl(document, entry), JavaScript: javascript(document, entry) }
+  const tabs = Object.keys(languages).map(
+    (name) =>
+      html`<button
+        type="button"
+        role="tab"
+        id="${operationId}-${name}-tab"
+        aria-controls="${operationId}-${name}"
+        data-language="${name}"
+      >
+        ${name}
+      </button>`,
+  )
+  const panels = Object.entries(languages).map(
+    ([name, code]) =>
+      html`<div id="${operationId}-${name}" data-language="${name}" aria-labelledby="${operationId}-${name}-tab">
+        <pre><code>${code}</code></pre>
+      </div>`,
+  )
+  return html`<div class="tabs" role="tablist" aria-label="Request: ${summary}">${tabs}</div>
+    ${panels}`
+}
+
+// Of a signed-in user's POST, only one that changes nothing has no Idempotency-Key.
+const isReadOnly = (document: ApiDocument, { method, operation }: Entry): boolean =>
+  method === 'GET' ||
+  (method === 'POST' &&
+    (operation.security ?? []).length > 0 &&
+    !parametersOf(document, operation).some(({ name }) => name === 'Idempotency-Key'))
+
+// Requests of relays are signed, and redirects are for browsers.
+const canBeTried = ({ operation: { security = [], responses } }: Entry): boolean =>
+  !security.some((scheme) => 'relayToken' in scheme) && Object.keys(responses).some((status) => status.startsWith('2'))
+
 function samples(document: ApiDocument, entry: Entry, entries: readonly ResponseEntry[]): Html {
   const response = entries.map(([, , content]) => jsonOf(content)).find((media) => media !== undefined)
-  const json = response && JSON.stringify(response.example, null, 2)
+  const { operationId, summary, 'x-codeSamples': commands = [] } = entry.operation
+  const effect = isReadOnly(document, entry) ? 'reads' : 'changes'
   return html`<div class="samples">
-    <p>Request</p>
-    <pre><code>${curl(document, entry)}</code></pre>
+    ${commands.map(({ label, source }) => sample(label, source))} ${requests(document, entry)}
+    ${response && sample('Response', JSON.stringify(response.example, null, 2))}
     ${
-      json !== undefined &&
-      html`<p>Response</p>
-        <pre><code>${json}</code></pre>`
+      canBeTried(entry) &&
+      html`<button
+        type="button"
+        class="try"
+        data-operation="${operationId}"
+        data-effect="${effect}"
+        aria-label="Try it: ${summary}"
+        hidden=""
+      >
+        Try it
+      </button>`
     }
   </div>`
 }
@@ -116,3 +167,33 @@ export function operation(document: ApiDocument, entry: Entry): Html {
     ${samples(document, entry, entries)}
   </article>`
 }
+
+/** The article of one event that webhooks receive. */
+export function webhook(
+  document: ApiDocument,
+  type: string,
+  { operationId, description, requestBody }: Operation,
+): Html {
+  const media = jsonOf(requestBody?.content)
+  const data = media?.schema?.allOf?.[1]?.properties?.['data']
+  return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
+    <div class="explanation">
+      <h3 id="${operationId}-title"><a href="#${operationId}">${type}</a></h3>
+      ${prose(description)}
+      <h4>Data</h4>
+      ${data && fields(document, data)}
+    </div>
+    <div class="samples">${sample('Example', JSON.stringify(media?.example, null, 2))}</div>
+  </article>`
+}
+
+/** The headers of every delivery, and the envelope of every event. */
+export const deliveryFields = (document: ApiDocument, { parameters: all = [] }: Operation): Html =>
+  html`<h3>Headers</h3>
+    <ul class="fields">
+      ${parametersOf(document, { parameters: all }).map(({ name, description, schema }) =>
+        row(document, name, { description, ...schema }, true),
+      )}
+    </ul>
+    <h3>Body</h3>
+    ${fields(document, { $ref: '#/components/schemas/CloudEvent' })}`

@@ -14,10 +14,12 @@ export const style = `
   --raised: light-dark(#ffffff, #1d242e);
   --sunken: light-dark(#eef1f5, #0b0f14);
   --line: light-dark(#dde2ea, #2b3440);
+  --line-strong: light-dark(#7f8a99, #6b7787);
   --ink: light-dark(#1b2430, #e6eaf0);
   --muted: light-dark(#556070, #9aa6b5);
   --accent: light-dark(#2257bf, #86b0ff);
   --accent-strong: light-dark(#1a469d, #a9c7ff);
+  --on-accent: light-dark(#ffffff, #0d1626);
   --accent-tint: light-dark(#e8effc, #1d2b45);
   --good: light-dark(#17693f, #6fd39b);
   --good-tint: light-dark(#e3f4ea, #14301f);
@@ -31,6 +33,7 @@ export const style = `
   --body: 0.9375rem;
   --large: 1.125rem;
   --title: 1.5rem;
+  --control: 2.25rem;
   --radius: 8px;
   --radius-small: 5px;
   --shadow-high: 0 8px 24px #10182833, 0 2px 6px #1018281f;
@@ -105,7 +108,25 @@ th, td { vertical-align: top; text-align: left; border-bottom: 1px solid var(--l
 th { width: 3.5rem; }
 td ul { padding: 0; margin: 0; list-style: none; }
 
-.samples > p { font-size: 0.75rem; font-weight: 600; color: var(--muted); margin: 0 0 0.25rem; }
+.sample { font-size: 0.75rem; font-weight: 600; color: var(--muted); margin: 0 0 0.25rem; }
+[hidden] { display: none !important; }
+input, select, textarea { width: 100%; min-height: var(--control); padding: 0.25rem 0.5rem; border: 1px solid var(--line-strong); border-radius: var(--radius-small); background: var(--surface); color: var(--ink); font: inherit; }
+input[type='checkbox'] { width: auto; min-height: 1.25rem; flex: none; }
+textarea { font: 0.8125rem/1.6 var(--mono); resize: vertical; }
+button { min-height: var(--control); padding: 0 0.75rem; border: 1px solid var(--line-strong); border-radius: var(--radius-small); background: var(--raised); color: var(--ink); font: inherit; cursor: pointer; }
+[type='submit'] { background: var(--accent); border-color: var(--accent); color: var(--on-accent); font-weight: 600; }
+.search { margin-bottom: 0.75rem; }
+.search label { font-weight: 600; }
+.search p { margin: 0.25rem 0 0; font-weight: 400; color: var(--muted); }
+.tabs { display: flex; gap: 0.25rem; margin-bottom: 0.25rem; }
+.tabs button { min-height: 1.75rem; font-size: 0.75rem; }
+[aria-selected='true'] { border-color: var(--accent); color: var(--accent); font-weight: 600; }
+form { display: grid; gap: 0.75rem; margin-top: 0.75rem; padding: 0.75rem; border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); font-size: var(--small); }
+form.changes { border-color: var(--warn); }
+form p { margin: 0.25rem 0 0; color: var(--muted); }
+form label > span { font-weight: 600; }
+.warning { display: flex; gap: 0.5rem; align-items: center; padding: 0.5rem; border-radius: var(--radius-small); background: var(--warn-tint); color: var(--warn); }
+.output pre { margin: 0.5rem 0 0; max-height: 24rem; overflow: auto; background: var(--sunken); }
 pre { background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); padding: 0.75rem 1rem; font-size: var(--small); white-space: pre-wrap; }
 
 @media (min-width: 64rem) {

@@ -2,6 +2,7 @@ import type { RouteConfig } from '@hono/zod-openapi'
 import { type Access, isIdempotent, mayOmitBody } from '../endpoint.ts'
 import type { Route } from '../index.ts'
 import { isPermission } from '../permission.ts'
+import { commands } from './commands.ts'
 import { responsesOf } from './responses.ts'
 
 const accessNotes: Partial<Record<Access, string>> = {
@@ -35,6 +36,7 @@ export function operationOf({ operationId, endpoint }: Route): RouteConfig {
   const { method, path, tags, summary, description, access, request } = endpoint
   const body = request?.body
   const isOptional = mayOmitBody(endpoint)
+  const source = commands[operationId]
   return {
     method,
     path,
@@ -44,6 +46,7 @@ export function operationOf({ operationId, endpoint }: Route): RouteConfig {
     description: [description, noteOf(access)].filter(Boolean).join('\n\n'),
     security: securityOf(access),
     ...(isPermission(access) && { 'x-permission': access }),
+    ...(source !== undefined && { 'x-codeSamples': [{ lang: 'Shell', label: 'plat', source }] }),
     ...(isIdempotent(endpoint) && { parameters: [{ $ref: `#/components/parameters/${idempotencyKey.name}` }] }),
     ...(request && { request: isOptional ? { ...request, body: { content: {}, ...body, required: false } } : request }),
     responses: responsesOf(endpoint),

@@ -39,7 +39,7 @@ export const common: Readonly<Record<string, Text>> = {
   currentVersion: ['Version that serves', '1.4.0'],
   updateAvailable: ['Whether `latestVersion` is newer than `currentVersion`', true],
   previousVersion: ['Version before the change', '1.3.2'],
-  verified: ['Whether a trusted key has signed the image', true],
+  verified: 'Whether a trusted key has signed the image',
   verifiedBy: ['Name of the trusted key that signed the image', 'platform'],
   missed: ['Number of consecutive failures', 2],
   kty: 'Key type, always `OKP`',

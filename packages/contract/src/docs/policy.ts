@@ -1,0 +1,22 @@
+async function hashOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
+}
+
+/** The Content-Security-Policy of the page; it allows only the page's own style, script and icon, and the API. */
+export async function docsSecurityPolicy(page: string): Promise<string> {
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
+  const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page) ?? []
+  return [
+    "default-src 'none'",
+    `style-src ${await hashOf(style)}`,
+    `script-src ${await hashOf(script)}`,
+    'img-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+}
