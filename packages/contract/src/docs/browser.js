@@ -34,6 +34,7 @@
       part.hidden = isEmpty
       if (part.localName === 'ul') part.previousElementSibling.hidden = isEmpty
     }
+    document.querySelector('.introduction').hidden = words.length > 0
     if (words.length > 0) contents.open = true
     status.textContent = words.length > 0 ? `${count} of ${entries.length} operations and events` : ''
   }

@@ -18,10 +18,13 @@ export const methodLabel = (method: string): Html => html`<span class="method ${
 
 const parameterGroups = { path: 'Path parameters', query: 'Query parameters', header: 'Headers' }
 
+const parameterRow = (document: ApiDocument, { name, description, schema, required }: Parameter): Html =>
+  row(document, name, { ...(description !== undefined && { description }), ...schema }, required === true)
+
 function parameters(document: ApiDocument, all: readonly Parameter[]): Html[] {
   return Object.entries(parameterGroups).flatMap(([place, title]) => {
     const entries = all.filter((parameter) => parameter.in === place)
-    const rows = entries.map(({ name, schema, required }) => row(document, name, schema, required === true))
+    const rows = entries.map((parameter) => parameterRow(document, parameter))
     return rows.length === 0
       ? []
       : html`<h4>${title}</h4>
@@ -191,9 +194,7 @@ export function webhook(
 export const deliveryFields = (document: ApiDocument, { parameters: all = [] }: Operation): Html =>
   html`<h3>Headers</h3>
     <ul class="fields">
-      ${parametersOf(document, { parameters: all }).map(({ name, description, schema }) =>
-        row(document, name, { description, ...schema }, true),
-      )}
+      ${parametersOf(document, { parameters: all }).map((parameter) => parameterRow(document, parameter))}
     </ul>
     <h3>Body</h3>
     ${fields(document, { $ref: '#/components/schemas/CloudEvent' })}`

@@ -37,7 +37,7 @@ function typeLabel(schema: Schema): string {
 }
 
 function allowedValues(schema: Schema): Html | undefined {
-  const named = schema.enum ?? schema.items?.enum
+  const named = schema.enum ?? schema.items?.enum ?? (schema.const === undefined ? undefined : [schema.const])
   if (!named) return undefined
   const codes = named.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
   return html`<p>${named.length > 1 ? 'One of ' : 'Always '}${codes}</p>`
