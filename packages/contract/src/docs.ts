@@ -81,7 +81,7 @@ const pageHeader = html`<div class="bar">
 // Not `html` templates: the texts must match the hashes in the policy byte for byte.
 const styleElement = new Html(`<style>${style}</style>`)
 const script = readFileSync(new URL('docs/browser.js', import.meta.url), 'utf8')
-const scriptElement = new Html(`<script>${script}</script>`)
+const scriptElement = new Html(`<script type="module">${script}</script>`)
 
 /** The API reference as one HTML page that loads no other resources, except to try operations. */
 export function docsPage(document: ApiDocument): string {

@@ -6,7 +6,7 @@ async function hashOf(text: string): Promise<string> {
 /** The Content-Security-Policy of the page; it allows only the page's own style, script and icon, and the API. */
 export async function docsSecurityPolicy(page: string): Promise<string> {
   const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
-  const [, script = ''] = /<script>(.*?)<\/script>/s.exec(page) ?? []
+  const [, script = ''] = /<script type="module">(.*?)<\/script>/s.exec(page) ?? []
   return [
     "default-src 'none'",
     `style-src ${await hashOf(style)}`,

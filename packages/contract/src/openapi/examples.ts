@@ -65,7 +65,7 @@ function exampleObject(document: ApiDocument, { properties = {}, required = [] }
 }
 
 /** Builds an example value from the examples, defaults and enums of a schema and its members. */
-export function exampleOf(document: ApiDocument, schema: Schema): unknown {
+function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const resolvedSchema = resolved(document, schema)
   const { const: constant, default: fallback, enum: named, anyOf, items } = resolvedSchema
   const given = givenExample(resolvedSchema) ?? constant ?? fallback ?? named?.[0]

@@ -3,7 +3,6 @@ import { CloudEvent } from '../event.ts'
 import { eventCatalog, openSchemaOf } from '../event-catalog.ts'
 
 interface JsonSchema {
-  $schema?: string
   $defs?: Record<string, unknown>
   [keyword: string]: unknown
 }
@@ -72,11 +71,11 @@ export function addWebhooks(document: ApiDocument): void {
   )
 }
 
-/** Replaces references to `$defs`, which do not resolve inside an OpenAPI document. */
-function withoutDefinitions({ $schema: _, $defs = {}, ...schema }: JsonSchema): Schema {
+/** Removes `$schema` and replaces references to `$defs`, because both apply to a whole document. */
+function withoutDefinitions({ $defs = {}, ...schema }: JsonSchema): Schema {
   const inlined = (name: string, value: unknown): unknown =>
     name !== '' && isReference(value) ? $defs[nameOf(value.$ref)] : value
-  const text = JSON.stringify({ root: schema }, inlined)
+  const text = JSON.stringify({ root: { ...schema, $schema: undefined } }, inlined)
   return JSON.parse(text).root
 }
 
