@@ -2225,9 +2225,871 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "platform.setup.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.setup.completed
+         * @description The platform was set up.
+         */
+        post: operations["onSetupCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.created
+         * @description A user was created.
+         */
+        post: operations["onUserCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.signed_in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.signed_in
+         * @description A user signed in.
+         */
+        post: operations["onUserSignedIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.sign_in_failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.sign_in_failed
+         * @description A sign-in failed.
+         */
+        post: operations["onUserSignInFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.password_reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.password_reset
+         * @description The operator of the platform set a new password for a user.
+         */
+        post: operations["onUserPasswordReset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.suspended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.suspended
+         * @description An identity provider no longer confirms a user: the sessions have ended, and the API tokens are suspended.
+         */
+        post: operations["onUserSuspended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.user.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.user.deleted
+         * @description A user was removed.
+         */
+        post: operations["onUserDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.token.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.token.created
+         * @description A user created an API token.
+         */
+        post: operations["onTokenCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.organisation.recovered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.organisation.recovered
+         * @description A platform administrator created an administrator of an organisation that had none.
+         */
+        post: operations["onOrganisationRecovered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.session.reuse_detected": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.session.reuse_detected
+         * @description A refresh token was used twice; the session has ended.
+         */
+        post: operations["onSessionReuseDetected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.cluster.registered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.cluster.registered
+         * @description A cluster was registered.
+         */
+        post: operations["onClusterRegistered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.cluster.enrolled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.cluster.enrolled
+         * @description A relay enrolled for a cluster.
+         */
+        post: operations["onClusterEnrolled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.cluster.status_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.cluster.status_changed
+         * @description A cluster became Healthy, Degraded or Offline.
+         */
+        post: operations["onClusterStatusChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.cluster.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.cluster.updated
+         * @description A cluster was renamed or moved to another site.
+         */
+        post: operations["onClusterUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.cluster.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.cluster.deleted
+         * @description A cluster was removed from the platform.
+         */
+        post: operations["onClusterDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.relay.replaced": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.relay.replaced
+         * @description A new relay replaced the relay of a cluster.
+         */
+        post: operations["onRelayReplaced"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.relay.duplicate_detected": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.relay.duplicate_detected
+         * @description Two relays use the same key.
+         */
+        post: operations["onRelayDuplicateDetected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.relay.update_completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.relay.update_completed
+         * @description No relay of a relay update is left to update.
+         */
+        post: operations["onRelayUpdateCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.relay.update_stopped": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.relay.update_stopped
+         * @description The platform stopped a relay update, for example because too many relays rolled back.
+         */
+        post: operations["onRelayUpdateStopped"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.enrollment.reuse_detected": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.enrollment.reuse_detected
+         * @description A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.
+         */
+        post: operations["onEnrollmentReuseDetected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.job.queued": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.job.queued
+         * @description A job was accepted.
+         */
+        post: operations["onJobQueued"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.job.started": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.job.started
+         * @description A relay started to run a job.
+         */
+        post: operations["onJobStarted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.job.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.job.completed
+         * @description A job completed successfully.
+         */
+        post: operations["onJobCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.job.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.job.failed
+         * @description A job failed.
+         */
+        post: operations["onJobFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.job.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.job.cancelled
+         * @description A job was cancelled.
+         */
+        post: operations["onJobCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.batch.accepted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.batch.accepted
+         * @description A batch was accepted.
+         */
+        post: operations["onBatchAccepted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.batch.finished": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.batch.finished
+         * @description Every job of a batch has ended.
+         */
+        post: operations["onBatchFinished"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.installing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.installing
+         * @description A module is being installed or upgraded.
+         */
+        post: operations["onModuleInstalling"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.installed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.installed
+         * @description A module was installed or upgraded, and is running.
+         */
+        post: operations["onModuleInstalled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.failed
+         * @description A module could not be installed, or a running module failed.
+         */
+        post: operations["onModuleFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.uninstalled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.uninstalled
+         * @description A module was uninstalled.
+         */
+        post: operations["onModuleUninstalled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.health_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.health_changed
+         * @description A module became Healthy, Degraded or Unhealthy.
+         */
+        post: operations["onModuleHealthChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.module.heartbeat_missed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.module.heartbeat_missed
+         * @description A module has not responded to two consecutive health checks, or two consecutive runs of a background job failed.
+         */
+        post: operations["onModuleHeartbeatMissed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.identity.provider_configured": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.identity.provider_configured
+         * @description An identity provider was added or changed.
+         */
+        post: operations["onIdentityProviderConfigured"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.identity.provider_failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.identity.provider_failed
+         * @description Sign-ins with an identity provider fail or are impaired. Each problem is reported at most once an hour.
+         */
+        post: operations["onIdentityProviderFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.identity.consent_received": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.identity.consent_received
+         * @description An identity provider returned the result of a consent request.
+         */
+        post: operations["onIdentityConsentReceived"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.update.available": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.update.available
+         * @description A newer release of the platform can be applied.
+         */
+        post: operations["onUpdateAvailable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.update.started": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.update.started
+         * @description An update or rollback of the platform started.
+         */
+        post: operations["onUpdateStarted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.update.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.update.completed
+         * @description The platform was updated.
+         */
+        post: operations["onUpdateCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.update.failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.update.failed
+         * @description An update or rollback of the platform failed; the previous version is active.
+         */
+        post: operations["onUpdateFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.update.rolled_back": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.update.rolled_back
+         * @description The platform rolled back to its previous version on request.
+         */
+        post: operations["onUpdateRolledBack"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.webhook.tested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.webhook.tested
+         * @description A test of a webhook. It is sent only to that webhook, regardless of its subscriptions.
+         */
+        post: operations["onWebhookTested"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "platform.webhook.disabled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * platform.webhook.disabled
+         * @description A webhook was disabled after too many failures.
+         */
+        post: operations["onWebhookDisabled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
+        /** @description The body of every error */
         Error: {
             /**
              * @description Machine-readable code
@@ -2236,11 +3098,18 @@ export interface components {
             error: string;
             /** @description Description of the error and of the next step */
             message: string;
-            /** @description Identifies the request in the logs of the platform */
+            /**
+             * @description Identifies the request in the logs of the platform
+             * @example 4bf92f3577b34da6a3ce929d0e0e4736
+             */
             traceId: string;
+            /** @description The invalid fields, at most 50. Present with `validation_failed` and `manifest_invalid` */
             details?: components["schemas"]["ErrorDetail"][];
+            /** @description With `forbidden`: the permission that the caller lacks */
             requiredPermission?: string;
+            /** @description With `initial_admin_token_invalid` and `initial_admin_token_expired`: where the operator finds the token */
             howToRetrieve?: string;
+            /** @description With `setup_already_complete`: always true */
             setupComplete?: boolean;
             /**
              * Format: int64
@@ -2258,11 +3127,28 @@ export interface components {
              */
             used?: number;
         };
+        /** @description One invalid field */
         ErrorDetail: {
-            /** @enum {string} */
+            /**
+             * @description Part of the request that contains the field; `manifest` is `module.json`
+             * @example body
+             * @enum {string}
+             */
             in: "body" | "query" | "path" | "header" | "manifest";
+            /**
+             * @description JSON Pointer to the field
+             * @example /name
+             */
             path: string;
+            /**
+             * @description Kind of violation
+             * @example too_small
+             */
             code: string;
+            /**
+             * @description Rule that the field violates
+             * @example must have at least 3 characters
+             */
             message: string;
             /**
              * Format: int32
@@ -2285,9 +3171,15 @@ export interface components {
             timeoutSeconds?: number;
         };
         BatchJob: {
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Cluster that runs the job
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             clusterId: string;
-            /** @example InvokeScript */
+            /**
+             * @description Job type; only `InvokeScript` can be submitted
+             * @example InvokeScript
+             */
             type: string;
             /**
              * @description Payload of the job type; InvokeScriptPayload for InvokeScript
@@ -2303,21 +3195,47 @@ export interface components {
             deliverWithinSeconds?: number;
         };
         HealthStatus: {
-            /** @enum {string} */
+            /**
+             * @description `ok`, or `unavailable` with status 503
+             * @example ok
+             * @enum {string}
+             */
             status: "ok" | "unavailable";
         };
         Readiness: {
-            /** @enum {string} */
+            /**
+             * @description `ok`, or `unavailable` with status 503
+             * @example ok
+             * @enum {string}
+             */
             status: "ok" | "unavailable";
-            /** @enum {string} */
+            /**
+             * @description Worst effect of the failing checks
+             * @example Healthy
+             * @enum {string}
+             */
             aggregate: "Healthy" | "Degraded" | "Unhealthy";
+            /** @description Checks of the platform and of modules */
             checks: components["schemas"]["HealthCheck"][];
         };
         HealthCheck: {
-            /** @example table */
+            /**
+             * @description Name of the check
+             * @example table
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Result of the check
+             * @example Healthy
+             * @enum {string}
+             */
             status: "Healthy" | "Degraded" | "Unhealthy";
+            /**
+             * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+             * @example [
+             *       "critical"
+             *     ]
+             */
             tags: ("informational" | "degradable" | "critical")[];
             /**
              * @description `platform`, or `module:<id>`
@@ -2326,24 +3244,44 @@ export interface components {
             source: string;
             /**
              * Format: double
+             * @description Duration of the check in milliseconds
              * @example 4.2
              */
             durationMs: number;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the check
              * @example 2026-11-21T09:30:00.000Z
              */
             checkedAt: string;
-            /** @example The store is available. */
+            /**
+             * @description Result in one sentence
+             * @example The store is available.
+             */
             description: string;
         };
         SetupStatus: {
+            /**
+             * @description Always false: once setup is complete, the response is 403 `setup_already_complete`
+             * @example false
+             */
             setupComplete: boolean;
+            /**
+             * @description Step at which the wizard starts, always `welcome`
+             * @example welcome
+             */
             wizardStep?: string;
         };
         TokenSet: {
+            /**
+             * @description Bearer token of requests, valid for `expiresIn` seconds
+             * @example eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl
+             */
             accessToken: string;
+            /**
+             * @description Exchanges for the next token set, once, within 7 days
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
             refreshToken: string;
             /**
              * Format: int32
@@ -2351,13 +3289,19 @@ export interface components {
              * @example 900
              */
             expiresIn: number;
-            /** @enum {string} */
+            /**
+             * @description Scheme of the `Authorization` header, always `Bearer`
+             * @enum {string}
+             */
             tokenType: "Bearer";
             /** @description Message for the user after a sign-in, such as that the roles could not be updated */
             notice?: string;
         };
         SetupCompletion: {
-            /** @example Acme Platform */
+            /**
+             * @description Name of the platform, shown in the portal
+             * @example Acme Platform
+             */
             platformName: string;
             /**
              * Format: uri
@@ -2365,7 +3309,10 @@ export interface components {
              * @example https://platform.example.com
              */
             publicUrl: string;
-            /** @example Europe/Berlin */
+            /**
+             * @description IANA time zone in which the portal shows times
+             * @example Europe/Berlin
+             */
             timezone: string;
             /**
              * @description 1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
@@ -2374,6 +3321,7 @@ export interface components {
             adminUsername: string;
             /**
              * Format: idn-email
+             * @description E-mail address of the administrator
              * @example admin@example.com
              */
             adminEmail: string;
@@ -2383,52 +3331,73 @@ export interface components {
              * @example correct horse battery
              */
             adminPassword: string;
-            /** @description One-time token, valid for 24 hours */
+            /**
+             * @description One-time token, valid for 24 hours
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA
+             */
             initialAdminToken: string;
         };
         Credentials: {
-            /** @example ada */
+            /**
+             * @description Name of the user; for LDAP, the name in the directory
+             * @example ada
+             */
             username: string;
             /**
              * Format: password
+             * @description Password of the account
              * @example correct horse battery
              */
             password: string;
         };
         RefreshRequest: {
+            /**
+             * @description Refresh token of the newest token set
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
             refreshToken: string;
         };
         UserProfile: {
             /**
-             * @description Identifier with the prefix user_
+             * @description Identifier of the user
              * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example ada */
+            /**
+             * @description Name for sign-in
+             * @example ada
+             */
             username: string;
             /**
              * @description Name at the identity provider, any text; not unique
              * @example Ada Lovelace
              */
             displayName?: string;
-            /** @example ada@example.com */
+            /**
+             * @description E-mail address
+             * @example ada@example.com
+             */
             email: string;
             /**
+             * @description Roles of the user; their permissions add up
              * @example [
              *       "Operator"
              *     ]
              */
             roles: string[];
             /**
-             * @description Identifier with the prefix org_
+             * @description Identifier of the organisation
              * @example org_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             organisationId: string;
-            /** @example local */
+            /**
+             * @description `local`, or the identifier of the identity provider that manages the account
+             * @example local
+             */
             authProvider: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -2439,6 +3408,7 @@ export interface components {
              */
             suspendedAt?: string;
             /**
+             * @description Permissions of all roles together
              * @example [
              *       "clusters:read",
              *       "jobs:read",
@@ -2466,35 +3436,59 @@ export interface components {
          *     }
          */
         BrowserSignIn: {
-            /** @example ada */
+            /**
+             * @description Name for sign-in; unique on the platform, case-insensitive
+             * @example ada
+             */
             username?: string;
             /**
              * Format: password
+             * @description Password of the account
              * @example correct horse battery
              */
             password?: string;
+            /**
+             * @description Code that the callback of the identity provider put into the address
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEw
+             */
             code?: string;
+            /**
+             * @description Refresh token of the newest token set
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
             refreshToken?: string;
         };
         ClusterSummary: {
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example berlin-1 */
+            /**
+             * @description Name of the cluster, unique in the organisation
+             * @example berlin-1
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `Hypervisor`: machines that the organisation runs. `CloudLocal`: machines of a cloud provider
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
-            /** @enum {string} */
+            /**
+             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet
+             * @example Healthy
+             * @enum {string}
+             */
             status: "Healthy" | "Degraded" | "Pending" | "Offline";
             /**
              * Format: int32
+             * @description Number of nodes; 0 before enrollment
              * @example 1
              */
             nodeCount: number;
             /**
-             * @description Identifier with the prefix site_
+             * @description Identifier of the site
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             siteId?: string;
@@ -2511,13 +3505,13 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of registration
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last heartbeat of the relay; null before enrollment
              * @example 2026-11-21T09:30:00.000Z
              */
             lastSeenAt: string | null;
@@ -2528,7 +3522,10 @@ export interface components {
             awaitsApproval?: true;
         };
         RegisteredCluster: {
-            /** @description Valid once, within 24 hours */
+            /**
+             * @description Valid once, within 24 hours
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
             enrollmentToken: string;
             /**
              * @description Command to run on the machine that executes the scripts
@@ -2536,19 +3533,29 @@ export interface components {
              */
             relayCommand: string;
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example berlin-1 */
+            /**
+             * @description Name of the cluster, unique in the organisation
+             * @example berlin-1
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `Hypervisor`: machines that the organisation runs. `CloudLocal`: machines of a cloud provider
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
-            /** @enum {string} */
+            /**
+             * @description Always `Pending` until a relay enrolls
+             * @enum {string}
+             */
             status: "Pending";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of registration
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
@@ -2559,8 +3566,13 @@ export interface components {
              * @example berlin-1
              */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `Hypervisor`: machines that the organisation runs. `CloudLocal`: machines of a cloud provider
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
+            /** @description Site that the cluster belongs to; default: none */
             siteId?: string;
             /**
              * @description At most 32 labels
@@ -2574,12 +3586,16 @@ export interface components {
             };
         };
         LabelList: {
+            /** @description Label keys, in alphabetical order */
             items: components["schemas"]["LabelSummary"][];
             /** @description Whether further keys exist */
             hasMoreKeys: boolean;
         };
         LabelSummary: {
-            /** @example env */
+            /**
+             * @description Key of the label
+             * @example env
+             */
             key: string;
             /**
              * Format: int32
@@ -2587,8 +3603,12 @@ export interface components {
              * @example 12
              */
             clusterCount: number;
+            /** @description Values of the key, the most frequent first */
             values: {
-                /** @example prod */
+                /**
+                 * @description Value of the label
+                 * @example prod
+                 */
                 value: string;
                 /**
                  * Format: int32
@@ -2614,6 +3634,20 @@ export interface components {
              */
             changedCount: number;
         };
+        /**
+         * @description Labels that are set on, or removed from, every cluster of a target
+         * @example {
+         *       "target": {
+         *         "selector": "env=staging"
+         *       },
+         *       "set": {
+         *         "tier": "web"
+         *       },
+         *       "remove": [
+         *         "legacy"
+         *       ]
+         *     }
+         */
         LabelAssignment: {
             target: components["schemas"]["Target"];
             /**
@@ -2627,6 +3661,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
+             * @description Keys of labels to remove. A key that a cluster lacks is ignored
              * @example [
              *       "legacy"
              *     ]
@@ -2634,11 +3669,18 @@ export interface components {
             remove?: string[];
         };
         /**
+         * @description Clusters: exactly one of the members names them
          * @example {
          *       "selector": "env=prod,!legacy"
          *     }
          */
         Target: {
+            /**
+             * @description These clusters; all must belong to the organisation
+             * @example [
+             *       "clus_01jd8w5k3zr9x2m4c7t6v0b1qa"
+             *     ]
+             */
             clusterIds?: string[];
             /**
              * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
@@ -2657,11 +3699,18 @@ export interface components {
             all?: true;
         };
         /**
+         * @description Clusters: exactly one of the members names them
          * @example {
          *       "selector": "env=prod,!legacy"
          *     }
          */
         TargetOutput: {
+            /**
+             * @description These clusters; all must belong to the organisation
+             * @example [
+             *       "clus_01jd8w5k3zr9x2m4c7t6v0b1qa"
+             *     ]
+             */
             clusterIds?: string[];
             /**
              * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
@@ -2703,23 +3752,35 @@ export interface components {
         };
         ClusterDetail: {
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example berlin-1 */
+            /**
+             * @description Name of the cluster, unique in the organisation
+             * @example berlin-1
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `Hypervisor`: machines that the organisation runs. `CloudLocal`: machines of a cloud provider
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
-            /** @enum {string} */
+            /**
+             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet
+             * @example Healthy
+             * @enum {string}
+             */
             status: "Healthy" | "Degraded" | "Pending" | "Offline";
             /**
              * Format: int32
+             * @description Number of nodes; 0 before enrollment
              * @example 1
              */
             nodeCount: number;
             /**
-             * @description Identifier with the prefix site_
+             * @description Identifier of the site
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             siteId?: string;
@@ -2736,13 +3797,13 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of registration
              * @example 2026-11-21T09:30:00.000Z
              */
             registeredAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last heartbeat of the relay; null before enrollment
              * @example 2026-11-21T09:30:00.000Z
              */
             lastSeenAt: string | null;
@@ -2751,31 +3812,53 @@ export interface components {
              * @enum {boolean}
              */
             awaitsApproval?: true;
+            /** @description The nodes on which jobs of the cluster run */
             nodes: components["schemas"]["Node"][];
+            /** @description The enrolled relay; null before enrollment */
             relay: components["schemas"]["Relay"] | null;
         };
         Node: {
             /**
-             * @description Identifier with the prefix node_
+             * @description Identifier of the node
              * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example node-1 */
+            /**
+             * @description Name of the node
+             * @example node-1
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description State that the relay reported last; `Unknown` while the cluster is Offline
+             * @example Online
+             * @enum {string}
+             */
             status: "Online" | "Offline" | "Unknown";
             /** @description Absent until the relay has reported them */
             facts?: {
-                /** @example linux */
+                /**
+                 * @description Operating system, such as `linux`
+                 * @example linux
+                 */
                 os?: string;
-                /** @example Debian GNU/Linux 13 (trixie) */
+                /**
+                 * @description Name and version of the distribution
+                 * @example Debian GNU/Linux 13 (trixie)
+                 */
                 osVersion?: string;
-                /** @example 6.12.0 */
+                /**
+                 * @description Version of the kernel
+                 * @example 6.12.0
+                 */
                 kernel?: string;
-                /** @example x86_64 */
+                /**
+                 * @description Processor architecture, as `uname -m` prints it
+                 * @example x86_64
+                 */
                 arch?: string;
                 /**
                  * Format: int32
+                 * @description Number of processors
                  * @example 4
                  */
                 cpus?: number;
@@ -2798,6 +3881,7 @@ export interface components {
                  */
                 rootDiskFreeBytes?: number;
                 /**
+                 * @description Shells that were found on the node
                  * @example [
                  *       "sh",
                  *       "bash"
@@ -2808,17 +3892,24 @@ export interface components {
         };
         Relay: {
             /**
-             * @description Identifier with the prefix relay_
+             * @description Identifier of the relay
              * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example relay on node-1 */
+            /**
+             * @description Name that the relay reported at enrollment
+             * @example relay on node-1
+             */
             displayName: string;
-            /** @enum {string} */
+            /**
+             * @description `Connected`: heartbeats arrive. `Stale`: one is overdue. `Disconnected`: it is silent. `Revoked`: another relay has replaced it
+             * @example Connected
+             * @enum {string}
+             */
             status: "Connected" | "Stale" | "Disconnected" | "Revoked";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last heartbeat
              * @example 2026-11-21T09:30:00.000Z
              */
             lastHeartbeatAt: string;
@@ -2855,7 +3946,10 @@ export interface components {
             };
         };
         Enrollment: {
-            /** @description Valid once, within 24 hours */
+            /**
+             * @description Valid once, within 24 hours
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
             enrollmentToken: string;
             /**
              * @description Command to run on the machine that executes the scripts
@@ -2879,19 +3973,24 @@ export interface components {
          */
         TimelineEntry: {
             /**
-             * @description Identifier with the prefix evt_
+             * @description Identifier of the event
              * @example evt_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the entry
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
-            /** @enum {string} */
+            /**
+             * @description Source of the entry: a change of status, a job, an audit entry or another event
+             * @enum {string}
+             */
             kind: "status" | "job" | "audit" | "event";
+            /** @description One line for a list */
             title: string;
+            /** @description Further information, such as the reason of a failure */
             detail?: string;
             /** @description Subject of the entry, if not the cluster */
             resource?: string;
@@ -2903,14 +4002,19 @@ export interface components {
             extra?: true;
         };
         /**
+         * @description Author of an entry
          * @example {
          *       "kind": "user",
          *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
          *     }
          */
         AuditActor: {
-            /** @enum {string} */
+            /**
+             * @description Kind of author
+             * @enum {string}
+             */
             kind: "user" | "relay" | "system";
+            /** @description Identifier of the user or relay, or `system` */
             id: string;
             /**
              * @description The API token of the request
@@ -2920,26 +4024,46 @@ export interface components {
         };
         NodeSummary: {
             /**
-             * @description Identifier with the prefix node_
+             * @description Identifier of the node
              * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example node-1 */
+            /**
+             * @description Name of the node
+             * @example node-1
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description State that the relay reported last; `Unknown` while the cluster is Offline
+             * @example Online
+             * @enum {string}
+             */
             status: "Online" | "Offline" | "Unknown";
             /** @description Absent until the relay has reported them */
             facts?: {
-                /** @example linux */
+                /**
+                 * @description Operating system, such as `linux`
+                 * @example linux
+                 */
                 os?: string;
-                /** @example Debian GNU/Linux 13 (trixie) */
+                /**
+                 * @description Name and version of the distribution
+                 * @example Debian GNU/Linux 13 (trixie)
+                 */
                 osVersion?: string;
-                /** @example 6.12.0 */
+                /**
+                 * @description Version of the kernel
+                 * @example 6.12.0
+                 */
                 kernel?: string;
-                /** @example x86_64 */
+                /**
+                 * @description Processor architecture, as `uname -m` prints it
+                 * @example x86_64
+                 */
                 arch?: string;
                 /**
                  * Format: int32
+                 * @description Number of processors
                  * @example 4
                  */
                 cpus?: number;
@@ -2962,6 +4086,7 @@ export interface components {
                  */
                 rootDiskFreeBytes?: number;
                 /**
+                 * @description Shells that were found on the node
                  * @example [
                  *       "sh",
                  *       "bash"
@@ -2970,25 +4095,35 @@ export interface components {
                 shells?: string[];
             };
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId: string;
-            /** @example berlin-1 */
+            /**
+             * @description Name of the cluster
+             * @example berlin-1
+             */
             clusterName: string;
         };
         EnrollmentKey: {
             /**
-             * @description Identifier with the prefix ekey_
+             * @description Identifier of the enrollment key
              * @example ekey_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example Edge sites 2026 */
+            /**
+             * @description Purpose of the key, for its list
+             * @example Edge sites 2026
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the new clusters
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
             /**
-             * @description Identifier with the prefix site_
+             * @description Identifier of the site
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             siteId?: string;
@@ -3003,40 +4138,60 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description How many relays can enroll with it
+             * @example 500
+             */
             maxUses: number;
             /**
              * Format: int32
+             * @description How many relays have enrolled with it
              * @example 12
              */
             usedCount: number;
+            /**
+             * @description Whether new clusters wait for an approval
+             * @example false
+             */
             requireApproval: boolean;
-            /** @example {hostname} */
+            /**
+             * @description Name of the new clusters; `{hostname}` is the name of the machine
+             * @example {hostname}
+             */
             nameTemplate: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time after which no relay can enroll with it
              * @example 2026-11-21T09:30:00.000Z
              */
             expiresAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last use; absent before the first
              * @example 2026-11-21T09:30:00.000Z
              */
             lastUsedAt?: string;
         };
+        /** @description The user who submitted it */
         Submitter: {
-            /** @example user_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Identifier of the user
+             * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             id: string;
-            /** @example ann */
+            /**
+             * @description Name of the user at that time
+             * @example ann
+             */
             username: string;
             /**
              * @description `session` is a person who signed in, `token` an API token. The other values are reserved for later versions
@@ -3046,16 +4201,23 @@ export interface components {
         };
         CreatedEnrollmentKey: {
             /**
-             * @description Identifier with the prefix ekey_
+             * @description Identifier of the enrollment key
              * @example ekey_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example Edge sites 2026 */
+            /**
+             * @description Purpose of the key, for its list
+             * @example Edge sites 2026
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the new clusters
+             * @example Hypervisor
+             * @enum {string}
+             */
             type: "Hypervisor" | "CloudLocal";
             /**
-             * @description Identifier with the prefix site_
+             * @description Identifier of the site
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             siteId?: string;
@@ -3070,36 +4232,52 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description How many relays can enroll with it
+             * @example 500
+             */
             maxUses: number;
             /**
              * Format: int32
+             * @description How many relays have enrolled with it
              * @example 12
              */
             usedCount: number;
+            /**
+             * @description Whether new clusters wait for an approval
+             * @example false
+             */
             requireApproval: boolean;
-            /** @example {hostname} */
+            /**
+             * @description Name of the new clusters; `{hostname}` is the name of the machine
+             * @example {hostname}
+             */
             nameTemplate: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time after which no relay can enroll with it
              * @example 2026-11-21T09:30:00.000Z
              */
             expiresAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last use; absent before the first
              * @example 2026-11-21T09:30:00.000Z
              */
             lastUsedAt?: string;
-            /** @description The key; it is returned only once */
+            /**
+             * @description The key; it is returned only once
+             * @example plek_01jd8w5k3zr9x2m4c7t6v0b1qa_X5b0pJ3m7uKQ2vTn9rYs1dEw
+             */
             enrollmentKey: string;
             /**
              * @description Command to run on each machine
@@ -3108,7 +4286,10 @@ export interface components {
             relayCommand: string;
         };
         EnrollmentKeyCreation: {
-            /** @example Edge sites 2026 */
+            /**
+             * @description Purpose of the key, for its list
+             * @example Edge sites 2026
+             */
             name: string;
             /**
              * @description Type of the new clusters; default Hypervisor
@@ -3149,11 +4330,14 @@ export interface components {
         };
         RelayUpdate: {
             /**
-             * @description Identifier with the prefix rupd_
+             * @description Identifier of the update of relays
              * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example 1.10.0 */
+            /**
+             * @description Version that the relays install
+             * @example 1.10.0
+             */
             version: string;
             /**
              * @description Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it
@@ -3163,9 +4347,17 @@ export interface components {
             /** @description Why the platform stopped the update */
             statusReason?: string;
             target: components["schemas"]["TargetOutput"];
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Number of relays that must complete the update before others start
+             * @example 2
+             */
             canary: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Maximum number of relays that install it at the same time
+             * @example 20
+             */
             maxConcurrent: number;
             /**
              * Format: int32
@@ -3176,19 +4368,21 @@ export interface components {
             counts: components["schemas"]["RelayUpdateCounts"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the last job ended
              * @example 2026-11-21T09:30:00.000Z
              */
             finishedAt?: string;
         };
         /**
+         * @description Number of clusters of a relay update by status
          * @example {
          *       "pending": 180,
          *       "offered": 20,
@@ -3198,15 +4392,30 @@ export interface components {
          *     }
          */
         RelayUpdateCounts: {
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Clusters whose relay has no offer yet
+             */
             pending: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Clusters whose relay has the offer and has not reported a result
+             */
             offered: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Clusters whose relay runs the version
+             */
             completed: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Clusters whose relay returned to its previous version
+             */
             rolledBack: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Clusters whose relay got no offer, for example because it cannot update itself
+             */
             skipped: number;
         };
         /**
@@ -3229,6 +4438,7 @@ export interface components {
              *     }
              */
             target?: {
+                /** @description These clusters; all must belong to the organisation */
                 clusterIds?: string[];
                 /**
                  * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
@@ -3269,11 +4479,14 @@ export interface components {
         };
         RelayUpdateDetail: {
             /**
-             * @description Identifier with the prefix rupd_
+             * @description Identifier of the update of relays
              * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example 1.10.0 */
+            /**
+             * @description Version that the relays install
+             * @example 1.10.0
+             */
             version: string;
             /**
              * @description Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it
@@ -3283,9 +4496,17 @@ export interface components {
             /** @description Why the platform stopped the update */
             statusReason?: string;
             target: components["schemas"]["TargetOutput"];
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Number of relays that must complete the update before others start
+             * @example 2
+             */
             canary: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Maximum number of relays that install it at the same time
+             * @example 20
+             */
             maxConcurrent: number;
             /**
              * Format: int32
@@ -3296,14 +4517,15 @@ export interface components {
             counts: components["schemas"]["RelayUpdateCounts"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the last job ended
              * @example 2026-11-21T09:30:00.000Z
              */
             finishedAt?: string;
@@ -3312,7 +4534,7 @@ export interface components {
         };
         RelayUpdateCluster: {
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId: string;
@@ -3321,56 +4543,91 @@ export interface components {
              * @example berlin-1
              */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description Progress of the relay of the cluster
+             * @enum {string}
+             */
             status: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
             /** @description Why it was rolled back or skipped */
             reason?: string;
         };
         Site: {
             /**
-             * @description Identifier with the prefix site_
+             * @description Identifier of the site
              * @example site_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example Berlin */
+            /**
+             * @description Name of the site, unique in the organisation
+             * @example Berlin
+             */
             name: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
         };
         SiteCreation: {
-            /** @example Berlin */
+            /**
+             * @description Name of the site, unique in the organisation
+             * @example Berlin
+             */
             name: string;
         };
         AcceptedJob: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId?: string;
-            /** @enum {string} */
+            /**
+             * @description Job type; all but `InvokeScript` are operations of the platform itself
+             * @example InvokeScript
+             * @enum {string}
+             */
             type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
-            /** @enum {string} */
+            /**
+             * @description Always `Queued`
+             * @enum {string}
+             */
             status: "Queued";
         };
+        /**
+         * @description A job for one cluster
+         * @example {
+         *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "type": "InvokeScript",
+         *       "name": "Rotate logs",
+         *       "reason": "Ticket 4711: disk is full",
+         *       "payload": {
+         *         "script": "logrotate --force /etc/logrotate.conf",
+         *         "timeoutSeconds": 300
+         *       }
+         *     }
+         */
         JobSubmission: {
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Cluster that runs the job
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             clusterId: string;
-            /** @example InvokeScript */
+            /**
+             * @description Job type; only `InvokeScript` can be submitted
+             * @example InvokeScript
+             */
             type: string;
             /**
              * @description Payload of the job type; InvokeScriptPayload for InvokeScript
@@ -3414,20 +4671,24 @@ export interface components {
          */
         JobSummary: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId?: string;
-            /** @enum {string} */
+            /**
+             * @description Job type; all but `InvokeScript` are operations of the platform itself
+             * @example InvokeScript
+             * @enum {string}
+             */
             type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -3438,44 +4699,54 @@ export interface components {
             title: string;
             /** @description Name of the job, or of its batch */
             name?: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * @description The batch of the job, if any
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId?: string;
-            /** @enum {string} */
+            /**
+             * @description `Queued` and `Running` can change; the other values are final
+             * @example Completed
+             * @enum {string}
+             */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
-            /** @enum {string} */
+            /**
+             * @description Why the job ended without success: a time limit, an exit code, a cancellation, its relay or the platform
+             * @enum {string}
+             */
             statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the start; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             startedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the end; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             completedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the cancellation was requested
              * @example 2026-11-21T09:30:00.000Z
              */
             cancelRequestedAt?: string;
         };
         AcceptedBatch: {
             /**
-             * @description Identifier with the prefix batch_
+             * @description Identifier of the batch
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId: string;
+            /** @description Jobs, in the order of the request; of a target, newest cluster first */
             jobIds: string[];
             /**
              * Format: int32
+             * @description Number of jobs
              * @example 500
              */
             submittedCount: number;
@@ -3487,11 +4758,27 @@ export interface components {
             resolvedCount?: number;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
         };
+        /**
+         * @description Up to 500 jobs: a list of jobs, or one payload for every cluster of a target
+         * @example {
+         *       "target": {
+         *         "selector": "env=prod,!legacy"
+         *       },
+         *       "type": "InvokeScript",
+         *       "payload": {
+         *         "script": "uname -a"
+         *       },
+         *       "expectedCount": 12,
+         *       "name": "Kernel versions",
+         *       "maxConcurrency": 50,
+         *       "maxErrors": 3
+         *     }
+         */
         BatchSubmission: {
             /** @description One to 500 jobs, all for clusters of the organisation. Either `jobs`, or `target` with `type` and `payload`, is required */
             jobs?: components["schemas"]["BatchJob"][];
@@ -3502,6 +4789,7 @@ export interface components {
              *     }
              */
             target?: {
+                /** @description These clusters; all must belong to the organisation */
                 clusterIds?: string[];
                 /**
                  * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
@@ -3519,7 +4807,10 @@ export interface components {
                  */
                 all?: true;
             };
-            /** @example InvokeScript */
+            /**
+             * @description With `target`: job type; only `InvokeScript` can be submitted
+             * @example InvokeScript
+             */
             type?: string;
             /**
              * @description Payload of the job type; InvokeScriptPayload for InvokeScript
@@ -3559,26 +4850,59 @@ export interface components {
              */
             maxErrors?: number;
         };
+        /**
+         * @description A batch with its number of jobs by status
+         * @example {
+         *       "id": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "status": "Finished",
+         *       "submittedCount": 500,
+         *       "counts": {
+         *         "queued": 0,
+         *         "running": 0,
+         *         "completed": 498,
+         *         "failed": 2,
+         *         "cancelled": 0
+         *       },
+         *       "maxConcurrency": 50,
+         *       "name": "Rotate logs",
+         *       "title": "Rotate logs",
+         *       "createdBy": {
+         *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *         "username": "ann",
+         *         "via": "session"
+         *       },
+         *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "finishedAt": "2026-11-21T09:42:10.000Z"
+         *     }
+         */
         Batch: {
             /**
-             * @description Identifier with the prefix batch_
+             * @description Identifier of the batch
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
+             * @description `Finished` once every job has ended; `Cancelling` until then after a cancellation
              * @example Running
              * @enum {string}
              */
             status: "Running" | "Cancelling" | "Finished";
             /**
              * Format: int32
+             * @description Number of jobs of the batch
              * @example 500
              */
             submittedCount: number;
             counts: components["schemas"]["BatchCounts"];
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Maximum number of its jobs that are queued for a relay or running at once
+             */
             maxConcurrency?: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Number of failed jobs above which the jobs that have not started are cancelled
+             */
             maxErrors?: number;
             /**
              * @description The batch whose failed jobs this one retries
@@ -3590,31 +4914,39 @@ export interface components {
              * @example Rotate logs
              */
             title: string;
-            /** @example Rotate logs */
+            /**
+             * @description Short title
+             * @example Rotate logs
+             */
             name?: string;
-            /** @example Ticket 4711: disk is full */
+            /**
+             * @description Why the scripts run
+             * @example Ticket 4711: disk is full
+             */
             reason?: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the cancellation was requested
              * @example 2026-11-21T09:30:00.000Z
              */
             cancelRequestedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the last job ended
              * @example 2026-11-21T09:30:00.000Z
              */
             finishedAt?: string;
         };
         /**
+         * @description Number of jobs of a batch by status
          * @example {
          *       "queued": 0,
          *       "running": 0,
@@ -3624,15 +4956,30 @@ export interface components {
          *     }
          */
         BatchCounts: {
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Jobs that no relay has claimed yet
+             */
             queued: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Jobs that run
+             */
             running: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Jobs whose script exited with 0 on every node
+             */
             completed: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Jobs that failed or did not end in time
+             */
             failed: number;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Jobs that were cancelled
+             */
             cancelled: number;
         };
         /**
@@ -3673,20 +5020,24 @@ export interface components {
          */
         Job: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId?: string;
-            /** @enum {string} */
+            /**
+             * @description Job type; all but `InvokeScript` are operations of the platform itself
+             * @example InvokeScript
+             * @enum {string}
+             */
             type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -3697,6 +5048,7 @@ export interface components {
             title: string;
             /** @description Name of the job, or of its batch */
             name?: string;
+            /** @description The user who created or submitted it */
             createdBy: components["schemas"]["Submitter"];
             /** @description Reason for the job, or for its batch */
             reason?: string;
@@ -3705,28 +5057,36 @@ export interface components {
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId?: string;
-            /** @enum {string} */
+            /**
+             * @description `Queued` and `Running` can change; the other values are final
+             * @example Completed
+             * @enum {string}
+             */
             status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
-            /** @enum {string} */
+            /**
+             * @description Why the job ended without success: a time limit, an exit code, a cancellation, its relay or the platform
+             * @enum {string}
+             */
             statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the start; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             startedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the end; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             completedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the cancellation was requested
              * @example 2026-11-21T09:30:00.000Z
              */
             cancelRequestedAt?: string;
+            /** @description Payload as it was submitted */
             payload: {
                 [key: string]: unknown;
             };
@@ -3736,18 +5096,37 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             expiresAt: string;
+            /** @description Result; present once the relay has reported it */
             result?: components["schemas"]["JobResult"];
+            /** @description Result that arrived after the job had ended */
             lateResult?: components["schemas"]["LateResult"];
             /** @description Progress of a platform operation */
             steps?: components["schemas"]["JobStep"][];
         };
+        /** @description Result of an ended job */
         JobResult: {
+            /**
+             * @description Output of all nodes in order of arrival, at most 1 MiB: the first 256 KiB and the last 768 KiB, in whole lines
+             * @example Linux
+             */
             output: string;
-            /** @enum {boolean} */
+            /**
+             * @description Present if bytes that are not valid UTF-8 were replaced; `GET /jobs/{id}/output` returns the original bytes
+             * @enum {boolean}
+             */
             binary?: true;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description First exit code of the nodes that is not 0, else 0; null if no script exited
+             * @example 0
+             */
             exitCode: number | null;
+            /** @description Results of the nodes */
             nodes: components["schemas"]["NodeResult"][];
+            /**
+             * @description Whether a part of the output was dropped; a line with the number of bytes marks the cut
+             * @example false
+             */
             truncated: boolean;
             /**
              * Format: int64
@@ -3756,45 +5135,71 @@ export interface components {
             totalBytes: number;
         };
         NodeResult: {
+            /**
+             * @description Identifier of the node
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             nodeId: string;
             /**
              * Format: int32
              * @description null if the script did not exit by itself
              */
             exitCode: number | null;
+            /**
+             * @description Output of the node
+             * @example Linux
+             */
             output: string;
         };
+        /** @description Result that the relay reported after the job had ended. It does not change the status of the job */
         LateResult: {
+            /**
+             * @description How the run ended
+             * @example exited
+             */
             outcome: string;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Exit code; null if the script did not exit by itself
+             * @example 0
+             */
             exitCode: number | null;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the relay reported it
              * @example 2026-11-21T09:30:00.000Z
              */
             reportedAt: string;
         };
         JobStep: {
-            /** @example deploy */
+            /**
+             * @description Name of the step
+             * @example deploy
+             */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description State of the step
+             * @example Completed
+             * @enum {string}
+             */
             status: "Pending" | "Running" | "Completed" | "Failed" | "Skipped";
+            /** @description Result or error of the step */
             message?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the start; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             startedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the end; absent before it
              * @example 2026-11-21T09:30:00.000Z
              */
             completedAt?: string;
         };
         JobOutput: {
+            /** @description Pieces of output from the requested offset, in order of arrival */
             items: components["schemas"]["OutputChunk"][];
             /**
              * Format: int64
@@ -3803,6 +5208,7 @@ export interface components {
              */
             nextOffset: number;
             /**
+             * @description Status of the job
              * @example Running
              * @enum {string}
              */
@@ -3814,28 +5220,49 @@ export interface components {
             finished: boolean;
         };
         OutputChunk: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of bytes of output before this piece, including dropped ones
+             * @example 0
+             */
             offset: number;
-            /** @example node_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Node that wrote it
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             nodeId: string;
-            /** @enum {string} */
+            /**
+             * @description Output stream that the bytes were written to
+             * @example stdout
+             * @enum {string}
+             */
             stream: "stdout" | "stderr";
-            /** @example Linux */
+            /**
+             * @description Text, or Base64; see `encoding`
+             * @example Linux
+             */
             data: string;
-            /** @enum {string} */
+            /**
+             * @description Present if `data` is Base64 of bytes that are not valid UTF-8
+             * @enum {string}
+             */
             encoding?: "base64";
         };
         DashboardLayout: {
+            /** @description Widgets with their positions */
             layout: components["schemas"]["WidgetPlacementOutput"][];
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last change
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
         };
         WidgetPlacement: {
-            /** @example cluster-health */
+            /**
+             * @description Identifier of the widget in the portal
+             * @example cluster-health
+             */
             widgetId: string;
             /**
              * Format: int32
@@ -3868,7 +5295,10 @@ export interface components {
             selector?: string;
         };
         WidgetPlacementOutput: {
-            /** @example cluster-health */
+            /**
+             * @description Identifier of the widget in the portal
+             * @example cluster-health
+             */
             widgetId: string;
             /**
              * Format: int32
@@ -3901,21 +5331,32 @@ export interface components {
             selector?: string;
         };
         DashboardLayoutUpdate: {
+            /** @description Widgets with their positions */
             layout: components["schemas"]["WidgetPlacement"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Accepted and ignored, so that a client can send back the response of GET
+             */
             updatedAt?: string;
         };
         SavedFilter: {
             /**
-             * @description Identifier with the prefix filter_
+             * @description Identifier of the saved filter
              * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example Offline clusters */
+            /**
+             * @description Name of the filter
+             * @example Offline clusters
+             */
             name: string;
-            /** @example clusters */
+            /**
+             * @description The list that the filter applies to
+             * @example clusters
+             */
             context: string;
             /**
+             * @description Filter parameters
              * @example {
              *       "status": "Offline"
              *     }
@@ -3925,13 +5366,16 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
         };
         SavedFilterCreation: {
-            /** @example Offline clusters */
+            /**
+             * @description Name of the filter
+             * @example Offline clusters
+             */
             name: string;
             /**
              * @description The list that the filter applies to
@@ -3951,6 +5395,7 @@ export interface components {
         PasswordChange: {
             /**
              * Format: password
+             * @description Password until now
              * @example correct horse battery
              */
             currentPassword: string;
@@ -3969,13 +5414,13 @@ export interface components {
         };
         Session: {
             /**
-             * @description Identifier with the prefix sess_
+             * @description Identifier of the session
              * @example sess_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -3998,13 +5443,17 @@ export interface components {
         };
         ApiToken: {
             /**
-             * @description Identifier with the prefix tok_
+             * @description Identifier of the API token
              * @example tok_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example nightly backup */
+            /**
+             * @description Purpose of the token, for its list
+             * @example nightly backup
+             */
             name: string;
             /**
+             * @description Permissions that the token has as long as its user has them
              * @example [
              *       "clusters:read",
              *       "jobs:write"
@@ -4019,7 +5468,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -4032,13 +5481,17 @@ export interface components {
         };
         CreatedApiToken: {
             /**
-             * @description Identifier with the prefix tok_
+             * @description Identifier of the API token
              * @example tok_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example nightly backup */
+            /**
+             * @description Purpose of the token, for its list
+             * @example nightly backup
+             */
             name: string;
             /**
+             * @description Permissions that the token has as long as its user has them
              * @example [
              *       "clusters:read",
              *       "jobs:write"
@@ -4053,7 +5506,7 @@ export interface components {
             expiresAt: string | null;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -4070,7 +5523,10 @@ export interface components {
             token: string;
         };
         ApiTokenCreation: {
-            /** @example nightly backup */
+            /**
+             * @description Purpose of the token, for its list
+             * @example nightly backup
+             */
             name: string;
             /**
              * Format: date-time
@@ -4088,8 +5544,13 @@ export interface components {
             permissions?: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
         };
         RoleDescription: {
-            /** @enum {string} */
+            /**
+             * @description Name of the role
+             * @example Operator
+             * @enum {string}
+             */
             name: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+            /** @description Permissions that the role grants */
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
             /** @description Whether the caller can assign it to users of its organisation */
             grantable: boolean;
@@ -4102,6 +5563,7 @@ export interface components {
             username: string;
             /**
              * Format: idn-email
+             * @description E-mail address of the user
              * @example ada@example.com
              */
             email: string;
@@ -4112,6 +5574,7 @@ export interface components {
              */
             password: string;
             /**
+             * @description All roles of the user; replaces the previous ones in an update
              * @example [
              *       "Operator"
              *     ]
@@ -4123,10 +5586,12 @@ export interface components {
         UserUpdate: {
             /**
              * Format: idn-email
+             * @description E-mail address of the user
              * @example ada@example.com
              */
             email?: string;
             /**
+             * @description All roles of the user; replaces the previous ones in an update
              * @example [
              *       "Operator"
              *     ]
@@ -4141,13 +5606,17 @@ export interface components {
         };
         Webhook: {
             /**
-             * @description Identifier with the prefix hook_
+             * @description Identifier of the webhook
              * @example hook_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example https://hooks.example.com/platform */
+            /**
+             * @description Address that receives the events
+             * @example https://hooks.example.com/platform
+             */
             url: string;
             /**
+             * @description Event types that it receives; `*` stands for several
              * @example [
              *       "platform.job.*"
              *     ]
@@ -4158,7 +5627,10 @@ export interface components {
              * @example env=prod
              */
             selector?: string;
-            /** @example true */
+            /**
+             * @description Whether events are delivered
+             * @example true
+             */
             enabled: boolean;
             /**
              * Format: int32
@@ -4180,20 +5652,24 @@ export interface components {
             previousSecretExpiresAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
         };
         CreatedWebhook: {
             /**
-             * @description Identifier with the prefix hook_
+             * @description Identifier of the webhook
              * @example hook_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example https://hooks.example.com/platform */
+            /**
+             * @description Address that receives the events
+             * @example https://hooks.example.com/platform
+             */
             url: string;
             /**
+             * @description Event types that it receives; `*` stands for several
              * @example [
              *       "platform.job.*"
              *     ]
@@ -4204,7 +5680,10 @@ export interface components {
              * @example env=prod
              */
             selector?: string;
-            /** @example true */
+            /**
+             * @description Whether events are delivered
+             * @example true
+             */
             enabled: boolean;
             /**
              * Format: int32
@@ -4226,7 +5705,7 @@ export interface components {
             previousSecretExpiresAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -4290,11 +5769,12 @@ export interface components {
         };
         Delivery: {
             /**
-             * @description Identifier with the prefix dlv_
+             * @description Identifier of the delivery
              * @example dlv_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
             /**
+             * @description `Pending` while attempts follow
              * @example Pending
              * @enum {string}
              */
@@ -4304,7 +5784,10 @@ export interface components {
              * @example evt_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             eventId: string;
-            /** @example platform.job.completed */
+            /**
+             * @description CloudEvents type of the event
+             * @example platform.job.completed
+             */
             eventType: string;
             /** @description The last 20 attempts, oldest first */
             attempts: components["schemas"]["DeliveryAttempt"][];
@@ -4316,7 +5799,7 @@ export interface components {
             nextAttemptAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
@@ -4324,7 +5807,7 @@ export interface components {
         DeliveryAttempt: {
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the attempt
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
@@ -4342,17 +5825,21 @@ export interface components {
             error?: "url_not_allowed" | "address_not_allowed" | "name_not_resolved" | "certificate_not_trusted" | "connection_failed" | "timed_out" | "redirected" | "unsuccessful_status";
             /**
              * Format: int32
+             * @description Duration of the attempt in milliseconds
              * @example 42
              */
             durationMs: number;
         };
         Organisation: {
             /**
-             * @description Identifier with the prefix org_
+             * @description Identifier of the organisation
              * @example org_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @example Acme */
+            /**
+             * @description Name of the organisation, unique on the platform
+             * @example Acme
+             */
             name: string;
             /**
              * @description Whether setup created this organisation
@@ -4361,12 +5848,14 @@ export interface components {
             isPlatform: boolean;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /** @description Quotas of the organisation */
             quotas: components["schemas"]["OrganisationQuotas"];
         };
+        /** @description Quotas of an organisation; null uses the default of the platform */
         OrganisationQuotas: {
             /**
              * Format: int32
@@ -4400,7 +5889,17 @@ export interface components {
              */
             name: string;
         };
+        /**
+         * @description A change of quotas
+         * @example {
+         *       "quotas": {
+         *         "clusters": 500,
+         *         "users": null
+         *       }
+         *     }
+         */
         OrganisationUpdate: {
+            /** @description Quotas to change; omitted ones stay */
             quotas?: {
                 /**
                  * Format: int32
@@ -4429,9 +5928,11 @@ export interface components {
             };
         };
         OrganisationUsage: {
+            /** @description Registered clusters */
             clusters: {
                 /**
                  * Format: int64
+                 * @description Number of clusters
                  * @example 12
                  */
                 used: number;
@@ -4442,9 +5943,11 @@ export interface components {
                  */
                 limit: number;
             };
+            /** @description Users, including those of identity providers */
             users: {
                 /**
                  * Format: int64
+                 * @description Number of users
                  * @example 12
                  */
                 used: number;
@@ -4455,9 +5958,11 @@ export interface components {
                  */
                 limit: number;
             };
+            /** @description Webhooks, including disabled ones */
             webhooks: {
                 /**
                  * Format: int64
+                 * @description Number of webhooks
                  * @example 12
                  */
                 used: number;
@@ -4472,6 +5977,7 @@ export interface components {
             activeJobs: {
                 /**
                  * Format: int64
+                 * @description Number of queued and running jobs
                  * @example 12
                  */
                 used: number;
@@ -4523,29 +6029,67 @@ export interface components {
              */
             jobRetentionDays?: number;
         };
+        /**
+         * @description An identity provider. Secrets are never returned
+         * @example {
+         *       "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "type": "OIDC",
+         *       "status": "Configured",
+         *       "createdAt": "2026-11-21T09:30:00.000Z",
+         *       "updatedAt": "2026-11-21T09:30:00.000Z",
+         *       "issuer": "https://id.example.com",
+         *       "clientId": "platform",
+         *       "displayName": "Acme directory",
+         *       "enabled": true,
+         *       "roleMappings": [
+         *         {
+         *           "group": "platform-operators",
+         *           "role": "Operator"
+         *         }
+         *       ],
+         *       "defaultRole": "Viewer",
+         *       "redirectUri": "https://platform.example.com/api/v1/auth/oidc/idp_01jd8w5k3zr9x2m4c7t6v0b1qa/callback"
+         *     }
+         */
         IdentityProvider: {
             /**
-             * @description Identifier with the prefix idp_
+             * @description Identifier of the identity provider
              * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of provider; decides which of the other settings apply
+             * @example OIDC
+             * @enum {string}
+             */
             type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
-            /** @enum {string} */
+            /**
+             * @description Whether sign-ins are possible; consent applies to CloudDirectory only
+             * @example Configured
+             * @enum {string}
+             */
             status: "Configured" | "ConsentPending" | "ConsentGranted" | "ConsentDenied" | "Disabled";
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last change
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
+            /**
+             * @description CloudDirectory; id or domain of the tenant
+             * @example acme.example.com
+             */
             tenantId?: string;
+            /**
+             * @description CloudDirectory, OIDC, OpenSourceIdp; id of the client that is registered for the platform
+             * @example platform
+             */
             clientId?: string;
             /**
              * Format: uri
@@ -4562,23 +6106,50 @@ export interface components {
              * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
              */
             baseUrl?: string;
+            /**
+             * @description OpenSourceIdp; name of the realm
+             * @example acme
+             */
             realm?: string;
+            /**
+             * @description OAuth scopes of sign-ins, in addition to `openid`; default: profile, email and, if supported, offline_access
+             * @example [
+             *       "profile",
+             *       "email"
+             *     ]
+             */
             scopes?: string[];
+            /**
+             * @description Claim with the user name; default preferred_username
+             * @example preferred_username
+             */
             usernameClaim?: string;
+            /**
+             * @description Claim with the e-mail address; default email
+             * @example email
+             */
             emailClaim?: string;
+            /**
+             * @description Claim with the groups, read if a group is mapped; default groups
+             * @example groups
+             */
             groupsClaim?: string;
             /**
              * Format: uri
              * @description LDAP; ldap: needs startTls
              */
             url?: string;
+            /** @description LDAP; distinguished name of the account that searches the directory */
             bindDn?: string;
+            /** @description LDAP; entry below which users are searched */
             userSearchBase?: string;
+            /** @description LDAP; whether the connection switches to TLS first. Required with ldap:, not allowed with ldaps: */
             startTls?: boolean;
             /** @description LDAP; PEM certificates to trust in addition to the system’s */
             caCertificate?: string;
             /** @description Default uid */
             userLoginAttribute?: string;
+            /** @description LDAP; entry below which groups are searched. Without it, the attribute memberOf of the user names its groups */
             groupSearchBase?: string;
             /** @description Default member */
             groupMemberAttribute?: string;
@@ -4587,19 +6158,29 @@ export interface components {
              * @enum {string}
              */
             nestedGroups?: "none" | "matchingRule" | "recursive";
+            /** @description Name shown on the sign-in page */
             displayName: string;
+            /** @description Whether users can sign in with it */
             enabled: boolean;
+            /** @description Roles of groups. A user gets the roles of all its groups */
             roleMappings: components["schemas"]["RoleMappingOutput"][];
-            /** @enum {string} */
+            /**
+             * @description Role for users without a mapped group
+             * @enum {string}
+             */
             defaultRole: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
             /** @description The last reported failure since the settings were changed. Each problem is reported at most once an hour. */
             lastFailure?: {
-                /** @enum {string} */
+                /**
+                 * @description Kind of failure: the provider did not respond, its response was invalid, or groups were missing
+                 * @enum {string}
+                 */
                 problem: "unreachable" | "answer_invalid" | "groups_incomplete";
+                /** @description Cause of the failure, without secrets */
                 detail: string;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time of the failure
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 at: string;
@@ -4616,8 +6197,12 @@ export interface components {
          *     }
          */
         RoleMapping: {
+            /** @description Name of the group as the provider sends it */
             group: string;
-            /** @enum {string} */
+            /**
+             * @description Role that its members get
+             * @enum {string}
+             */
             role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
         };
         /**
@@ -4627,8 +6212,12 @@ export interface components {
          *     }
          */
         RoleMappingOutput: {
+            /** @description Name of the group as the provider sends it */
             group: string;
-            /** @enum {string} */
+            /**
+             * @description Role that its members get
+             * @enum {string}
+             */
             role: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
         };
         /**
@@ -4640,9 +6229,21 @@ export interface components {
          *     }
          */
         IdentityProviderRequest: {
-            /** @enum {string} */
+            /**
+             * @description Kind of provider; decides which of the other settings apply
+             * @example OIDC
+             * @enum {string}
+             */
             type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            /**
+             * @description CloudDirectory; id or domain of the tenant
+             * @example acme.example.com
+             */
             tenantId?: string;
+            /**
+             * @description CloudDirectory, OIDC, OpenSourceIdp; id of the client that is registered for the platform
+             * @example platform
+             */
             clientId?: string;
             /**
              * Format: uri
@@ -4659,23 +6260,50 @@ export interface components {
              * @description OpenSourceIdp; the issuer is `<baseUrl>/realms/<realm>`
              */
             baseUrl?: string;
+            /**
+             * @description OpenSourceIdp; name of the realm
+             * @example acme
+             */
             realm?: string;
+            /**
+             * @description OAuth scopes of sign-ins, in addition to `openid`; default: profile, email and, if supported, offline_access
+             * @example [
+             *       "profile",
+             *       "email"
+             *     ]
+             */
             scopes?: string[];
+            /**
+             * @description Claim with the user name; default preferred_username
+             * @example preferred_username
+             */
             usernameClaim?: string;
+            /**
+             * @description Claim with the e-mail address; default email
+             * @example email
+             */
             emailClaim?: string;
+            /**
+             * @description Claim with the groups, read if a group is mapped; default groups
+             * @example groups
+             */
             groupsClaim?: string;
             /**
              * Format: uri
              * @description LDAP; ldap: needs startTls
              */
             url?: string;
+            /** @description LDAP; distinguished name of the account that searches the directory */
             bindDn?: string;
+            /** @description LDAP; entry below which users are searched */
             userSearchBase?: string;
+            /** @description LDAP; whether the connection switches to TLS first. Required with ldap:, not allowed with ldaps: */
             startTls?: boolean;
             /** @description LDAP; PEM certificates to trust in addition to the system’s */
             caCertificate?: string;
             /** @description Default uid */
             userLoginAttribute?: string;
+            /** @description LDAP; entry below which groups are searched. Without it, the attribute memberOf of the user names its groups */
             groupSearchBase?: string;
             /** @description Default member */
             groupMemberAttribute?: string;
@@ -4684,9 +6312,15 @@ export interface components {
              * @enum {string}
              */
             nestedGroups?: "none" | "matchingRule" | "recursive";
-            /** Format: password */
+            /**
+             * Format: password
+             * @description Secret of the client. It is stored and never returned; omit it to keep the stored one
+             */
             clientSecret?: string;
-            /** Format: password */
+            /**
+             * Format: password
+             * @description LDAP; password of `bindDn`. It is stored and never returned; omit it to keep the stored one
+             */
             bindPassword?: string;
             /**
              * @description Name shown on the sign-in page
@@ -4695,6 +6329,7 @@ export interface components {
             displayName?: string;
             /** @description Default true. Disabling a provider ends its users’ sessions */
             enabled?: boolean;
+            /** @description Roles of groups. A user gets the roles of all its groups */
             roleMappings?: components["schemas"]["RoleMapping"][];
             /**
              * @description Role for users without a mapped group; default Viewer
@@ -4715,41 +6350,72 @@ export interface components {
          *     }
          */
         IdentityProviderTest: {
+            /** @description Whether all checks succeeded */
             ok: boolean;
+            /** @description The checks in the order in which they ran. A failed check ends the test */
             checks: {
+                /** @description What was checked */
                 name: string;
+                /** @description Whether the check succeeded */
                 ok: boolean;
+                /** @description Result, or the cause of the failure and the next step */
                 message: string;
             }[];
         };
         ConsentRequest: {
+            /**
+             * @description Address of the provider that asks its administrator
+             * @example https://login.example.com/adminconsent
+             */
             url: string;
         };
         SignInChoice: {
             /**
-             * @description Identifier with the prefix idp_
+             * @description Identifier of the identity provider
              * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of provider
+             * @example OIDC
+             * @enum {string}
+             */
             type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            /**
+             * @description Name for the button of the sign-in page
+             * @example Acme directory
+             */
             displayName: string;
             /** @description Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login */
             authorizeUrl?: string;
         };
         SignInCode: {
+            /**
+             * @description Code that the callback of the identity provider put into the address
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEw
+             */
             code: string;
         };
         UpdateCheck: {
-            /** @example 1.4.0 */
+            /**
+             * @description Version that serves
+             * @example 1.4.0
+             */
             currentVersion: string;
             /**
              * @description The newest applicable release, or the current version
              * @example 1.4.0
              */
             latestVersion: string;
+            /**
+             * @description Whether `latestVersion` is newer than `currentVersion`
+             * @example true
+             */
             updateAvailable: boolean;
-            /** @description Absent if the platform is up to date */
+            /**
+             * @description Absent if the platform is up to date
+             * @example https://example.com/releases/1.4.0
+             */
             releaseNotesUrl?: string;
             /**
              * Format: date-time
@@ -4767,6 +6433,10 @@ export interface components {
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId?: string;
+            /**
+             * @description Newer releases that cannot be applied
+             * @example []
+             */
             refused: components["schemas"]["RefusedRelease"][];
         };
         /**
@@ -4776,24 +6446,40 @@ export interface components {
          *     }
          */
         RefusedRelease: {
+            /** @description Version of the release */
             version: string;
+            /** @description Why it cannot be applied */
             reason: string;
         };
         UpdateAccepted: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId: string;
-            /** @enum {string} */
+            /**
+             * @description Operation that started
+             * @example apply
+             * @enum {string}
+             */
             action: "apply" | "rollback";
-            /** @example 1.4.0 */
+            /**
+             * @description Version that serves after it
+             * @example 1.4.0
+             */
             targetVersion: string;
-            /** @enum {string} */
+            /**
+             * @description Always `InProgress`; the job has the result
+             * @enum {string}
+             */
             status: "InProgress";
         };
         UpdateRequest: {
-            /** @enum {string} */
+            /**
+             * @description `apply` a release, or `rollback` to the previous version
+             * @example apply
+             * @enum {string}
+             */
             action: "apply" | "rollback";
             /**
              * @description Version to update to; optional for a rollback, which accepts only the previous version
@@ -4809,26 +6495,46 @@ export interface components {
              * @example hello
              */
             id: string;
-            /** @example Hello World */
+            /**
+             * @description Name for display
+             * @example Hello World
+             */
             name: string;
             /**
              * @description The newest verified release, or the newest release if none is verified
              * @example 1.0.0
              */
             version: string;
+            /**
+             * @description One sentence about the module
+             * @example Greets every new cluster.
+             */
             description: string;
             /** @description The event types that the manifest declares */
             events: string[];
             /** @description Whether a trusted key has signed this image */
             verified: boolean;
-            /** @description Name of the key that signed it */
+            /**
+             * @description Name of the key that signed it
+             * @example platform
+             */
             verifiedBy?: string;
             /** @description Why it is not verified */
             unverifiedReason?: string;
+            /**
+             * @description Whether a version of the module is installed
+             * @example true
+             */
             installed: boolean;
-            /** @example 1.4.0 */
+            /**
+             * @description Installed version
+             * @example 1.4.0
+             */
             installedVersion?: string;
-            /** @description Whether the release is newer than the installed one, by SemVer */
+            /**
+             * @description Whether the release is newer than the installed one, by SemVer
+             * @example true
+             */
             updateAvailable: boolean;
             /**
              * @description Image repository
@@ -4850,44 +6556,111 @@ export interface components {
              * @example hello
              */
             id: string;
+            /**
+             * @description Name for display
+             * @example Hello World
+             */
             name: string;
+            /**
+             * @description One sentence about the module
+             * @example Greets every new cluster.
+             */
             description: string;
-            /** @example 1.4.0 */
+            /**
+             * @description Installed version
+             * @example 1.4.0
+             */
             version: string;
-            /** @enum {string} */
+            /**
+             * @description State of the installation
+             * @example Running
+             * @enum {string}
+             */
             state: "Installing" | "Running" | "Upgrading" | "Failed" | "Uninstalling";
-            /** @enum {string} */
+            /**
+             * @description Health by the last checks; `Unknown` if none is recent
+             * @example Healthy
+             * @enum {string}
+             */
             health: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+            /** @description The last health checks */
             checks: {
+                /**
+                 * @description Name of the check
+                 * @example table
+                 */
                 name: string;
-                /** @enum {string} */
+                /**
+                 * @description Result of the check
+                 * @example Healthy
+                 * @enum {string}
+                 */
                 status: "Healthy" | "Degraded" | "Unhealthy";
+                /**
+                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+                 * @example [
+                 *       "critical"
+                 *     ]
+                 */
                 tags: ("informational" | "degradable" | "critical")[];
+                /**
+                 * @description Result in one sentence
+                 * @example The store is available.
+                 */
                 description: string;
-                /** Format: double */
+                /**
+                 * Format: double
+                 * @description Duration of the check in milliseconds
+                 * @example 4.2
+                 */
                 durationMs: number;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time of the check
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 checkedAt: string;
             }[];
+            /** @description Whether a trusted key has signed the image */
             verified: boolean;
+            /**
+             * @description Name of the trusted key that signed the image
+             * @example platform
+             */
             verifiedBy?: string;
-            /** @description Repository and digest of the running image */
+            /**
+             * @description Repository and digest of the running image
+             * @example registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
             image: string;
             /** @description How the module is isolated from the platform */
             isolation?: string;
+            /**
+             * @description Prefix of the paths of the API of the module
+             * @example /api/hello
+             */
             apiBasePath: string;
+            /**
+             * @description Problems that do not prevent the module from running
+             * @example []
+             */
             warnings: string[];
+            /** @description The last failure of an installation or of the running module */
             lastError?: {
-                /** @enum {string} */
+                /**
+                 * @description Kind of failure
+                 * @example PLAT-MOD-5006
+                 * @enum {string}
+                 */
                 code: "PLAT-MOD-5001" | "PLAT-MOD-5004" | "PLAT-MOD-5005" | "PLAT-MOD-5006" | "PLAT-MOD-5007" | "PLAT-MOD-5008";
+                /**
+                 * @description Cause of the failure
+                 * @example The module did not become healthy.
+                 */
                 message: string;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time of the failure
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 at: string;
@@ -4899,13 +6672,13 @@ export interface components {
             jobId?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the first installation; absent until it has completed
              * @example 2026-11-21T09:30:00.000Z
              */
             installedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last change
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
@@ -4916,44 +6689,111 @@ export interface components {
              * @example hello
              */
             id: string;
+            /**
+             * @description Name for display
+             * @example Hello World
+             */
             name: string;
+            /**
+             * @description One sentence about the module
+             * @example Greets every new cluster.
+             */
             description: string;
-            /** @example 1.4.0 */
+            /**
+             * @description Installed version
+             * @example 1.4.0
+             */
             version: string;
-            /** @enum {string} */
+            /**
+             * @description State of the installation
+             * @example Running
+             * @enum {string}
+             */
             state: "Installing" | "Running" | "Upgrading" | "Failed" | "Uninstalling";
-            /** @enum {string} */
+            /**
+             * @description Health by the last checks; `Unknown` if none is recent
+             * @example Healthy
+             * @enum {string}
+             */
             health: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+            /** @description The last health checks */
             checks: {
+                /**
+                 * @description Name of the check
+                 * @example table
+                 */
                 name: string;
-                /** @enum {string} */
+                /**
+                 * @description Result of the check
+                 * @example Healthy
+                 * @enum {string}
+                 */
                 status: "Healthy" | "Degraded" | "Unhealthy";
+                /**
+                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+                 * @example [
+                 *       "critical"
+                 *     ]
+                 */
                 tags: ("informational" | "degradable" | "critical")[];
+                /**
+                 * @description Result in one sentence
+                 * @example The store is available.
+                 */
                 description: string;
-                /** Format: double */
+                /**
+                 * Format: double
+                 * @description Duration of the check in milliseconds
+                 * @example 4.2
+                 */
                 durationMs: number;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time of the check
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 checkedAt: string;
             }[];
+            /** @description Whether a trusted key has signed the image */
             verified: boolean;
+            /**
+             * @description Name of the trusted key that signed the image
+             * @example platform
+             */
             verifiedBy?: string;
-            /** @description Repository and digest of the running image */
+            /**
+             * @description Repository and digest of the running image
+             * @example registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
             image: string;
             /** @description How the module is isolated from the platform */
             isolation?: string;
+            /**
+             * @description Prefix of the paths of the API of the module
+             * @example /api/hello
+             */
             apiBasePath: string;
+            /**
+             * @description Problems that do not prevent the module from running
+             * @example []
+             */
             warnings: string[];
+            /** @description The last failure of an installation or of the running module */
             lastError?: {
-                /** @enum {string} */
+                /**
+                 * @description Kind of failure
+                 * @example PLAT-MOD-5006
+                 * @enum {string}
+                 */
                 code: "PLAT-MOD-5001" | "PLAT-MOD-5004" | "PLAT-MOD-5005" | "PLAT-MOD-5006" | "PLAT-MOD-5007" | "PLAT-MOD-5008";
+                /**
+                 * @description Cause of the failure
+                 * @example The module did not become healthy.
+                 */
                 message: string;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time of the failure
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 at: string;
@@ -4965,24 +6805,29 @@ export interface components {
             jobId?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the first installation; absent until it has completed
              * @example 2026-11-21T09:30:00.000Z
              */
             installedAt?: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the last change
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
             /** @description Its navigation entries while it runs */
             navSlots: components["schemas"]["NavSlot"][];
+            /** @description Calls that the platform makes at intervals */
             backgroundJobs: {
                 /**
                  * @description Unique in the module
                  * @example heartbeat
                  */
                 id: string;
+                /**
+                 * @description Purpose of the calls
+                 * @example Reports the number of greetings.
+                 */
                 description: string;
                 /**
                  * Format: int32
@@ -4993,17 +6838,30 @@ export interface components {
             }[];
             /** @description The event types that its manifest declares */
             events: string[];
+            /**
+             * @description Permissions of a caller that the module can see
+             * @example [
+             *       "clusters:read"
+             *     ]
+             */
             permissionsRequired: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
         };
         NavSlot: {
-            /** @enum {string} */
+            /**
+             * @description Menu of the portal that contains the entry
+             * @example nav.primary
+             * @enum {string}
+             */
             slotId: "nav.primary" | "nav.settings";
             /**
              * @description Unique in the slot
              * @example hello
              */
             id: string;
-            /** @example Hello World */
+            /**
+             * @description Text of the entry
+             * @example Hello World
+             */
             label: string;
             /**
              * @description A Lucide icon name
@@ -5024,7 +6882,7 @@ export interface components {
         };
         InstallAccepted: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId: string;
@@ -5033,15 +6891,32 @@ export interface components {
              * @example hello
              */
             moduleId: string;
-            /** @example 1.4.0 */
+            /**
+             * @description Version that is installed
+             * @example 1.4.0
+             */
             version: string;
-            /** @enum {string} */
+            /**
+             * @description Always `Installing`; the job has the result
+             * @enum {string}
+             */
             status: "Installing";
+            /**
+             * @description Digest of the image
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+             */
             imageDigest: string;
+            /** @description Whether a trusted key has signed the image */
             verified: boolean;
             /** @description The event types that the module declares; allow them with PUT /organisation/modules/{id} */
             events: string[];
         };
+        /**
+         * @description The version to install
+         * @example {
+         *       "version": "1.4.0"
+         *     }
+         */
         CatalogInstallation: {
             /**
              * @description Default: the newest verified release
@@ -5051,7 +6926,7 @@ export interface components {
         };
         UninstallAccepted: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId: string;
@@ -5060,11 +6935,17 @@ export interface components {
              * @example hello
              */
             moduleId: string;
-            /** @enum {string} */
+            /**
+             * @description Always `Uninstalling`; the job has the result
+             * @enum {string}
+             */
             status: "Uninstalling";
         };
         ImageInstallation: {
-            /** @example registry.example.com/modules/hello:1.0.0 */
+            /**
+             * @description Image with its registry and a tag or digest
+             * @example registry.example.com/modules/hello:1.0.0
+             */
             imageRef: string;
             /**
              * Format: uri
@@ -5078,6 +6959,10 @@ export interface components {
              * @example hello
              */
             id: string;
+            /**
+             * @description Name for display
+             * @example Hello World
+             */
             name: string;
             /** @description Whether the module receives events of the organisation */
             enabled: boolean;
@@ -5087,22 +6972,39 @@ export interface components {
             declaredEvents: string[];
         };
         OrganisationModuleChange: {
+            /**
+             * @description Whether the module receives events of the organisation
+             * @example true
+             */
             enabled: boolean;
             /** @description Some of declaredEvents; default: all of them if enabled */
             events?: string[];
         };
         PortalConfiguration: {
+            /**
+             * @description Whether setup is complete
+             * @example true
+             */
             setupComplete: boolean;
-            /** @example Acme Platform */
+            /**
+             * @description Name of the platform
+             * @example Acme Platform
+             */
             platformName?: string;
             /**
              * @description IANA identifier
              * @example Europe/Berlin
              */
             timezone?: string;
-            /** @example https://platform.example.com */
+            /**
+             * @description Address of the portal
+             * @example https://platform.example.com
+             */
             publicUrl?: string;
-            /** @example 1.4.0 */
+            /**
+             * @description Version of the platform
+             * @example 1.4.0
+             */
             version: string;
         };
         PortalSummary: {
@@ -5110,18 +7012,22 @@ export interface components {
             clusters?: {
                 /**
                  * Format: int32
+                 * @description Number of clusters
                  * @example 3
                  */
                 total: number;
+                /** @description Clusters by status */
                 byStatus: components["schemas"]["ClusterCounts"];
             };
             /** @description Present for callers with jobs:read */
             jobs?: {
                 /**
                  * Format: int32
+                 * @description Number of stored jobs
                  * @example 3
                  */
                 total: number;
+                /** @description Jobs by status */
                 byStatus: components["schemas"]["JobCounts"];
             };
             modules?: components["schemas"]["ModuleCounts"];
@@ -5132,8 +7038,13 @@ export interface components {
              * @example 3
              */
             unreadCount: number;
+            /** @description Health of the platform */
             health: {
-                /** @enum {string} */
+                /**
+                 * @description Worst effect of the failing checks
+                 * @example Healthy
+                 * @enum {string}
+                 */
                 aggregate: "Healthy" | "Degraded" | "Unhealthy";
             };
             /**
@@ -5142,51 +7053,62 @@ export interface components {
              */
             navigationTag: string;
         };
+        /** @description Clusters by stored status, which the last heartbeat or sweep set */
         ClusterCounts: {
             /**
              * Format: int32
+             * @description Clusters whose relay and nodes are online
              * @example 3
              */
             Healthy: number;
             /**
              * Format: int32
+             * @description Clusters with an offline node or an overdue heartbeat
              * @example 3
              */
             Degraded: number;
             /**
              * Format: int32
+             * @description Clusters without a relay
              * @example 3
              */
             Pending: number;
             /**
              * Format: int32
+             * @description Clusters whose relay is silent
              * @example 3
              */
             Offline: number;
         };
+        /** @description Jobs by status */
         JobCounts: {
             /**
              * Format: int32
+             * @description Jobs that no relay has claimed yet
              * @example 3
              */
             Queued: number;
             /**
              * Format: int32
+             * @description Jobs that run
              * @example 3
              */
             Running: number;
             /**
              * Format: int32
+             * @description Jobs that completed
              * @example 3
              */
             Completed: number;
             /**
              * Format: int32
+             * @description Jobs that failed
              * @example 3
              */
             Failed: number;
             /**
              * Format: int32
+             * @description Jobs that were cancelled
              * @example 3
              */
             Cancelled: number;
@@ -5195,6 +7117,7 @@ export interface components {
         ModuleCounts: {
             /**
              * Format: int32
+             * @description Installed modules
              * @example 3
              */
             installed: number;
@@ -5213,10 +7136,20 @@ export interface components {
         };
         /** @description Present for callers with platform:admin. The result of the last check; this request starts none */
         StoredUpdateCheck: {
-            /** @example 1.4.0 */
+            /**
+             * @description Version that serves
+             * @example 1.4.0
+             */
             currentVersion: string;
-            /** @example 1.4.0 */
+            /**
+             * @description The newest applicable release at that time
+             * @example 1.4.0
+             */
             latestVersion: string;
+            /**
+             * @description Whether `latestVersion` is newer than `currentVersion`
+             * @example true
+             */
             updateAvailable: boolean;
             /**
              * Format: date-time
@@ -5249,8 +7182,10 @@ export interface components {
             at: string;
             /** @description Clusters by status at the end of the interval, or now for the current one. Absent if unknown */
             clusters?: {
+                /** @description Clusters by status */
                 byStatus: components["schemas"]["ClusterCounts"];
             };
+            /** @description Jobs that were accepted or ended during the interval */
             jobs?: {
                 /**
                  * Format: int32
@@ -5266,29 +7201,44 @@ export interface components {
                 completed: number;
                 /**
                  * Format: int32
+                 * @description Jobs that failed during the interval
                  * @example 3
                  */
                 failed: number;
                 /**
                  * Format: int32
+                 * @description Jobs that were cancelled during the interval
                  * @example 3
                  */
                 cancelled: number;
             };
         };
         NavigationEntry: {
-            /** @enum {string} */
+            /**
+             * @description Menu that contains the entry
+             * @example nav.primary
+             * @enum {string}
+             */
             slotId: "nav.primary" | "nav.settings";
-            /** @example clusters */
+            /**
+             * @description Identifier of the entry, unique in its menu
+             * @example clusters
+             */
             id: string;
-            /** @example Clusters */
+            /**
+             * @description Text of the entry
+             * @example Clusters
+             */
             label: string;
             /**
              * @description A Lucide icon name
              * @example server
              */
             icon: string;
-            /** @example /clusters */
+            /**
+             * @description Path of the page
+             * @example /clusters
+             */
             route: string;
             /**
              * Format: int32
@@ -5316,15 +7266,23 @@ export interface components {
          */
         Notification: {
             /**
-             * @description Identifier with the prefix notif_
+             * @description Identifier of the notification
              * @example notif_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Kind of notification
+             * @enum {string}
+             */
             type: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "RelayUpdateCompleted" | "RelayUpdateStopped" | "SecurityAlert" | "WebhookDisabled";
+            /** @description One line */
             title: string;
+            /** @description Details in one or a few sentences */
             body: string;
-            /** @enum {string} */
+            /**
+             * @description How urgent it is
+             * @enum {string}
+             */
             severity: "info" | "warning" | "critical";
             /** @description Identifier of the resource that the notification is about */
             resource: string;
@@ -5333,14 +7291,23 @@ export interface components {
              * @description Number of clusters, if one notification reports a status change of many; `resource` is then the organisation
              */
             count?: number;
+            /** @description Whether the caller has marked it as read */
             read: boolean;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
         };
+        /**
+         * @description The notifications to mark as read
+         * @example {
+         *       "ids": [
+         *         "notif_01jd8w5k3zr9x2m4c7t6v0b1qa"
+         *       ]
+         *     }
+         */
         NotificationUpdate: {
             /** @description Notifications to mark as read; unknown identifiers are ignored */
             ids?: string[];
@@ -5348,17 +7315,26 @@ export interface components {
             markAllRead?: boolean;
         };
         AuditEntryRequest: {
-            /** @example change.approved */
+            /**
+             * @description What was done, as `<resource>.<verb>`
+             * @example change.approved
+             */
             action: string;
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Identifier of the resource that changed
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             resource: string;
-            /** @example Approved by the change board */
+            /**
+             * @description Further information, such as a name or the changed fields
+             * @example Approved by the change board
+             */
             detail: string;
         };
         /** @description `hash` is the SHA-256, in lower-case hex, of the entry without `hash` as canonical JSON (RFC 8785) in UTF-8. `previousHash` is the `hash` of the previous entry; for the first entry it is the SHA-256 of the organisation’s id. */
         AuditEntry: {
             /**
-             * @description Identifier with the prefix aud_
+             * @description Identifier of the audit entry
              * @example aud_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
@@ -5375,14 +7351,27 @@ export interface components {
              */
             at: string;
             actor: components["schemas"]["AuditActor"];
-            /** @example cluster.register */
+            /**
+             * @description What was done, as `<resource>.<verb>`
+             * @example cluster.register
+             */
             action: string;
-            /** @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa */
+            /**
+             * @description Identifier of the resource that changed
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
             resource: string;
-            /** @example berlin-1 */
+            /**
+             * @description Further information, such as a name or the changed fields
+             * @example berlin-1
+             */
             detail: string;
             /** @description IP address of the request */
             address?: string;
+            /**
+             * @description Identifies the request in the logs of the platform
+             * @example 4bf92f3577b34da6a3ce929d0e0e4736
+             */
             traceId: string;
             /**
              * @description Written by a caller, not by the platform
@@ -5394,11 +7383,17 @@ export interface components {
              * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
              */
             previousHash: string;
-            /** @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901 */
+            /**
+             * @description SHA-256 of the entry without this member, in lower-case hex
+             * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
+             */
             hash: string;
         };
         AuditCheckpoint: {
-            /** @description JWS (`typ` audit-checkpoint+jws, EdDSA) with the claims `organisationId`, `seq`, `hash` and `iat` */
+            /**
+             * @description JWS (`typ` audit-checkpoint+jws, EdDSA) with the claims `organisationId`, `seq`, `hash` and `iat`
+             * @example eyJhbGciOiJFZERTQSIsInR5cCI6ImF1ZGl0LWNoZWNrcG9pbnQrandzIn0.eyJzZXEiOjF9.c2lnbmF0dXJl
+             */
             checkpoint: string;
             /**
              * Format: int64
@@ -5413,25 +7408,49 @@ export interface components {
             hash: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the checkpoint
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
             /** @description Verifies the checkpoint. Store it with the first checkpoint */
             key: {
-                /** @enum {string} */
+                /**
+                 * @description Key type, always `OKP`
+                 * @enum {string}
+                 */
                 kty: "OKP";
-                /** @enum {string} */
+                /**
+                 * @description Curve, always `Ed25519`
+                 * @enum {string}
+                 */
                 crv: "Ed25519";
+                /**
+                 * @description Public key, Base64url of 32 bytes
+                 * @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+                 */
                 x: string;
+                /**
+                 * @description Key id, which signatures name in their header
+                 * @example 2026-11
+                 */
                 kid: string;
-                /** @enum {string} */
+                /**
+                 * @description Signature algorithm, always `EdDSA`
+                 * @enum {string}
+                 */
                 alg: "EdDSA";
-                /** @enum {string} */
+                /**
+                 * @description Purpose of the key, always `sig`
+                 * @enum {string}
+                 */
                 use: "sig";
             };
         };
         AuditVerification: {
+            /**
+             * @description Whether all checked entries match their hashes
+             * @example true
+             */
             valid: boolean;
             /**
              * Format: int64
@@ -5463,72 +7482,167 @@ export interface components {
         };
         EnrollAnswer: {
             /**
-             * @description Identifier with the prefix relay_
+             * @description Identifier of the relay
              * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             relayId: string;
             /**
-             * @description Identifier with the prefix clus_
+             * @description Identifier of the cluster
              * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             clusterId: string;
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Seconds until the next heartbeat
+             * @example 30
+             */
             heartbeatIntervalSeconds: number;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the platform. A relay derives its own time from it
              * @example 2026-11-21T09:30:00.000Z
              */
             serverTime: string;
+            /** @description Keys that verify job statements. Pin them */
             keys: components["schemas"]["KeySet"];
             /** @description Node identifiers, in the order of the request */
             nodes: {
                 /**
-                 * @description Identifier with the prefix node_
+                 * @description Identifier of the node
                  * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 id: string;
+                /**
+                 * @description Name of the node
+                 * @example node-1
+                 */
                 name: string;
             }[];
         };
+        /** @description A JSON Web Key Set */
         KeySet: {
+            /** @description Public keys of the platform */
             keys: components["schemas"]["PublicKey"][];
         };
+        /** @description A JSON Web Key that verifies signatures of the platform */
         PublicKey: {
-            /** @enum {string} */
+            /**
+             * @description Key type, always `OKP`
+             * @enum {string}
+             */
             kty: "OKP";
-            /** @enum {string} */
+            /**
+             * @description Curve, always `Ed25519`
+             * @enum {string}
+             */
             crv: "Ed25519";
+            /**
+             * @description Public key, Base64url of 32 bytes
+             * @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+             */
             x: string;
+            /**
+             * @description Key id, which signatures name in their header
+             * @example 2026-11
+             */
             kid: string;
-            /** @enum {string} */
+            /**
+             * @description Signature algorithm, always `EdDSA`
+             * @enum {string}
+             */
             alg: "EdDSA";
-            /** @enum {string} */
+            /**
+             * @description Purpose of the key, always `sig`
+             * @enum {string}
+             */
             use: "sig";
         };
+        /**
+         * @description The identity that a relay asks for
+         * @example {
+         *       "enrollmentToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+         *       "publicKey": {
+         *         "kty": "OKP",
+         *         "crv": "Ed25519",
+         *         "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+         *       },
+         *       "displayName": "relay on node-1",
+         *       "hostname": "node-1",
+         *       "platform": "linux",
+         *       "relayVersion": "1.4.0",
+         *       "nodes": [
+         *         {
+         *           "name": "node-1"
+         *         }
+         *       ]
+         *     }
+         */
         EnrollRequest: {
             /** @description Enrollment token of the cluster. Either this or `enrollmentKey` is required */
             enrollmentToken?: string;
             /** @description Enrollment key, instead of `enrollmentToken`. The enrollment creates a cluster */
             enrollmentKey?: string;
+            /** @description Public key of the relay, which verifies its tokens from then on */
             publicKey: components["schemas"]["Ed25519PublicKey"];
+            /** @description Name of the relay for display */
             displayName: string;
+            /** @description Name of the machine */
             hostname: string;
+            /** @description Operating system of the machine */
             platform: string;
+            /** @description Version of the relay program */
             relayVersion: string;
+            /** @description Nodes on which the relay runs scripts */
             nodes: {
+                /** @description Name of the node */
                 name: string;
             }[];
         };
+        /** @description A public key as JSON Web Key */
         Ed25519PublicKey: {
-            /** @enum {string} */
+            /**
+             * @description Key type, always `OKP`
+             * @enum {string}
+             */
             kty: "OKP";
-            /** @enum {string} */
+            /**
+             * @description Curve, always `Ed25519`
+             * @enum {string}
+             */
             crv: "Ed25519";
+            /**
+             * @description Public key, Base64url of 32 bytes
+             * @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+             */
             x: string;
         };
+        /**
+         * @description Work for the relay
+         * @example {
+         *       "heartbeatIntervalSeconds": 30,
+         *       "jobs": [],
+         *       "cancel": [],
+         *       "claims": [
+         *         {
+         *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "leaseExpiresAt": "2026-11-21T09:32:00.000Z",
+         *           "statement": "eyJhbGciOiJFZERTQSIsImtpZCI6IjIwMjYtMTEifQ.eyJqb2JJZCI6ImpvYl8wMWpkIn0.c2lnbmF0dXJl",
+         *           "payload": {
+         *             "script": "uname"
+         *           }
+         *         }
+         *       ],
+         *       "moreJobs": false,
+         *       "serverTime": "2026-11-21T09:30:00.000Z"
+         *     }
+         */
         HeartbeatAnswer: {
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Seconds until the next heartbeat
+             * @example 30
+             */
             heartbeatIntervalSeconds: number;
             /** @description Jobs to claim, oldest first */
             jobs: string[];
@@ -5537,23 +7651,29 @@ export interface components {
             /** @description Claimed jobs, oldest first. Present if the request has a `claimKey` */
             claims?: {
                 /**
-                 * @description Identifier with the prefix lease_
+                 * @description Identifier of the lease
                  * @example lease_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 leaseId: string;
                 /**
                  * Format: date-time
-                 * @description ISO 8601, UTC
+                 * @description Time at which the lease ends unless a heartbeat or output extends it
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 leaseExpiresAt: string;
                 /** @description JWS over jobId, clusterId, payloadSha256, exp */
                 statement: string;
+                /**
+                 * @description Payload of the job. Run it only if its hash equals the one in `statement`
+                 * @example {
+                 *       "script": "uname"
+                 *     }
+                 */
                 payload: {
                     [key: string]: unknown;
                 };
                 /**
-                 * @description Identifier with the prefix job_
+                 * @description Identifier of the job
                  * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 jobId: string;
@@ -5572,40 +7692,73 @@ export interface components {
                  * @example /channel
                  */
                 url: string;
+                /** @description MQTT client identifier */
                 clientId: string;
                 /** @description The only topic that the relay may subscribe to */
                 topic: string;
-                /** @description Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256` */
+                /**
+                 * @description Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`
+                 * @example ada
+                 */
                 username: string;
-                /** Format: int32 */
+                /**
+                 * Format: int32
+                 * @description Longest pause between two packets of the client, in seconds
+                 */
                 keepAliveSeconds: number;
             };
             /** @description Sent if `statementKey` was replaced: the keys that follow it, oldest first, each as a JWS (`typ` statement-key+jws, claims `key` and `iat`) that the key before it has signed. Empty if no keys lead from it: enroll the relay again. */
             statementKeys?: string[];
             /** @description Version that the relay installs. Download the file from `/relay/relay.mjs` */
             update?: {
+                /** @description Identifier of the update, which the relay reports in heartbeats */
                 id: string;
+                /** @description Version of the file */
                 version: string;
+                /** @description SHA-256 of the file, in hex */
                 sha256: string;
                 /** @description By the release key, in Base64 */
                 signature: string;
             };
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time of the platform. A relay derives its own time from it
              * @example 2026-11-21T09:30:00.000Z
              */
             serverTime: string;
         };
+        /**
+         * @description State of the relay and its nodes
+         * @example {
+         *       "nodes": [
+         *         {
+         *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "status": "Online"
+         *         }
+         *       ],
+         *       "running": [],
+         *       "freeSlots": 4,
+         *       "instanceId": "3f0f9c5e-0b6e-4b8e",
+         *       "claimKey": "6a8f6b7c-1d2e-4f3a"
+         *     }
+         */
         Heartbeat: {
             /** @description All nodes; a missing node counts as Offline */
             nodes: {
+                /** @description Identifier of the node */
                 id: string;
-                /** @enum {string} */
+                /**
+                 * @description Whether the relay can run scripts on the node
+                 * @enum {string}
+                 */
                 status: "Online" | "Offline";
             }[];
+            /** @description Identifiers of the jobs that run; extends their leases */
             running: string[];
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description How many more jobs the relay can run at once
+             */
             freeSlots: number;
             /** @description `kid` of the newest key of job statements that the relay trusts */
             statementKey?: string;
@@ -5617,22 +7770,37 @@ export interface components {
             factsHash?: string;
             /** @description Send them if the previous response had `wantsFacts`; requires `factsHash` */
             facts?: {
+                /** @description Version of the relay program */
                 relayVersion: string;
                 /** @description Facts of the programs in `--facts-dir`, which become labels `facts/<key>` of the cluster */
                 custom: {
                     [key: string]: string;
                 };
+                /** @description Facts of each node */
                 nodes: {
-                    /** @example linux */
+                    /**
+                     * @description Operating system, such as `linux`
+                     * @example linux
+                     */
                     os?: string;
-                    /** @example Debian GNU/Linux 13 (trixie) */
+                    /**
+                     * @description Name and version of the distribution
+                     * @example Debian GNU/Linux 13 (trixie)
+                     */
                     osVersion?: string;
-                    /** @example 6.12.0 */
+                    /**
+                     * @description Version of the kernel
+                     * @example 6.12.0
+                     */
                     kernel?: string;
-                    /** @example x86_64 */
+                    /**
+                     * @description Processor architecture, as `uname -m` prints it
+                     * @example x86_64
+                     */
                     arch?: string;
                     /**
                      * Format: int32
+                     * @description Number of processors
                      * @example 4
                      */
                     cpus?: number;
@@ -5655,12 +7823,14 @@ export interface components {
                      */
                     rootDiskFreeBytes?: number;
                     /**
+                     * @description Shells that were found on the node
                      * @example [
                      *       "sh",
                      *       "bash"
                      *     ]
                      */
                     shells?: string[];
+                    /** @description Identifier of the node */
                     id: string;
                 }[];
             };
@@ -5673,28 +7843,42 @@ export interface components {
             claimKey?: string;
             /** @description Progress of the update that the last response offered. `rolledBack`: the relay runs its previous version again, and tries the same file only for another update. `skipped`: the relay cannot verify the file, or runs a later version */
             update?: {
+                /** @description Identifier of the offered update */
                 id: string;
-                /** @enum {string} */
+                /**
+                 * @description Progress of the update
+                 * @enum {string}
+                 */
                 status: "pending" | "completed" | "rolledBack" | "skipped";
+                /** @description Why the relay returned to its previous version */
                 reason?: string;
             };
         };
         Claim: {
             /**
-             * @description Identifier with the prefix lease_
+             * @description Identifier of the lease
              * @example lease_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             leaseId: string;
             /**
              * Format: date-time
-             * @description ISO 8601, UTC
+             * @description Time at which the lease ends unless a heartbeat or output extends it
              * @example 2026-11-21T09:30:00.000Z
              */
             leaseExpiresAt: string;
-            /** @description JWS over jobId, clusterId, payloadSha256, exp */
+            /**
+             * @description JWS over jobId, clusterId, payloadSha256, exp
+             * @example eyJhbGciOiJFZERTQSIsImtpZCI6IjIwMjYtMTEifQ.eyJqb2JJZCI6ImpvYl8wMWpkIn0.c2lnbmF0dXJl
+             */
             statement: string;
             /** @description As in the response to a heartbeat */
             statementKeys?: string[];
+            /**
+             * @description Payload of the job. Run it only if its hash equals the one in `statement`
+             * @example {
+             *       "script": "uname"
+             *     }
+             */
             payload: {
                 [key: string]: unknown;
             };
@@ -5704,11 +7888,34 @@ export interface components {
             statementKey?: string;
         };
         OutputAnswer: {
-            /** Format: int32 */
+            /**
+             * Format: int32
+             * @description Sequence number that the platform expects next
+             * @example 1
+             */
             nextSeq: number;
+            /**
+             * @description Whether the relay must stop the job
+             * @example false
+             */
             cancel: boolean;
         };
+        /**
+         * @description One part of the output of a job
+         * @example {
+         *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "seq": 0,
+         *       "chunks": [
+         *         {
+         *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "stream": "stdout",
+         *           "data": "Linux\n"
+         *         }
+         *       ]
+         *     }
+         */
         OutputReport: {
+            /** @description Lease of the claim */
             leaseId: string;
             /**
              * Format: int32
@@ -5724,6 +7931,7 @@ export interface components {
             nodeId?: string;
             /**
              * @description Instead of chunks
+             * @example stdout
              * @enum {string}
              */
             stream?: "stdout" | "stderr";
@@ -5732,14 +7940,25 @@ export interface components {
         };
         OutputPiece: {
             /**
-             * @description Identifier with the prefix node_
+             * @description Identifier of the node
              * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             nodeId: string;
-            /** @enum {string} */
+            /**
+             * @description Output stream that the bytes were written to
+             * @example stdout
+             * @enum {string}
+             */
             stream: "stdout" | "stderr";
+            /**
+             * @description Text, or Base64; see `encoding`
+             * @example Linux
+             */
             data: string;
-            /** @enum {string} */
+            /**
+             * @description Present if `data` is Base64 of bytes that are not valid UTF-8
+             * @enum {string}
+             */
             encoding?: "base64";
             /**
              * Format: int64
@@ -5749,29 +7968,55 @@ export interface components {
         };
         CompletionAnswer: {
             /**
-             * @description Identifier with the prefix job_
+             * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId: string;
-            /** @enum {string} */
+            /**
+             * @description Final status of the job
+             * @example Completed
+             * @enum {string}
+             */
             status: "Completed" | "Failed" | "Cancelled";
         };
+        /**
+         * @description The end of a job
+         * @example {
+         *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "outcome": "exited",
+         *       "exitCode": 0,
+         *       "nodes": [
+         *         {
+         *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "exitCode": 0
+         *         }
+         *       ]
+         *     }
+         */
         Completion: {
+            /** @description Lease of the claim */
             leaseId: string;
-            /** @enum {string} */
+            /**
+             * @description How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended
+             * @enum {string}
+             */
             outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
             /**
              * Format: int32
              * @description First non-zero exit code of the nodes, else 0; null if none exited
              */
             exitCode: number | null;
+            /** @description Result of each node */
             nodes: {
                 /**
-                 * @description Identifier with the prefix node_
+                 * @description Identifier of the node
                  * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 nodeId: string;
-                /** Format: int32 */
+                /**
+                 * Format: int32
+                 * @description Exit code; null if the script did not exit by itself
+                 */
                 exitCode: number | null;
             }[];
             /** @description The rest of the output, instead of a last output call. It has no effect if `seq` is stored */
@@ -5781,19 +8026,75 @@ export interface components {
                  * @description Sequence number of the output call of a job, from 0
                  */
                 seq: number;
+                /** @description In order of arrival; at most 65,536 bytes together */
                 chunks: components["schemas"]["OutputPiece"][];
             };
         };
         Goodbye: {
+            /**
+             * @description Why the relay stops
+             * @example SIGTERM
+             */
             reason: string;
         };
         EventDescription: {
-            /** @example platform.job.completed */
+            /**
+             * @description CloudEvents type
+             * @example platform.job.completed
+             */
             type: string;
-            /** @example A job completed successfully. */
+            /**
+             * @description When the event occurs
+             * @example A job completed successfully.
+             */
             description: string;
             /** @description JSON Schema 2020-12 of the event’s data */
             schema: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description An event in the CloudEvents 1.0 JSON format. Ignore unknown members: a later release may add some */
+        CloudEvent: {
+            /**
+             * @description Version of CloudEvents
+             * @constant
+             */
+            specversion: "1.0";
+            /**
+             * @description Identifier of the event
+             * @example evt_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /**
+             * @description The organisation that the event belongs to
+             * @example /organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            source: string;
+            /**
+             * @description Type of the event
+             * @example platform.job.completed
+             */
+            type: string;
+            /**
+             * @description Resource that the event is about
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            subject: string;
+            /**
+             * Format: date-time
+             * @description Time at which the event occurred
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            time: string;
+            /**
+             * @description Media type of `data`
+             * @constant
+             */
+            datacontenttype: "application/json";
+            /** @description Trace id of the request that caused it */
+            traceid?: string;
+            /** @description Data of the event; its members depend on the type */
+            data: {
                 [key: string]: unknown;
             };
         };
@@ -5984,6 +8285,12 @@ export interface components {
     parameters: {
         /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
         "Idempotency-Key": string;
+        /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+        "webhook-id": string;
+        /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+        "webhook-timestamp": string;
+        /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+        "webhook-signature": string;
     };
     requestBodies: never;
     headers: {
@@ -6021,6 +8328,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthStatus"];
                 };
             };
@@ -6049,6 +8361,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "aggregate": "Healthy",
+                     *       "checks": [
+                     *         {
+                     *           "name": "table",
+                     *           "status": "Healthy",
+                     *           "tags": [
+                     *             "critical"
+                     *           ],
+                     *           "source": "platform",
+                     *           "durationMs": 4.2,
+                     *           "checkedAt": "2026-11-21T09:30:00.000Z",
+                     *           "description": "The store is available."
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
@@ -6067,6 +8398,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok",
+                     *       "aggregate": "Healthy",
+                     *       "checks": [
+                     *         {
+                     *           "name": "table",
+                     *           "status": "Healthy",
+                     *           "tags": [
+                     *             "critical"
+                     *           ],
+                     *           "source": "platform",
+                     *           "durationMs": 4.2,
+                     *           "checkedAt": "2026-11-21T09:30:00.000Z",
+                     *           "description": "The store is available."
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
@@ -6091,6 +8441,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthStatus"];
                 };
             };
@@ -6109,6 +8464,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "ok"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HealthStatus"];
                 };
             };
@@ -6133,6 +8493,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "setupComplete": false,
+                     *       "wizardStep": "welcome"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SetupStatus"];
                 };
             };
@@ -6165,6 +8531,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "platformName": "Acme Platform",
+                 *       "publicUrl": "https://platform.example.com",
+                 *       "timezone": "Europe/Berlin",
+                 *       "adminUsername": "admin",
+                 *       "adminEmail": "admin@example.com",
+                 *       "adminPassword": "correct horse battery",
+                 *       "initialAdminToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SetupCompletion"];
             };
         };
@@ -6179,6 +8556,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenSet"];
                 };
             };
@@ -6240,6 +8625,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "ada",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Credentials"];
             };
         };
@@ -6254,6 +8645,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenSet"];
                 };
             };
@@ -6316,6 +8715,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "ada",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Credentials"];
             };
         };
@@ -6330,6 +8735,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenSet"];
                 };
             };
@@ -6378,6 +8791,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RefreshRequest"];
             };
         };
@@ -6392,6 +8810,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenSet"];
                 };
             };
@@ -6505,6 +8931,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "username": "ada",
+                     *       "displayName": "Ada Lovelace",
+                     *       "email": "ada@example.com",
+                     *       "roles": [
+                     *         "Operator"
+                     *       ],
+                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "authProvider": "local",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:read",
+                     *         "jobs:write",
+                     *         "modules:read"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserProfile"];
                 };
             };
@@ -6542,6 +8989,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "ada",
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["BrowserSignIn"];
             };
         };
@@ -6556,6 +9009,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "expiresIn": 900
+                     *     }
+                     */
                     "application/json": components["schemas"]["BrowserSession"];
                 };
             };
@@ -6680,6 +9138,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "expiresIn": 900
+                     *     }
+                     */
                     "application/json": components["schemas"]["BrowserSession"];
                 };
             };
@@ -6720,7 +9183,9 @@ export interface operations {
     listClusters: {
         parameters: {
             query?: {
+                /** @description Only clusters with this status */
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
+                /** @description Only clusters of this type */
                 type?: "Hypervisor" | "CloudLocal";
                 /** @description Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll` */
                 search?: string;
@@ -6753,17 +9218,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "berlin-1",
+                     *           "type": "Hypervisor",
+                     *           "status": "Healthy",
+                     *           "nodeCount": 1,
+                     *           "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "labels": {
+                     *             "env": "prod",
+                     *             "tier": "web",
+                     *             "platform/type": "Hypervisor"
+                     *           },
+                     *           "registeredAt": "2026-11-21T09:30:00.000Z",
+                     *           "lastSeenAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["ClusterSummary"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -6834,6 +9330,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "berlin-1",
+                 *       "type": "Hypervisor",
+                 *       "labels": {
+                 *         "env": "prod",
+                 *         "tier": "web"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ClusterRegistration"];
             };
         };
@@ -6848,6 +9354,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enrollmentToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "relayCommand": "curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com",
+                     *       "id": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "berlin-1",
+                     *       "type": "Hypervisor",
+                     *       "status": "Pending",
+                     *       "registeredAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RegisteredCluster"];
                 };
             };
@@ -6915,6 +9432,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "key": "env",
+                     *           "clusterCount": 12,
+                     *           "values": [
+                     *             {
+                     *               "value": "prod",
+                     *               "clusterCount": 12
+                     *             }
+                     *           ],
+                     *           "hasMoreValues": true
+                     *         }
+                     *       ],
+                     *       "hasMoreKeys": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["LabelList"];
                 };
             };
@@ -6952,6 +9487,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "target": {
+                 *         "selector": "env=staging"
+                 *       },
+                 *       "set": {
+                 *         "tier": "web"
+                 *       },
+                 *       "remove": [
+                 *         "legacy"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["LabelAssignment"];
             };
         };
@@ -6966,6 +9514,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "resolvedCount": 12,
+                     *       "changedCount": 3
+                     *     }
+                     */
                     "application/json": components["schemas"]["AssignedLabels"];
                 };
             };
@@ -7067,6 +9621,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "target": {
+                 *         "selector": "env=prod,!legacy"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["TargetResolution"];
             };
         };
@@ -7081,6 +9642,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "resolvedCount": 1,
+                     *       "names": [
+                     *         "berlin-1"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ResolvedTarget"];
                 };
             };
@@ -7154,7 +9723,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
@@ -7171,6 +9740,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "berlin-1",
+                     *       "type": "Hypervisor",
+                     *       "status": "Healthy",
+                     *       "nodeCount": 1,
+                     *       "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "labels": {
+                     *         "env": "prod",
+                     *         "tier": "web",
+                     *         "platform/type": "Hypervisor"
+                     *       },
+                     *       "registeredAt": "2026-11-21T09:30:00.000Z",
+                     *       "lastSeenAt": "2026-11-21T09:30:00.000Z",
+                     *       "nodes": [
+                     *         {
+                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "node-1",
+                     *           "status": "Online"
+                     *         }
+                     *       ],
+                     *       "relay": {
+                     *         "id": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "displayName": "relay on node-1",
+                     *         "status": "Connected",
+                     *         "lastHeartbeatAt": "2026-11-21T09:30:00.000Z",
+                     *         "version": "0.1.0",
+                     *         "channel": "open"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ClusterDetail"];
                 };
             };
@@ -7202,7 +9803,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
@@ -7251,13 +9852,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "berlin-1",
+                 *       "labels": {
+                 *         "env": "prod",
+                 *         "legacy": null
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ClusterUpdate"];
             };
         };
@@ -7272,6 +9882,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "berlin-1",
+                     *       "type": "Hypervisor",
+                     *       "status": "Healthy",
+                     *       "nodeCount": 1,
+                     *       "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "labels": {
+                     *         "env": "prod",
+                     *         "tier": "web",
+                     *         "platform/type": "Hypervisor"
+                     *       },
+                     *       "registeredAt": "2026-11-21T09:30:00.000Z",
+                     *       "lastSeenAt": "2026-11-21T09:30:00.000Z",
+                     *       "nodes": [
+                     *         {
+                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "node-1",
+                     *           "status": "Online"
+                     *         }
+                     *       ],
+                     *       "relay": {
+                     *         "id": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "displayName": "relay on node-1",
+                     *         "status": "Connected",
+                     *         "lastHeartbeatAt": "2026-11-21T09:30:00.000Z",
+                     *         "version": "0.1.0",
+                     *         "channel": "open"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ClusterDetail"];
                 };
             };
@@ -7323,7 +9965,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
@@ -7340,6 +9982,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "enrollmentToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "relayCommand": "curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_TOKEN=… node platform-relay.mjs --server https://platform.example.com"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Enrollment"];
                 };
             };
@@ -7391,7 +10039,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
@@ -7408,17 +10056,45 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "at": "2026-11-21T09:30:00.000Z",
+                     *           "kind": "job",
+                     *           "title": "Job failed",
+                     *           "detail": "exit_nonzero",
+                     *           "resource": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "actor": {
+                     *             "kind": "relay",
+                     *             "id": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["TimelineEntry"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -7482,17 +10158,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "node-1",
+                     *           "status": "Online",
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterName": "berlin-1"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20,
+                     *       "searchedAll": true
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["NodeSummary"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -7533,7 +10233,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the clus */
+                /** @description Identifier of the cluster */
                 id: string;
             };
             cookie?: never;
@@ -7616,17 +10316,56 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "ekey_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "Edge sites 2026",
+                     *           "type": "Hypervisor",
+                     *           "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "labels": {
+                     *             "env": "prod",
+                     *             "tier": "web",
+                     *             "platform/type": "Hypervisor"
+                     *           },
+                     *           "maxUses": 500,
+                     *           "usedCount": 12,
+                     *           "requireApproval": false,
+                     *           "nameTemplate": "{hostname}",
+                     *           "expiresAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdBy": {
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "username": "ann",
+                     *             "via": "session"
+                     *           },
+                     *           "lastUsedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["EnrollmentKey"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -7669,6 +10408,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Edge sites 2026",
+                 *       "labels": {
+                 *         "env": "prod",
+                 *         "tier": "web"
+                 *       },
+                 *       "maxUses": 500,
+                 *       "nameTemplate": "edge-{hostname}",
+                 *       "expiresAt": "2026-12-31T00:00:00.000Z"
+                 *     }
+                 */
                 "application/json": components["schemas"]["EnrollmentKeyCreation"];
             };
         };
@@ -7683,6 +10434,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "ekey_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "Edge sites 2026",
+                     *       "type": "Hypervisor",
+                     *       "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "labels": {
+                     *         "env": "prod",
+                     *         "tier": "web",
+                     *         "platform/type": "Hypervisor"
+                     *       },
+                     *       "maxUses": 500,
+                     *       "usedCount": 12,
+                     *       "requireApproval": false,
+                     *       "nameTemplate": "{hostname}",
+                     *       "expiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "lastUsedAt": "2026-11-21T09:30:00.000Z",
+                     *       "enrollmentKey": "plek_01jd8w5k3zr9x2m4c7t6v0b1qa_X5b0pJ3m7uKQ2vTn9rYs1dEw",
+                     *       "relayCommand": "curl -fsSL https://platform.example.com/relay/relay.mjs -o platform-relay.mjs && PLAT_ENROLLMENT_KEY=… node platform-relay.mjs --server https://platform.example.com"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedEnrollmentKey"];
                 };
             };
@@ -7732,7 +10510,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the ekey */
+                /** @description Identifier of the enrollment key */
                 id: string;
             };
             cookie?: never;
@@ -7811,17 +10589,58 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "version": "1.10.0",
+                     *           "status": "Running",
+                     *           "target": {
+                     *             "selector": "env=prod,!legacy"
+                     *           },
+                     *           "canary": 2,
+                     *           "maxConcurrent": 20,
+                     *           "resolvedCount": 300,
+                     *           "counts": {
+                     *             "pending": 180,
+                     *             "offered": 20,
+                     *             "completed": 97,
+                     *             "rolledBack": 1,
+                     *             "skipped": 2
+                     *           },
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdBy": {
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "username": "ann",
+                     *             "via": "session"
+                     *           },
+                     *           "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["RelayUpdate"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -7864,6 +10683,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "selector": "env=prod",
+                 *       "canary": 2,
+                 *       "maxConcurrent": 20
+                 *     }
+                 */
                 "application/json": components["schemas"]["RelayUpdateCreation"];
             };
         };
@@ -7878,6 +10704,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "version": "1.10.0",
+                     *       "status": "Running",
+                     *       "target": {
+                     *         "selector": "env=prod,!legacy"
+                     *       },
+                     *       "canary": 2,
+                     *       "maxConcurrent": 20,
+                     *       "resolvedCount": 300,
+                     *       "counts": {
+                     *         "pending": 180,
+                     *         "offered": 20,
+                     *         "completed": 97,
+                     *         "rolledBack": 1,
+                     *         "skipped": 2
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RelayUpdate"];
                 };
             };
@@ -7981,7 +10834,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Identifier of the rupd */
+                /** @description Identifier of the update of relays */
                 id: string;
             };
             cookie?: never;
@@ -7998,6 +10851,40 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "version": "1.10.0",
+                     *       "status": "Running",
+                     *       "target": {
+                     *         "selector": "env=prod,!legacy"
+                     *       },
+                     *       "canary": 2,
+                     *       "maxConcurrent": 20,
+                     *       "resolvedCount": 300,
+                     *       "counts": {
+                     *         "pending": 180,
+                     *         "offered": 20,
+                     *         "completed": 97,
+                     *         "rolledBack": 1,
+                     *         "skipped": 2
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "finishedAt": "2026-11-21T09:30:00.000Z",
+                     *       "clusters": [
+                     *         {
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "berlin-1",
+                     *           "status": "Pending"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RelayUpdateDetail"];
                 };
             };
@@ -8044,7 +10931,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the rupd */
+                /** @description Identifier of the update of relays */
                 id: string;
             };
             cookie?: never;
@@ -8061,6 +10948,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "version": "1.10.0",
+                     *       "status": "Running",
+                     *       "target": {
+                     *         "selector": "env=prod,!legacy"
+                     *       },
+                     *       "canary": 2,
+                     *       "maxConcurrent": 20,
+                     *       "resolvedCount": 300,
+                     *       "counts": {
+                     *         "pending": 180,
+                     *         "offered": 20,
+                     *         "completed": 97,
+                     *         "rolledBack": 1,
+                     *         "skipped": 2
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RelayUpdate"];
                 };
             };
@@ -8134,7 +11048,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "Berlin",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Site"][];
                     };
                 };
@@ -8173,6 +11099,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Berlin"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SiteCreation"];
             };
         };
@@ -8187,6 +11118,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "site_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "Berlin",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Site"];
                 };
             };
@@ -8295,7 +11233,9 @@ export interface operations {
             query?: {
                 /** @description Only jobs of this cluster */
                 clusterId?: string;
+                /** @description Only jobs with this status */
                 status?: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
+                /** @description Only jobs of this type */
                 type?: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
                 /** @description Only jobs of this batch */
                 batchId?: string;
@@ -8330,17 +11270,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "type": "InvokeScript",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "title": "Rotate logs",
+                     *           "name": "Rotate logs",
+                     *           "createdBy": {
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "username": "ann",
+                     *             "via": "session"
+                     *           },
+                     *           "status": "Running",
+                     *           "startedAt": "2026-11-21T09:30:01.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["JobSummary"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -8385,6 +11356,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "InvokeScript",
+                 *       "name": "Rotate logs",
+                 *       "reason": "Ticket 4711: disk is full",
+                 *       "payload": {
+                 *         "script": "logrotate --force /etc/logrotate.conf",
+                 *         "timeoutSeconds": 300
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["JobSubmission"];
             };
         };
@@ -8399,6 +11382,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "type": "InvokeScript",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "status": "Queued"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
@@ -8472,17 +11464,55 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "status": "Finished",
+                     *           "submittedCount": 500,
+                     *           "counts": {
+                     *             "queued": 0,
+                     *             "running": 0,
+                     *             "completed": 498,
+                     *             "failed": 2,
+                     *             "cancelled": 0
+                     *           },
+                     *           "maxConcurrency": 50,
+                     *           "name": "Rotate logs",
+                     *           "title": "Rotate logs",
+                     *           "createdBy": {
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "username": "ann",
+                     *             "via": "session"
+                     *           },
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "finishedAt": "2026-11-21T09:42:10.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Batch"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -8525,6 +11555,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "target": {
+                 *         "selector": "env=prod,!legacy"
+                 *       },
+                 *       "type": "InvokeScript",
+                 *       "payload": {
+                 *         "script": "uname -a"
+                 *       },
+                 *       "expectedCount": 12,
+                 *       "name": "Kernel versions",
+                 *       "maxConcurrency": 50,
+                 *       "maxErrors": 3
+                 *     }
+                 */
                 "application/json": components["schemas"]["BatchSubmission"];
             };
         };
@@ -8539,6 +11584,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "jobIds": [
+                     *         "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *       ],
+                     *       "submittedCount": 500,
+                     *       "resolvedCount": 500,
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AcceptedBatch"];
                 };
             };
@@ -8657,6 +11713,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Finished",
+                     *       "submittedCount": 500,
+                     *       "counts": {
+                     *         "queued": 0,
+                     *         "running": 0,
+                     *         "completed": 498,
+                     *         "failed": 2,
+                     *         "cancelled": 0
+                     *       },
+                     *       "maxConcurrency": 50,
+                     *       "name": "Rotate logs",
+                     *       "title": "Rotate logs",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "finishedAt": "2026-11-21T09:42:10.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Batch"];
                 };
             };
@@ -8720,6 +11800,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Finished",
+                     *       "submittedCount": 500,
+                     *       "counts": {
+                     *         "queued": 0,
+                     *         "running": 0,
+                     *         "completed": 498,
+                     *         "failed": 2,
+                     *         "cancelled": 0
+                     *       },
+                     *       "maxConcurrency": 50,
+                     *       "name": "Rotate logs",
+                     *       "title": "Rotate logs",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "finishedAt": "2026-11-21T09:42:10.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Batch"];
                 };
             };
@@ -8799,6 +11903,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "jobIds": [
+                     *         "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *       ],
+                     *       "submittedCount": 500,
+                     *       "resolvedCount": 500,
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AcceptedBatch"];
                 };
             };
@@ -8896,6 +12011,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "type": "InvokeScript",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "title": "Rotate logs",
+                     *       "name": "Rotate logs",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "reason": "Ticket 4711: disk is full",
+                     *       "payload": {
+                     *         "script": "uname"
+                     *       },
+                     *       "status": "Completed",
+                     *       "startedAt": "2026-11-21T09:30:01.000Z",
+                     *       "completedAt": "2026-11-21T09:30:02.000Z",
+                     *       "expiresAt": "2026-11-21T10:30:00.000Z",
+                     *       "result": {
+                     *         "output": "Linux\n",
+                     *         "exitCode": 0,
+                     *         "nodes": [
+                     *           {
+                     *             "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "exitCode": 0,
+                     *             "output": "Linux\n"
+                     *           }
+                     *         ],
+                     *         "truncated": false,
+                     *         "totalBytes": 6
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Job"];
                 };
             };
@@ -8947,6 +12098,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "type": "InvokeScript",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "title": "Rotate logs",
+                     *       "name": "Rotate logs",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "reason": "Ticket 4711: disk is full",
+                     *       "payload": {
+                     *         "script": "uname"
+                     *       },
+                     *       "status": "Completed",
+                     *       "startedAt": "2026-11-21T09:30:01.000Z",
+                     *       "completedAt": "2026-11-21T09:30:02.000Z",
+                     *       "expiresAt": "2026-11-21T10:30:00.000Z",
+                     *       "result": {
+                     *         "output": "Linux\n",
+                     *         "exitCode": 0,
+                     *         "nodes": [
+                     *           {
+                     *             "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *             "exitCode": 0,
+                     *             "output": "Linux\n"
+                     *           }
+                     *         ],
+                     *         "truncated": false,
+                     *         "totalBytes": 6
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Job"];
                 };
             };
@@ -9017,7 +12204,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "offset": 0,
+                     *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "stream": "stdout",
+                     *           "data": "Linux\n"
+                     *         }
+                     *       ],
+                     *       "nextOffset": 6,
+                     *       "status": "Running",
+                     *       "finished": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["JobOutput"];
+                    /** @example Linux */
                     "application/octet-stream": unknown;
                 };
             };
@@ -9063,6 +12266,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "layout": [
+                     *         {
+                     *           "widgetId": "cluster-health",
+                     *           "x": 4,
+                     *           "y": 4,
+                     *           "w": 4,
+                     *           "h": 4,
+                     *           "selector": "env=prod,!legacy"
+                     *         }
+                     *       ],
+                     *       "updatedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DashboardLayout"];
                 };
             };
@@ -9111,6 +12329,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "layout": [
+                 *         {
+                 *           "widgetId": "cluster-health",
+                 *           "x": 4,
+                 *           "y": 4,
+                 *           "w": 4,
+                 *           "h": 4,
+                 *           "selector": "env=prod,!legacy"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["DashboardLayoutUpdate"];
             };
         };
@@ -9180,7 +12412,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "filter_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "Offline clusters",
+                     *           "context": "clusters",
+                     *           "filter": {
+                     *             "status": "Offline"
+                     *           },
+                     *           "createdAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["SavedFilter"][];
                     };
                 };
@@ -9219,6 +12467,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Offline clusters",
+                 *       "context": "clusters",
+                 *       "filter": {
+                 *         "status": "Offline"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["SavedFilterCreation"];
             };
         };
@@ -9233,6 +12490,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "filter_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "Offline clusters",
+                     *       "context": "clusters",
+                     *       "filter": {
+                     *         "status": "Offline"
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SavedFilter"];
                 };
             };
@@ -9279,7 +12547,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the filter */
+                /** @description Identifier of the saved filter */
                 id: string;
             };
             cookie?: never;
@@ -9341,6 +12609,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "currentPassword": "correct horse battery",
+                 *       "newPassword": "a longer sentence than before",
+                 *       "revokeTokensSince": "2026-11-01T00:00:00.000Z"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PasswordChange"];
             };
         };
@@ -9416,7 +12691,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "sess_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "lastUsedAt": "2026-11-21T09:30:00.000Z",
+                     *           "address": "192.0.2.1",
+                     *           "isCurrent": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Session"][];
                     };
                 };
@@ -9448,7 +12737,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the sess */
+                /** @description Identifier of the session */
                 id: string;
             };
             cookie?: never;
@@ -9520,7 +12809,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "tok_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "nightly backup",
+                     *           "permissions": [
+                     *             "clusters:read",
+                     *             "jobs:write"
+                     *           ],
+                     *           "expiresAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "lastUsedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["ApiToken"][];
                     };
                 };
@@ -9559,6 +12866,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "nightly backup",
+                 *       "expiresAt": "2027-11-21T09:30:00.000Z",
+                 *       "permissions": [
+                 *         "clusters:read",
+                 *         "jobs:write"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ApiTokenCreation"];
             };
         };
@@ -9573,6 +12890,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "tok_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "nightly backup",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:write"
+                     *       ],
+                     *       "expiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "lastUsedAt": "2026-11-21T09:30:00.000Z",
+                     *       "token": "plat_01jd8w5k3zr9x2m4c7t6v0b1qa_X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedApiToken"];
                 };
             };
@@ -9619,7 +12950,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the tok */
+                /** @description Identifier of the API token */
                 id: string;
             };
             cookie?: never;
@@ -9698,17 +13029,52 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "username": "ada",
+                     *           "displayName": "Ada Lovelace",
+                     *           "email": "ada@example.com",
+                     *           "roles": [
+                     *             "Operator"
+                     *           ],
+                     *           "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "authProvider": "local",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *           "permissions": [
+                     *             "clusters:read",
+                     *             "jobs:read",
+                     *             "jobs:write",
+                     *             "modules:read"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["UserProfile"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -9751,6 +13117,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "username": "ada",
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery",
+                 *       "roles": [
+                 *         "Operator"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserCreation"];
             };
         };
@@ -9765,6 +13141,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "username": "ada",
+                     *       "displayName": "Ada Lovelace",
+                     *       "email": "ada@example.com",
+                     *       "roles": [
+                     *         "Operator"
+                     *       ],
+                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "authProvider": "local",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:read",
+                     *         "jobs:write",
+                     *         "modules:read"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserProfile"];
                 };
             };
@@ -9843,7 +13240,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "Operator",
+                     *           "permissions": [
+                     *             "clusters:read"
+                     *           ],
+                     *           "grantable": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["RoleDescription"][];
                     };
                 };
@@ -9892,6 +13303,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "username": "ada",
+                     *       "displayName": "Ada Lovelace",
+                     *       "email": "ada@example.com",
+                     *       "roles": [
+                     *         "Operator"
+                     *       ],
+                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "authProvider": "local",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:read",
+                     *         "jobs:write",
+                     *         "modules:read"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserProfile"];
                 };
             };
@@ -10003,6 +13435,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.com",
+                 *       "roles": [
+                 *         "Operator"
+                 *       ],
+                 *       "password": "correct horse battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserUpdate"];
             };
         };
@@ -10017,6 +13458,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "username": "ada",
+                     *       "displayName": "Ada Lovelace",
+                     *       "email": "ada@example.com",
+                     *       "roles": [
+                     *         "Operator"
+                     *       ],
+                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "authProvider": "local",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:read",
+                     *         "jobs:write",
+                     *         "modules:read"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserProfile"];
                 };
             };
@@ -10207,7 +13669,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "url": "https://hooks.example.com/platform",
+                     *           "events": [
+                     *             "platform.job.*"
+                     *           ],
+                     *           "selector": "env=prod",
+                     *           "enabled": true,
+                     *           "failureCount": 0,
+                     *           "disabledAt": "2026-11-21T09:30:00.000Z",
+                     *           "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Webhook"][];
                     };
                 };
@@ -10246,6 +13728,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/platform",
+                 *       "events": [
+                 *         "platform.job.*",
+                 *         "platform.batch.finished"
+                 *       ],
+                 *       "selector": "env=prod,!legacy",
+                 *       "enabled": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookCreation"];
             };
         };
@@ -10260,6 +13753,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "url": "https://hooks.example.com/platform",
+                     *       "events": [
+                     *         "platform.job.*"
+                     *       ],
+                     *       "selector": "env=prod",
+                     *       "enabled": true,
+                     *       "failureCount": 0,
+                     *       "disabledAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedWebhook"];
                 };
             };
@@ -10309,7 +13818,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
             };
             cookie?: never;
@@ -10367,13 +13876,24 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.example.com/platform",
+                 *       "events": [
+                 *         "platform.job.*",
+                 *         "platform.batch.finished"
+                 *       ],
+                 *       "selector": "env=prod,!legacy",
+                 *       "enabled": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookChange"];
             };
         };
@@ -10388,6 +13908,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "url": "https://hooks.example.com/platform",
+                     *       "events": [
+                     *         "platform.job.*"
+                     *       ],
+                     *       "selector": "env=prod",
+                     *       "enabled": true,
+                     *       "failureCount": 0,
+                     *       "disabledAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -10447,7 +13982,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
             };
             cookie?: never;
@@ -10464,6 +13999,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "url": "https://hooks.example.com/platform",
+                     *       "events": [
+                     *         "platform.job.*"
+                     *       ],
+                     *       "selector": "env=prod",
+                     *       "enabled": true,
+                     *       "failureCount": 0,
+                     *       "disabledAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedWebhook"];
                 };
             };
@@ -10526,7 +14077,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
             };
             cookie?: never;
@@ -10543,6 +14094,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Pending",
+                     *       "eventId": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "eventType": "platform.job.completed",
+                     *       "attempts": [
+                     *         {
+                     *           "at": "2026-11-21T09:30:00.000Z",
+                     *           "statusCode": 503,
+                     *           "error": "unsuccessful_status",
+                     *           "durationMs": 42
+                     *         }
+                     *       ],
+                     *       "nextAttemptAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
@@ -10609,7 +14178,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
             };
             cookie?: never;
@@ -10626,17 +14195,49 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "dlv_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "status": "Pending",
+                     *           "eventId": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "eventType": "platform.job.completed",
+                     *           "attempts": [
+                     *             {
+                     *               "at": "2026-11-21T09:30:00.000Z",
+                     *               "statusCode": 503,
+                     *               "error": "unsuccessful_status",
+                     *               "durationMs": 42
+                     *             }
+                     *           ],
+                     *           "nextAttemptAt": "2026-11-21T09:30:00.000Z",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Delivery"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -10688,9 +14289,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the hook */
+                /** @description Identifier of the webhook */
                 id: string;
-                /** @description Identifier of the dlv */
+                /** @description Identifier of the delivery */
                 deliveryId: string;
             };
             cookie?: never;
@@ -10707,6 +14308,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Pending",
+                     *       "eventId": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "eventType": "platform.job.completed",
+                     *       "attempts": [
+                     *         {
+                     *           "at": "2026-11-21T09:30:00.000Z",
+                     *           "statusCode": 503,
+                     *           "error": "unsuccessful_status",
+                     *           "durationMs": 42
+                     *         }
+                     *       ],
+                     *       "nextAttemptAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Delivery"];
                 };
             };
@@ -10790,17 +14409,45 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "Acme",
+                     *           "isPlatform": false,
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "quotas": {
+                     *             "clusters": 500,
+                     *             "users": 0,
+                     *             "webhooks": 0,
+                     *             "activeJobs": 0
+                     *           }
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Organisation"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -10843,6 +14490,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Acme"
+                 *     }
+                 */
                 "application/json": components["schemas"]["OrganisationCreation"];
             };
         };
@@ -10857,6 +14509,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "Acme",
+                     *       "isPlatform": false,
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "quotas": {
+                     *         "clusters": 500,
+                     *         "users": 0,
+                     *         "webhooks": 0,
+                     *         "activeJobs": 0
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Organisation"];
                 };
             };
@@ -10903,13 +14569,21 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the org */
+                /** @description Identifier of the organisation */
                 id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "quotas": {
+                 *         "clusters": 500,
+                 *         "users": null
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["OrganisationUpdate"];
             };
         };
@@ -10924,6 +14598,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "name": "Acme",
+                     *       "isPlatform": false,
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "quotas": {
+                     *         "clusters": 500,
+                     *         "users": 0,
+                     *         "webhooks": 0,
+                     *         "activeJobs": 0
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Organisation"];
                 };
             };
@@ -10981,6 +14669,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "clusters": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "users": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "webhooks": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "activeJobs": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["OrganisationUsage"];
                 };
             };
@@ -11025,6 +14733,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "maxTokenLifetimeDays": 365,
+                     *       "defaultTokenLifetimeDays": 90,
+                     *       "jobRetentionDays": 90
+                     *     }
+                     */
                     "application/json": components["schemas"]["OrganisationSettings"];
                 };
             };
@@ -11059,6 +14774,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "maxTokenLifetimeDays": 365,
+                 *       "defaultTokenLifetimeDays": 90,
+                 *       "jobRetentionDays": 90
+                 *     }
+                 */
                 "application/json": components["schemas"]["OrganisationSettingsUpdate"];
             };
         };
@@ -11073,6 +14795,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "maxTokenLifetimeDays": 365,
+                     *       "defaultTokenLifetimeDays": 90,
+                     *       "jobRetentionDays": 90
+                     *     }
+                     */
                     "application/json": components["schemas"]["OrganisationSettings"];
                 };
             };
@@ -11117,7 +14846,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "type": "OIDC",
+                     *           "status": "Configured",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "updatedAt": "2026-11-21T09:30:00.000Z",
+                     *           "issuer": "https://id.example.com",
+                     *           "clientId": "platform",
+                     *           "displayName": "Acme directory",
+                     *           "enabled": true,
+                     *           "roleMappings": [
+                     *             {
+                     *               "group": "platform-operators",
+                     *               "role": "Operator"
+                     *             }
+                     *           ],
+                     *           "defaultRole": "Viewer",
+                     *           "redirectUri": "https://platform.example.com/api/v1/auth/oidc/idp_01jd8w5k3zr9x2m4c7t6v0b1qa/callback"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["IdentityProvider"][];
                     };
                 };
@@ -11156,6 +14911,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "type": "OIDC",
+                 *       "issuer": "https://id.example.com",
+                 *       "clientId": "platform",
+                 *       "clientSecret": "a long secret"
+                 *     }
+                 */
                 "application/json": components["schemas"]["IdentityProviderRequest"];
             };
         };
@@ -11170,6 +14933,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "type": "OIDC",
+                     *       "status": "Configured",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "updatedAt": "2026-11-21T09:30:00.000Z",
+                     *       "issuer": "https://id.example.com",
+                     *       "clientId": "platform",
+                     *       "displayName": "Acme directory",
+                     *       "enabled": true,
+                     *       "roleMappings": [
+                     *         {
+                     *           "group": "platform-operators",
+                     *           "role": "Operator"
+                     *         }
+                     *       ],
+                     *       "defaultRole": "Viewer",
+                     *       "redirectUri": "https://platform.example.com/api/v1/auth/oidc/idp_01jd8w5k3zr9x2m4c7t6v0b1qa/callback"
+                     *     }
+                     */
                     "application/json": components["schemas"]["IdentityProvider"];
                 };
             };
@@ -11221,7 +15005,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Identifier of the idp */
+                /** @description Identifier of the identity provider */
                 id: string;
             };
             cookie?: never;
@@ -11282,7 +15066,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the idp */
+                /** @description Identifier of the identity provider */
                 id: string;
             };
             cookie?: never;
@@ -11299,6 +15083,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "checks": [
+                     *         {
+                     *           "name": "discovery",
+                     *           "ok": true,
+                     *           "message": "The metadata of the issuer are valid."
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["IdentityProviderTest"];
                 };
             };
@@ -11358,7 +15154,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the idp */
+                /** @description Identifier of the identity provider */
                 id: string;
             };
             cookie?: never;
@@ -11375,6 +15171,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "url": "https://login.example.com/adminconsent"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsentRequest"];
                 };
             };
@@ -11433,13 +15234,21 @@ export interface operations {
     consentReturned: {
         parameters: {
             query?: {
+                /** @description Opaque text that binds the response to the request which started it */
                 state?: string;
+                /** @description Authorization code of the identity provider */
                 code?: string;
+                /** @description Issuer that responds (RFC 9207) */
                 iss?: string;
+                /** @description Tenant whose administrator decided */
                 tenant?: string;
+                /** @description `True` if the administrator consented */
                 admin_consent?: string;
+                /** @description Permissions that were granted */
                 scope?: string;
+                /** @description Error code of the identity provider */
                 error?: string;
+                /** @description Text of the identity provider about the error */
                 error_description?: string;
             };
             header?: never;
@@ -11495,13 +15304,21 @@ export interface operations {
     consentPosted: {
         parameters: {
             query?: {
+                /** @description Opaque text that binds the response to the request which started it */
                 state?: string;
+                /** @description Authorization code of the identity provider */
                 code?: string;
+                /** @description Issuer that responds (RFC 9207) */
                 iss?: string;
+                /** @description Tenant whose administrator decided */
                 tenant?: string;
+                /** @description `True` if the administrator consented */
                 admin_consent?: string;
+                /** @description Permissions that were granted */
                 scope?: string;
+                /** @description Error code of the identity provider */
                 error?: string;
+                /** @description Text of the identity provider about the error */
                 error_description?: string;
             };
             header?: never;
@@ -11510,24 +15327,42 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/x-www-form-urlencoded": {
+                    /** @description Opaque text that binds the response to the request which started it */
                     state?: string;
+                    /** @description Authorization code of the identity provider */
                     code?: string;
+                    /** @description Issuer that responds (RFC 9207) */
                     iss?: string;
+                    /** @description Tenant whose administrator decided */
                     tenant?: string;
+                    /** @description `True` if the administrator consented */
                     admin_consent?: string;
+                    /** @description Permissions that were granted */
                     scope?: string;
+                    /** @description Error code of the identity provider */
                     error?: string;
+                    /** @description Text of the identity provider about the error */
                     error_description?: string;
                 };
+                /** @example {} */
                 "application/json": {
+                    /** @description Opaque text that binds the response to the request which started it */
                     state?: string;
+                    /** @description Authorization code of the identity provider */
                     code?: string;
+                    /** @description Issuer that responds (RFC 9207) */
                     iss?: string;
+                    /** @description Tenant whose administrator decided */
                     tenant?: string;
+                    /** @description `True` if the administrator consented */
                     admin_consent?: string;
+                    /** @description Permissions that were granted */
                     scope?: string;
+                    /** @description Error code of the identity provider */
                     error?: string;
+                    /** @description Text of the identity provider about the error */
                     error_description?: string;
                 };
             };
@@ -11596,7 +15431,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "type": "OIDC",
+                     *           "displayName": "Acme directory"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["SignInChoice"][];
                     };
                 };
@@ -11616,7 +15463,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Identifier of the idp */
+                /** @description Identifier of the identity provider */
                 id: string;
             };
             cookie?: never;
@@ -11670,16 +15517,22 @@ export interface operations {
     callback: {
         parameters: {
             query?: {
+                /** @description Opaque text that binds the response to the request which started it */
                 state?: string;
+                /** @description Authorization code of the identity provider */
                 code?: string;
+                /** @description Issuer that responds (RFC 9207) */
                 iss?: string;
+                /** @description Error code of the identity provider */
                 error?: string;
+                /** @description Text of the identity provider about the error */
                 error_description?: string;
+                /** @description State of the session at the provider; ignored */
                 session_state?: string;
             };
             header?: never;
             path: {
-                /** @description Identifier of the idp */
+                /** @description Identifier of the identity provider */
                 id: string;
             };
             cookie?: never;
@@ -11726,6 +15579,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "X5b0pJ3m7uKQ2vTn9rYs1dEw"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SignInCode"];
             };
         };
@@ -11740,6 +15598,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
                     "application/json": components["schemas"]["TokenSet"];
                 };
             };
@@ -11795,6 +15661,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "currentVersion": "1.4.0",
+                     *       "latestVersion": "1.4.0",
+                     *       "updateAvailable": true,
+                     *       "releaseNotesUrl": "https://example.com/releases/1.4.0",
+                     *       "checkedAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousVersion": "1.4.0",
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "refused": []
+                     *     }
+                     */
                     "application/json": components["schemas"]["UpdateCheck"];
                 };
             };
@@ -11848,6 +15726,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "apply",
+                 *       "targetVersion": "1.2.0"
+                 *     }
+                 */
                 "application/json": components["schemas"]["UpdateRequest"];
             };
         };
@@ -11862,6 +15746,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "action": "apply",
+                     *       "targetVersion": "1.4.0",
+                     *       "status": "InProgress"
+                     *     }
+                     */
                     "application/json": components["schemas"]["UpdateAccepted"];
                 };
             };
@@ -11951,9 +15843,37 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "hello",
+                     *           "name": "Hello World",
+                     *           "version": "1.0.0",
+                     *           "description": "Greets every new cluster.",
+                     *           "events": [
+                     *             "platform.cluster.status_changed"
+                     *           ],
+                     *           "verified": true,
+                     *           "verifiedBy": "platform",
+                     *           "installed": true,
+                     *           "installedVersion": "1.4.0",
+                     *           "updateAvailable": true,
+                     *           "catalogSource": "127.0.0.1:8081/modules/hello"
+                     *         }
+                     *       ],
+                     *       "totalCount": 0,
+                     *       "scannedAt": "2026-11-21T09:30:00.000Z",
+                     *       "problems": []
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["CatalogItem"][];
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         */
                         totalCount: number;
                         /**
                          * Format: date-time
@@ -11961,7 +15881,10 @@ export interface operations {
                          * @example 2026-11-21T09:30:00.000Z
                          */
                         scannedAt?: string;
-                        /** @description Errors of sources that could not be read */
+                        /**
+                         * @description Errors of sources that could not be read
+                         * @example []
+                         */
                         problems: string[];
                     };
                 };
@@ -12010,6 +15933,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "scannedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CatalogScan"];
                 };
             };
@@ -12067,7 +15995,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "hello",
+                     *           "name": "Hello World",
+                     *           "description": "Greets every new cluster.",
+                     *           "version": "1.4.0",
+                     *           "state": "Running",
+                     *           "health": "Healthy",
+                     *           "checks": [
+                     *             {
+                     *               "name": "table",
+                     *               "status": "Healthy",
+                     *               "tags": [
+                     *                 "critical"
+                     *               ],
+                     *               "description": "The store is available.",
+                     *               "durationMs": 4.2,
+                     *               "checkedAt": "2026-11-21T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "verified": true,
+                     *           "verifiedBy": "platform",
+                     *           "image": "registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *           "apiBasePath": "/api/hello",
+                     *           "warnings": [],
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "installedAt": "2026-11-21T09:30:00.000Z",
+                     *           "updatedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Module"][];
                     };
                 };
@@ -12116,6 +16079,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "hello",
+                     *       "name": "Hello World",
+                     *       "description": "Greets every new cluster.",
+                     *       "version": "1.4.0",
+                     *       "state": "Running",
+                     *       "health": "Healthy",
+                     *       "checks": [
+                     *         {
+                     *           "name": "table",
+                     *           "status": "Healthy",
+                     *           "tags": [
+                     *             "critical"
+                     *           ],
+                     *           "description": "The store is available.",
+                     *           "durationMs": 4.2,
+                     *           "checkedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "verified": true,
+                     *       "verifiedBy": "platform",
+                     *       "image": "registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "apiBasePath": "/api/hello",
+                     *       "warnings": [],
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "installedAt": "2026-11-21T09:30:00.000Z",
+                     *       "updatedAt": "2026-11-21T09:30:00.000Z",
+                     *       "navSlots": [
+                     *         {
+                     *           "slotId": "nav.primary",
+                     *           "id": "hello",
+                     *           "label": "Hello World",
+                     *           "icon": "hand",
+                     *           "route": "/modules/hello",
+                     *           "order": 100
+                     *         }
+                     *       ],
+                     *       "backgroundJobs": [
+                     *         {
+                     *           "id": "heartbeat",
+                     *           "description": "Reports the number of greetings.",
+                     *           "intervalSeconds": 60
+                     *         }
+                     *       ],
+                     *       "events": [
+                     *         "platform.cluster.status_changed"
+                     *       ],
+                     *       "permissionsRequired": [
+                     *         "clusters:read"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ModuleDetail"];
                 };
             };
@@ -12176,6 +16192,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "status": "Uninstalling"
+                     *     }
+                     */
                     "application/json": components["schemas"]["UninstallAccepted"];
                 };
             };
@@ -12233,6 +16256,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "version": "1.4.0"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CatalogInstallation"];
             };
         };
@@ -12247,6 +16275,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "version": "1.4.0",
+                     *       "status": "Installing",
+                     *       "imageDigest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "verified": true,
+                     *       "events": [
+                     *         "platform.cluster.status_changed"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["InstallAccepted"];
                 };
             };
@@ -12327,6 +16368,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "imageRef": "registry.example.com/modules/hello:1.0.0"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ImageInstallation"];
             };
         };
@@ -12341,6 +16387,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "version": "1.4.0",
+                     *       "status": "Installing",
+                     *       "imageDigest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "verified": true,
+                     *       "events": [
+                     *         "platform.cluster.status_changed"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["InstallAccepted"];
                 };
             };
@@ -12418,6 +16477,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "status": "Uninstalling"
+                     *     }
+                     */
                     "application/json": components["schemas"]["UninstallAccepted"];
                 };
             };
@@ -12479,7 +16545,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "hello",
+                     *           "name": "Hello World",
+                     *           "enabled": true,
+                     *           "events": [
+                     *             "platform.cluster.status_changed"
+                     *           ],
+                     *           "declaredEvents": [
+                     *             "platform.cluster.status_changed"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["OrganisationModule"][];
                     };
                 };
@@ -12518,6 +16602,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["OrganisationModuleChange"];
             };
         };
@@ -12532,6 +16621,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "hello",
+                     *       "name": "Hello World",
+                     *       "enabled": true,
+                     *       "events": [
+                     *         "platform.cluster.status_changed"
+                     *       ],
+                     *       "declaredEvents": [
+                     *         "platform.cluster.status_changed"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OrganisationModule"];
                 };
             };
@@ -12589,6 +16691,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "setupComplete": true,
+                     *       "platformName": "Acme Platform",
+                     *       "timezone": "Europe/Berlin",
+                     *       "publicUrl": "https://platform.example.com",
+                     *       "version": "1.4.0"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PortalConfiguration"];
                 };
             };
@@ -12618,6 +16729,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "unreadCount": 3,
+                     *       "health": {
+                     *         "aggregate": "Healthy"
+                     *       },
+                     *       "navigationTag": "5f0c2b7a9d3e4816"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PortalSummary"];
                 };
             };
@@ -12665,6 +16785,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "stepMinutes": 15,
+                     *       "points": [
+                     *         {
+                     *           "at": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["History"];
                 };
             };
@@ -12709,7 +16839,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "slotId": "nav.primary",
+                     *           "id": "clusters",
+                     *           "label": "Clusters",
+                     *           "icon": "server",
+                     *           "route": "/clusters",
+                     *           "order": 10,
+                     *           "source": "platform"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["NavigationEntry"][];
                     };
                 };
@@ -12741,7 +16887,9 @@ export interface operations {
             query?: {
                 /** @description Only unread notifications */
                 unreadOnly?: boolean;
+                /** @description Only notifications of this type */
                 type?: "ClusterHealthDegraded" | "ClusterOffline" | "ClusterRecovered" | "JobFailed" | "BatchFinished" | "ModuleInstalled" | "ModuleFailed" | "UpdateAvailable" | "UpdateCompleted" | "UpdateFailed" | "RelayUpdateCompleted" | "RelayUpdateStopped" | "SecurityAlert" | "WebhookDisabled";
+                /** @description Only notifications of this severity */
                 severity?: "info" | "warning" | "critical";
                 /** @description Page number, from 1 */
                 page?: number;
@@ -12766,17 +16914,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "notif_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "type": "ClusterHealthDegraded",
+                     *           "title": "Cluster berlin-1 is degraded",
+                     *           "body": "It was Healthy before.",
+                     *           "severity": "warning",
+                     *           "resource": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "read": false,
+                     *           "createdAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20,
+                     *       "unreadCount": 1
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["Notification"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -12822,6 +16997,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ids": [
+                 *         "notif_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NotificationUpdate"];
             };
         };
@@ -12895,17 +17077,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "aud_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "seq": 1,
+                     *           "at": "2026-11-21T09:30:00.000Z",
+                     *           "actor": {
+                     *             "kind": "user",
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *           },
+                     *           "action": "cluster.register",
+                     *           "resource": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "detail": "berlin-1",
+                     *           "traceId": "4bf92f3577b34da6a3ce929d0e0e4736",
+                     *           "previousHash": "bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901",
+                     *           "hash": "bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["AuditEntry"][];
                         /**
                          * Format: int32
+                         * @description Number of items on all pages, after filtering
                          * @example 1
                          */
                         totalCount: number;
-                        /** Format: int32 */
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
                         page: number;
                         /**
                          * Format: int32
+                         * @description Maximum number of items of a page
                          * @example 20
                          */
                         pageSize: number;
@@ -12948,6 +17161,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "change.approved",
+                 *       "resource": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "detail": "Approved by the change board"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AuditEntryRequest"];
             };
         };
@@ -13001,6 +17221,7 @@ export interface operations {
     exportAudit: {
         parameters: {
             query?: {
+                /** @description Format of the file */
                 format?: "ndjson" | "csv";
                 /** @description Start after this sequence number */
                 after?: number;
@@ -13021,7 +17242,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {"id":"aud_01jd8w5k3zr9x2m4c7t6v0b1qa","seq":1,"action":"cluster.register"} */
                     "application/x-ndjson": unknown;
+                    /**
+                     * @example id,seq,at,action
+                     *     aud_01jd8w5k3zr9x2m4c7t6v0b1qa,1,2026-11-21T09:30:00.000Z,cluster.register
+                     */
                     "text/csv; charset=utf-8": unknown;
                 };
             };
@@ -13066,6 +17292,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "checkpoint": "eyJhbGciOiJFZERTQSIsInR5cCI6ImF1ZGl0LWNoZWNrcG9pbnQrandzIn0.eyJzZXEiOjF9.c2lnbmF0dXJl",
+                     *       "seq": 1,
+                     *       "hash": "bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901",
+                     *       "at": "2026-11-21T09:30:00.000Z",
+                     *       "key": {
+                     *         "kty": "OKP",
+                     *         "crv": "Ed25519",
+                     *         "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *         "kid": "2026-11",
+                     *         "alg": "EdDSA",
+                     *         "use": "sig"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditCheckpoint"];
                 };
             };
@@ -13115,6 +17357,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "valid": true,
+                     *       "entries": 1,
+                     *       "headSeq": 1,
+                     *       "headHash": "bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditVerification"];
                 };
             };
@@ -13149,6 +17399,25 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enrollmentToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                 *       "publicKey": {
+                 *         "kty": "OKP",
+                 *         "crv": "Ed25519",
+                 *         "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+                 *       },
+                 *       "displayName": "relay on node-1",
+                 *       "hostname": "node-1",
+                 *       "platform": "linux",
+                 *       "relayVersion": "1.4.0",
+                 *       "nodes": [
+                 *         {
+                 *           "name": "node-1"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["EnrollRequest"];
             };
         };
@@ -13163,6 +17432,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "relayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "heartbeatIntervalSeconds": 30,
+                     *       "serverTime": "2026-11-21T09:30:00.000Z",
+                     *       "keys": {
+                     *         "keys": [
+                     *           {
+                     *             "kty": "OKP",
+                     *             "crv": "Ed25519",
+                     *             "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *             "kid": "2026-11",
+                     *             "alg": "EdDSA",
+                     *             "use": "sig"
+                     *           }
+                     *         ]
+                     *       },
+                     *       "nodes": [
+                     *         {
+                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "node-1"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["EnrollAnswer"];
                 };
             };
@@ -13231,6 +17526,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "nodes": [
+                 *         {
+                 *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "status": "Online"
+                 *         }
+                 *       ],
+                 *       "running": [],
+                 *       "freeSlots": 4,
+                 *       "instanceId": "3f0f9c5e-0b6e-4b8e",
+                 *       "claimKey": "6a8f6b7c-1d2e-4f3a"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Heartbeat"];
             };
         };
@@ -13245,6 +17554,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "heartbeatIntervalSeconds": 30,
+                     *       "jobs": [],
+                     *       "cancel": [],
+                     *       "claims": [
+                     *         {
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "leaseExpiresAt": "2026-11-21T09:32:00.000Z",
+                     *           "statement": "eyJhbGciOiJFZERTQSIsImtpZCI6IjIwMjYtMTEifQ.eyJqb2JJZCI6ImpvYl8wMWpkIn0.c2lnbmF0dXJl",
+                     *           "payload": {
+                     *             "script": "uname"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "moreJobs": false,
+                     *       "serverTime": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HeartbeatAnswer"];
                 };
             };
@@ -13296,6 +17625,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["ClaimRequest"];
             };
         };
@@ -13310,6 +17640,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "leaseExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "statement": "eyJhbGciOiJFZERTQSIsImtpZCI6IjIwMjYtMTEifQ.eyJqb2JJZCI6ImpvYl8wMWpkIn0.c2lnbmF0dXJl",
+                     *       "payload": {
+                     *         "script": "uname"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Claim"];
                 };
             };
@@ -13366,6 +17706,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "seq": 0,
+                 *       "chunks": [
+                 *         {
+                 *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "stream": "stdout",
+                 *           "data": "Linux\n"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["OutputReport"];
             };
         };
@@ -13380,6 +17733,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "nextSeq": 1,
+                     *       "cancel": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["OutputAnswer"];
                 };
             };
@@ -13437,6 +17796,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "outcome": "exited",
+                 *       "exitCode": 0,
+                 *       "nodes": [
+                 *         {
+                 *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "exitCode": 0
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["Completion"];
             };
         };
@@ -13451,6 +17823,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Completed"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CompletionAnswer"];
                 };
             };
@@ -13505,6 +17883,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "SIGTERM"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Goodbye"];
             };
         };
@@ -13575,6 +17958,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "openapi": "3.1.1",
+                     *       "info": {
+                     *         "title": "Platform Management Service",
+                     *         "version": "1.0.0"
+                     *       }
+                     *     }
+                     */
                     "application/json": {
                         [key: string]: unknown;
                     };
@@ -13605,6 +17997,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example <!doctype html> */
                     "text/html; charset=utf-8": unknown;
                 };
             };
@@ -13633,6 +18026,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "OKP",
+                     *           "crv": "Ed25519",
+                     *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *           "kid": "2026-11",
+                     *           "alg": "EdDSA",
+                     *           "use": "sig"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeySet"];
                 };
             };
@@ -13662,6 +18069,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example #!/usr/bin/env node */
                     "text/javascript; charset=utf-8": unknown;
                 };
             };
@@ -13690,7 +18098,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "type": "platform.webhook.tested",
+                     *           "description": "A test of a webhook. It is sent only to that webhook, regardless of its subscriptions.",
+                     *           "schema": {
+                     *             "type": "object",
+                     *             "properties": {
+                     *               "webhookId": {
+                     *                 "type": "string"
+                     *               }
+                     *             },
+                     *             "required": [
+                     *               "webhookId"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["EventDescription"][];
                     };
                 };
@@ -13736,6 +18166,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "$id": "urn:platform:schemas:module:v1",
+                     *       "type": "object"
+                     *     }
+                     */
                     "application/json": {
                         [key: string]: unknown;
                     };
@@ -13745,6 +18181,3823 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
+        };
+    };
+    onSetupCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.setup.completed",
+                 *       "subject": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "platformName": "Acme Platform",
+                 *         "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.setup.completed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Name of the platform
+                         * @example Acme Platform
+                         */
+                        platformName: string;
+                        /**
+                         * @description Identifier of the organisation
+                         * @example org_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        organisationId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.created",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace",
+                 *         "roles": [
+                 *           "Operator"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.created";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                        /**
+                         * @description Roles; their permissions add up
+                         * @example [
+                         *       "Operator"
+                         *     ]
+                         */
+                        roles: string[];
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserSignedIn: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.signed_in",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace",
+                 *         "sessionId": "sess_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.signed_in";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                        /**
+                         * @description Identifier of the session
+                         * @example sess_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        sessionId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserSignInFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.sign_in_failed",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.sign_in_failed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserPasswordReset: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.password_reset",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.password_reset";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserSuspended: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.suspended",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace",
+                 *         "reason": "The account is disabled."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.suspended";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                        /**
+                         * @description Response of the identity provider
+                         * @example The account is disabled.
+                         */
+                        reason: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUserDeleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.user.deleted",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.user.deleted";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTokenCreated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.token.created",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "tokenId": "tok_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "nightly backup"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.token.created";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Identifier of the API token
+                         * @example tok_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        tokenId: string;
+                        /**
+                         * @description Name of the API token
+                         * @example nightly backup
+                         */
+                        name: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrganisationRecovered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.organisation.recovered",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "username": "ada",
+                 *         "displayName": "Ada Lovelace"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.organisation.recovered";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Name of the user
+                         * @example ada
+                         */
+                        username: string;
+                        /**
+                         * @description Name at the identity provider
+                         * @example Ada Lovelace
+                         */
+                        displayName?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onSessionReuseDetected: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.session.reuse_detected",
+                 *       "subject": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "userId": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "sessionId": "sess_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.session.reuse_detected";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the user
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        userId: string;
+                        /**
+                         * @description Identifier of the session
+                         * @example sess_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        sessionId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onClusterRegistered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.cluster.registered",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "type": "Hypervisor"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.cluster.registered";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description Type of the cluster
+                         * @enum {string}
+                         */
+                        type: "Hypervisor" | "CloudLocal";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onClusterEnrolled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.cluster.enrolled",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "relayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "nodeCount": 1
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.cluster.enrolled";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description Identifier of the relay
+                         * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayId: string;
+                        /**
+                         * @description Number of nodes
+                         * @example 1
+                         */
+                        nodeCount: number;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onClusterStatusChanged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.cluster.status_changed",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "status": "Offline",
+                 *         "previousStatus": "Healthy"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.cluster.status_changed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description New status
+                         * @example Offline
+                         * @enum {string}
+                         */
+                        status: "Healthy" | "Degraded" | "Pending" | "Offline";
+                        /**
+                         * @description Previous status
+                         * @example Healthy
+                         * @enum {string}
+                         */
+                        previousStatus: "Healthy" | "Degraded" | "Pending" | "Offline";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onClusterUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.cluster.updated",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.cluster.updated";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /** @description Site of the cluster; null if it has none */
+                        siteId: string | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onClusterDeleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.cluster.deleted",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "labels": {
+                 *           "env": "prod",
+                 *           "tier": "web",
+                 *           "platform/type": "Hypervisor"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.cluster.deleted";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description Labels of the cluster. Keys that begin with `platform/` or `facts/` are derived and read-only
+                         * @example {
+                         *       "env": "prod",
+                         *       "tier": "web",
+                         *       "platform/type": "Hypervisor"
+                         *     }
+                         */
+                        labels?: {
+                            [key: string]: string;
+                        };
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onRelayReplaced: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.relay.replaced",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "relayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousRelayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.relay.replaced";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description Identifier of the relay
+                         * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayId: string;
+                        /**
+                         * @description Identifier of the relay
+                         * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        previousRelayId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onRelayDuplicateDetected: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.relay.duplicate_detected",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "name": "berlin-1",
+                 *         "relayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.relay.duplicate_detected";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /**
+                         * @description Name of the cluster
+                         * @example berlin-1
+                         */
+                        name: string;
+                        /**
+                         * @description Identifier of the relay
+                         * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onRelayUpdateCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.relay.update_completed",
+                 *       "subject": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "relayUpdateId": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "completed": 0,
+                 *         "rolledBack": 0
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.relay.update_completed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the update of relays
+                         * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayUpdateId: string;
+                        /**
+                         * @description Version of the relay program
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description The user who created or submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /** @description Number of relays that run the version */
+                        completed: number;
+                        /** @description Number of relays that returned to their previous version */
+                        rolledBack: number;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onRelayUpdateStopped: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.relay.update_stopped",
+                 *       "subject": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "relayUpdateId": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "completed": 0,
+                 *         "rolledBack": 0,
+                 *         "reason": "Two of three canaries rolled back."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.relay.update_stopped";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the update of relays
+                         * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayUpdateId: string;
+                        /**
+                         * @description Version of the relay program
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description The user who created or submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /** @description Number of relays that run the version */
+                        completed: number;
+                        /** @description Number of relays that returned to their previous version */
+                        rolledBack: number;
+                        /**
+                         * @description Why the platform stopped the update
+                         * @example Two of three canaries rolled back.
+                         */
+                        reason: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onEnrollmentReuseDetected: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.enrollment.reuse_detected",
+                 *       "subject": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "enrollmentId": "enroll_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.enrollment.reuse_detected";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId: string;
+                        /** @description The enrollment token, or the enrollment key of a copied relay */
+                        enrollmentId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobQueued: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.job.queued",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "InvokeScript",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.job.queued";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId?: string;
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId?: string;
+                        /**
+                         * @description Job type
+                         * @enum {string}
+                         */
+                        type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
+                        /**
+                         * @description The user who submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobStarted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.job.started",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "InvokeScript",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "relayId": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.job.started";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId?: string;
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId?: string;
+                        /**
+                         * @description Job type
+                         * @enum {string}
+                         */
+                        type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
+                        /**
+                         * @description The user who submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /**
+                         * @description Identifier of the relay
+                         * @example relay_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        relayId?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.job.completed",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "InvokeScript",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousStatus": "Running",
+                 *         "exitCode": 0
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.job.completed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId?: string;
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId?: string;
+                        /**
+                         * @description Job type
+                         * @enum {string}
+                         */
+                        type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
+                        /**
+                         * @description The user who submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /**
+                         * @description Status before the end
+                         * @example Running
+                         * @enum {string}
+                         */
+                        previousStatus: "Queued" | "Running";
+                        /**
+                         * @description Why the job ended without success
+                         * @enum {string}
+                         */
+                        statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
+                        /**
+                         * @description First exit code of the nodes that is not 0, else 0; null or absent if no script exited
+                         * @example 0
+                         */
+                        exitCode?: number | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.job.failed",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "InvokeScript",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousStatus": "Running",
+                 *         "exitCode": 0
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.job.failed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId?: string;
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId?: string;
+                        /**
+                         * @description Job type
+                         * @enum {string}
+                         */
+                        type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
+                        /**
+                         * @description The user who submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /**
+                         * @description Status before the end
+                         * @example Running
+                         * @enum {string}
+                         */
+                        previousStatus: "Queued" | "Running";
+                        /**
+                         * @description Why the job ended without success
+                         * @enum {string}
+                         */
+                        statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
+                        /**
+                         * @description First exit code of the nodes that is not 0, else 0; null or absent if no script exited
+                         * @example 0
+                         */
+                        exitCode?: number | null;
+                        /** @description Title of the job or batch */
+                        title?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobCancelled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.job.cancelled",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "InvokeScript",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousStatus": "Running",
+                 *         "exitCode": 0
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.job.cancelled";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Identifier of the cluster
+                         * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        clusterId?: string;
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId?: string;
+                        /**
+                         * @description Job type
+                         * @enum {string}
+                         */
+                        type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
+                        /**
+                         * @description The user who submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                        /**
+                         * @description Status before the end
+                         * @example Running
+                         * @enum {string}
+                         */
+                        previousStatus: "Queued" | "Running";
+                        /**
+                         * @description Why the job ended without success
+                         * @enum {string}
+                         */
+                        statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
+                        /**
+                         * @description First exit code of the nodes that is not 0, else 0; null or absent if no script exited
+                         * @example 0
+                         */
+                        exitCode?: number | null;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onBatchAccepted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.batch.accepted",
+                 *       "subject": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "submittedCount": 500,
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.batch.accepted";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId: string;
+                        /**
+                         * @description Number of jobs
+                         * @example 500
+                         */
+                        submittedCount: number;
+                        /**
+                         * @description The user who created or submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onBatchFinished: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.batch.finished",
+                 *       "subject": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "counts": {
+                 *           "queued": 0,
+                 *           "running": 0,
+                 *           "completed": 498,
+                 *           "failed": 2,
+                 *           "cancelled": 0
+                 *         },
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.batch.finished";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the batch
+                         * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        batchId: string;
+                        /** @description Title of the job or batch */
+                        title?: string;
+                        /**
+                         * @description Number of jobs by status
+                         * @example {
+                         *       "queued": 0,
+                         *       "running": 0,
+                         *       "completed": 498,
+                         *       "failed": 2,
+                         *       "cancelled": 0
+                         *     }
+                         */
+                        counts: {
+                            /** @description Always 0 */
+                            queued: number;
+                            /** @description Always 0 */
+                            running: number;
+                            /** @description Jobs that completed */
+                            completed: number;
+                            /** @description Jobs that failed */
+                            failed: number;
+                            /** @description Jobs that were cancelled */
+                            cancelled: number;
+                        };
+                        /**
+                         * @description The user who created or submitted it
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleInstalling: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.installing",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousVersion": "1.4.0"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.installing";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version before the change
+                         * @example 1.4.0
+                         */
+                        previousVersion?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleInstalled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.installed",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "previousVersion": "1.4.0",
+                 *         "verified": true
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.installed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version before the change
+                         * @example 1.4.0
+                         */
+                        previousVersion?: string;
+                        /** @description Whether a trusted key has signed the image */
+                        verified: boolean;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.failed",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "message": "The module did not become healthy."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.failed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description The installation that failed; absent if a running module failed
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId?: string;
+                        /**
+                         * @description Kind of failure
+                         * @enum {string}
+                         */
+                        code?: "PLAT-MOD-5001" | "PLAT-MOD-5004" | "PLAT-MOD-5005" | "PLAT-MOD-5006" | "PLAT-MOD-5007" | "PLAT-MOD-5008";
+                        /**
+                         * @description Cause of the failure
+                         * @example The module did not become healthy.
+                         */
+                        message: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleUninstalled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.uninstalled",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.uninstalled";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleHealthChanged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.health_changed",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "health": "Degraded",
+                 *         "previousHealth": "Healthy"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.health_changed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description New health
+                         * @example Degraded
+                         * @enum {string}
+                         */
+                        health: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+                        /**
+                         * @description Previous health
+                         * @example Healthy
+                         * @enum {string}
+                         */
+                        previousHealth: "Healthy" | "Degraded" | "Unhealthy" | "Unknown";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onModuleHeartbeatMissed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.module.heartbeat_missed",
+                 *       "subject": "hello",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "moduleId": "hello",
+                 *         "version": "1.4.0",
+                 *         "missed": 2
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.module.heartbeat_missed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Stable kebab-case id; must equal the id in the module’s code
+                         * @example hello
+                         */
+                        moduleId: string;
+                        /**
+                         * @description Version of the module
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Number of consecutive failures
+                         * @example 2
+                         */
+                        missed: number;
+                        /** @description The background job whose runs failed; absent if the health endpoint did not respond */
+                        backgroundJobId?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onIdentityProviderConfigured: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.identity.provider_configured",
+                 *       "subject": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "providerId": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "CloudDirectory",
+                 *         "displayName": "Acme directory"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.identity.provider_configured";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the identity provider
+                         * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        providerId: string;
+                        /**
+                         * @description Kind of provider
+                         * @enum {string}
+                         */
+                        type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+                        /**
+                         * @description Name shown on the sign-in page
+                         * @example Acme directory
+                         */
+                        displayName: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onIdentityProviderFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.identity.provider_failed",
+                 *       "subject": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "providerId": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "CloudDirectory",
+                 *         "displayName": "Acme directory",
+                 *         "problem": "unreachable",
+                 *         "detail": "The address did not respond in time."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.identity.provider_failed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the identity provider
+                         * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        providerId: string;
+                        /**
+                         * @description Kind of provider
+                         * @enum {string}
+                         */
+                        type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+                        /**
+                         * @description Name shown on the sign-in page
+                         * @example Acme directory
+                         */
+                        displayName: string;
+                        /**
+                         * @description Kind of failure
+                         * @enum {string}
+                         */
+                        problem: "unreachable" | "answer_invalid" | "groups_incomplete";
+                        /**
+                         * @description Cause of the failure
+                         * @example The address did not respond in time.
+                         */
+                        detail: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onIdentityConsentReceived: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.identity.consent_received",
+                 *       "subject": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "providerId": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "type": "CloudDirectory",
+                 *         "consent": "granted"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.identity.consent_received";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the identity provider
+                         * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        providerId: string;
+                        /**
+                         * @description Kind of provider
+                         * @enum {string}
+                         */
+                        type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+                        /**
+                         * @description Decision of the administrator
+                         * @example granted
+                         * @enum {string}
+                         */
+                        consent: "granted" | "denied" | "error";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUpdateAvailable: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.update.available",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "version": "1.4.0",
+                 *         "currentVersion": "1.4.0",
+                 *         "releaseNotesUrl": "https://example.com/releases/1.4.0"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.update.available";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Version of the release
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Version that serves
+                         * @example 1.4.0
+                         */
+                        currentVersion: string;
+                        /**
+                         * @description Address of the release notes
+                         * @example https://example.com/releases/1.4.0
+                         */
+                        releaseNotesUrl?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUpdateStarted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.update.started",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "previousVersion": "1.4.0",
+                 *         "action": "apply"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.update.started";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version that the operation leads to
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Version that served before it
+                         * @example 1.4.0
+                         */
+                        previousVersion: string;
+                        /**
+                         * @description Operation: an update or a rollback
+                         * @enum {string}
+                         */
+                        action: "apply" | "rollback";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUpdateCompleted: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.update.completed",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "previousVersion": "1.4.0"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.update.completed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version that the operation leads to
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Version that served before it
+                         * @example 1.4.0
+                         */
+                        previousVersion: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUpdateFailed: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.update.failed",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "previousVersion": "1.4.0",
+                 *         "action": "apply",
+                 *         "message": "The smoke test failed: the function jobs did not respond."
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.update.failed";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version that the operation leads to
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Version that served before it
+                         * @example 1.4.0
+                         */
+                        previousVersion: string;
+                        /**
+                         * @description Operation: an update or a rollback
+                         * @enum {string}
+                         */
+                        action: "apply" | "rollback";
+                        /**
+                         * @description Reason of the failure; the previous version is active
+                         * @example The smoke test failed: the function jobs did not respond.
+                         */
+                        message: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onUpdateRolledBack: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.update.rolled_back",
+                 *       "subject": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "version": "1.4.0",
+                 *         "previousVersion": "1.4.0"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.update.rolled_back";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the job
+                         * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        jobId: string;
+                        /**
+                         * @description Version that the operation leads to
+                         * @example 1.4.0
+                         */
+                        version: string;
+                        /**
+                         * @description Version that served before it
+                         * @example 1.4.0
+                         */
+                        previousVersion: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onWebhookTested: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.webhook.tested",
+                 *       "subject": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "webhookId": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.webhook.tested";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the webhook
+                         * @example hook_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        webhookId: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onWebhookDisabled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifier of the event, the same for every attempt. Ignore a delivery whose id was received before */
+                "webhook-id": components["parameters"]["webhook-id"];
+                /** @description Time of the attempt in seconds since 1970. Reject a time that is more than five minutes away */
+                "webhook-timestamp": components["parameters"]["webhook-timestamp"];
+                /** @description One or more signatures, separated by spaces: `v1,` and the Base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`. The key is the Base64 after `whsec_` in the secret of the webhook. Accept the delivery if one signature matches */
+                "webhook-signature": components["parameters"]["webhook-signature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "specversion": "1.0",
+                 *       "id": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "source": "/organisations/org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "type": "platform.webhook.disabled",
+                 *       "subject": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "time": "2026-11-21T09:30:00.000Z",
+                 *       "datacontenttype": "application/json",
+                 *       "data": {
+                 *         "webhookId": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *         "url": "https://hooks.example.com/platform",
+                 *         "createdBy": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["CloudEvent"] & {
+                    /**
+                     * @description Type of the event
+                     * @constant
+                     */
+                    type: "platform.webhook.disabled";
+                    /** @description Data of the event */
+                    data: {
+                        /**
+                         * @description Identifier of the webhook
+                         * @example hook_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        webhookId: string;
+                        /**
+                         * @description Address of the webhook
+                         * @example https://hooks.example.com/platform
+                         */
+                        url: string;
+                        /**
+                         * @description The user who created the webhook
+                         * @example user_01jd8w5k3zr9x2m4c7t6v0b1qa
+                         */
+                        createdBy: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The receiver wants no more events: the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received. Respond within ten seconds; the body is ignored */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received: the platform tries again, eight times in about a day */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

@@ -13,6 +13,7 @@ export const common: Readonly<Record<string, Text>> = {
   lastHeartbeatAt: 'Time of the last heartbeat',
   lastUsedAt: 'Time of the last use; absent before the first',
   startedAt: 'Time of the start; absent before it',
+  createdBy: ['The user who created or submitted it', 'user_01jd8w5k3zr9x2m4c7t6v0b1qa'],
   completedAt: 'Time of the end; absent before it',
   cancelRequestedAt: 'Time at which the cancellation was requested',
   finishedAt: 'Time at which the last job ended',

@@ -26,15 +26,15 @@ export const eventTexts: Texts = {
   'cluster.updated': { siteId: 'Site of the cluster; null if it has none' },
   'job.queued job.started job.completed job.failed job.cancelled': {
     type: 'Job type',
-    createdBy: [undefined, 'user_01jd8w5k3zr9x2m4c7t6v0b1qa'],
   },
+  'relay.update_completed relay.update_stopped': { version: 'Version of the relay program' },
+  'relay.update_stopped': { reason: ['Why the platform stopped the update', 'Two of three canaries rolled back.'] },
   'job.completed job.failed job.cancelled': {
     previousStatus: ['Status before the end', 'Running'],
     statusReason: 'Why the job ended without success',
     exitCode: ['First exit code of the nodes that is not 0, else 0; null or absent if no script exited', 0],
   },
   'batch.accepted': { submittedCount: ['Number of jobs', 500] },
-  'batch.accepted batch.finished': { createdBy: ['The user who submitted it', 'user_01jd8w5k3zr9x2m4c7t6v0b1qa'] },
   'batch.finished': {
     counts: 'Number of jobs by status',
     'counts.queued': 'Always 0',

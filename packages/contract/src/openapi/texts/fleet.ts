@@ -58,6 +58,21 @@ export const fleetTexts: Texts = {
       'Connected',
     ],
   },
+  'RelayUpdate RelayUpdateDetail': {
+    version: 'Version that the relays install',
+    canary: ['Number of relays that must complete the update before others start', 2],
+    maxConcurrent: ['Maximum number of relays that install it at the same time', 20],
+  },
+  RelayUpdateCounts: {
+    '': 'Number of clusters of a relay update by status',
+    pending: 'Clusters whose relay has no offer yet',
+    offered: 'Clusters whose relay has the offer and has not reported a result',
+    completed: 'Clusters whose relay runs the version',
+    rolledBack: 'Clusters whose relay returned to its previous version',
+    skipped: 'Clusters whose relay got no offer, for example because it cannot update itself',
+  },
+  RelayUpdateCreation: { 'target.clusterIds': 'These clusters; all must belong to the organisation' },
+  RelayUpdateCluster: { status: 'Progress of the relay of the cluster' },
   TimelineEntry: {
     at: 'Time of the entry',
     kind: 'Source of the entry: a change of status, a job, an audit entry or another event',

@@ -107,6 +107,7 @@ export const workTexts: Texts = {
         counts: { queued: 0, running: 0, completed: 498, failed: 2, cancelled: 0 },
         maxConcurrency: 50,
         name: 'Rotate logs',
+        title: 'Rotate logs',
         createdBy: { id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa', username: 'ann', via: 'session' },
         createdAt: '2026-11-21T09:30:00.000Z',
         finishedAt: '2026-11-21T09:42:10.000Z',
