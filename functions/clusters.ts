@@ -7,6 +7,7 @@ import {
   listClusters,
   listLabels,
   listNodes,
+  moveClusters,
   registerCluster,
   updateCluster,
 } from '@platform/contract/cluster'
@@ -22,8 +23,9 @@ import * as EnrollmentKey from '@platform/core/relays/enrollment-key'
 import * as RelayUpdate from '@platform/core/relays/update'
 import * as Select from '@platform/core/clusters/select'
 import * as NodeList from '@platform/core/clusters/node-list'
+import * as LastJob from '@platform/core/jobs/last-job'
 import * as Timeline from '@platform/core/clusters/timeline'
-import { labelMany } from '@platform/core/clusters/label-many'
+import * as Bulk from '@platform/core/clusters/bulk'
 import * as Target from '@platform/core/clusters/target'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
@@ -31,11 +33,12 @@ import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(listClusters, async ({ caller, query }) =>
-    result(200, await Cluster.list(caller, await withSavedFilter(caller, query))),
+    result(200, await LastJob.listClusters(caller, await withSavedFilter(caller, query))),
   ),
   route(registerCluster, async ({ caller, body }) => result(201, await Cluster.register(caller, body))),
   route(listLabels, async ({ caller, query }) => result(200, await Select.listLabels(caller, query))),
-  route(labelClusters, async ({ caller, body }) => result(200, await labelMany(caller, body))),
+  route(labelClusters, async ({ caller, body }) => result(200, await Bulk.labelClusters(caller, body))),
+  route(moveClusters, async ({ caller, body }) => result(200, await Bulk.moveClusters(caller, body))),
   route(resolveTarget, async ({ caller, body }) => result(200, await Target.resolve(caller, body))),
   route(listNodes, async ({ caller, query }) => result(200, await NodeList.listNodes(caller, query))),
   route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),

@@ -275,7 +275,9 @@ export interface paths {
         };
         /**
          * The clusters of the organisation, newest first
-         * @description Requires the permission `clusters:read`.
+         * @description With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes meanwhile, its cluster may appear twice or not at all, except with `registeredAt`.
+         *
+         *     Requires the permission `clusters:read`.
          */
         get: operations["listClusters"];
         put?: never;
@@ -307,11 +309,33 @@ export interface paths {
         put?: never;
         /**
          * Set and remove labels of many clusters
-         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can send ten requests per minute, unless the platform sets another limit.
+         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.
          *
          *     Requires the permission `clusters:write`.
          */
         post: operations["labelClusters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/clusters/site": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move many clusters to a site
+         * @description For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.
+         *
+         *     Requires the permission `clusters:write`.
+         */
+        post: operations["moveClusters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -423,7 +447,7 @@ export interface paths {
         };
         /**
          * The nodes of all clusters, those of the newest cluster first
-         * @description A request searches clusters until the page is full, but at least about 1,000 and at most about 12,000 of them; see `searchedAll`.
+         * @description A request searches about 12,000 clusters at most; see `searchedAll`. With a cursor, it searches only until the page is full.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -473,7 +497,7 @@ export interface paths {
         put?: never;
         /**
          * Create an enrollment key
-         * @description Relays enroll with it, and each enrollment creates a cluster. The key stops working when its creator loses `clusters:write`.
+         * @description Relays enroll with it, and each enrollment creates a cluster. The key stops working when its creator is removed or suspended or loses `clusters:write`, and when the API token that created it is revoked or expires.
          *
          *     Requires the permission `clusters:write`.
          */
@@ -496,7 +520,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an enrollment key
-         * @description No further relay can enroll with it. Relays that have enrolled are not affected.
+         * @description No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if its answer was lost.
          *
          *     Requires the permission `clusters:write`.
          */
@@ -3520,6 +3544,29 @@ export interface components {
              * @enum {boolean}
              */
             awaitsApproval?: true;
+            /**
+             * @description The newest job of the cluster. Absent before the first one
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            lastJobId?: string;
+            /** @description With `include=lastJob` in the list: that job, unless its retention has ended */
+            lastJob?: {
+                /**
+                 * @description Identifier of the job
+                 * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                id: string;
+                /** @enum {string} */
+                status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
+                /**
+                 * Format: date-time
+                 * @description Time of creation
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                createdAt: string;
+                /** @example Rotate logs */
+                name?: string;
+            };
         };
         RegisteredCluster: {
             /**
@@ -3620,7 +3667,7 @@ export interface components {
             /** @description Whether further values exist. With `key`, more values are listed */
             hasMoreValues: boolean;
         };
-        AssignedLabels: {
+        BulkChangeResult: {
             /**
              * Format: int32
              * @description Number of clusters of the target
@@ -3629,7 +3676,7 @@ export interface components {
             resolvedCount: number;
             /**
              * Format: int32
-             * @description Number of clusters whose labels changed
+             * @description Number of clusters that changed
              * @example 3
              */
             changedCount: number;
@@ -3648,7 +3695,7 @@ export interface components {
          *       ]
          *     }
          */
-        LabelAssignment: {
+        BulkLabelChange: {
             target: components["schemas"]["Target"];
             /**
              * @description At most 32 labels
@@ -3728,6 +3775,20 @@ export interface components {
              */
             all?: true;
         };
+        /**
+         * @description A site to which every cluster of a target moves
+         * @example {
+         *       "target": {
+         *         "selector": "env=staging"
+         *       },
+         *       "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa"
+         *     }
+         */
+        BulkSiteChange: {
+            target: components["schemas"]["Target"];
+            /** @description null removes the clusters from their sites */
+            siteId: string | null;
+        };
         ResolvedTarget: {
             /**
              * Format: int32
@@ -3744,11 +3805,40 @@ export interface components {
             names: string[];
             /** @description With `includeIds`: all clusters, newest first, or in the order of the request */
             clusterIds?: string[];
+            /** @description With `includeStatus`: the number of clusters in each status. It may lag behind by up to a minute for more than 500 clusters */
+            byStatus?: {
+                /**
+                 * Format: int32
+                 * @description Clusters that are Healthy
+                 * @example 1
+                 */
+                Healthy: number;
+                /**
+                 * Format: int32
+                 * @description Clusters that are Degraded
+                 * @example 1
+                 */
+                Degraded: number;
+                /**
+                 * Format: int32
+                 * @description Clusters whose relay has never connected
+                 * @example 1
+                 */
+                Pending: number;
+                /**
+                 * Format: int32
+                 * @description Clusters that are Offline
+                 * @example 1
+                 */
+                Offline: number;
+            };
         };
         TargetResolution: {
             target: components["schemas"]["Target"];
             /** @description Whether the response contains `clusterIds` */
             includeIds?: boolean;
+            /** @description Whether the response contains `byStatus` */
+            includeStatus?: boolean;
         };
         ClusterDetail: {
             /**
@@ -3812,6 +3902,29 @@ export interface components {
              * @enum {boolean}
              */
             awaitsApproval?: true;
+            /**
+             * @description The newest job of the cluster. Absent before the first one
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            lastJobId?: string;
+            /** @description With `include=lastJob` in the list: that job, unless its retention has ended */
+            lastJob?: {
+                /**
+                 * @description Identifier of the job
+                 * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                id: string;
+                /** @enum {string} */
+                status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
+                /**
+                 * Format: date-time
+                 * @description Time of creation
+                 * @example 2026-11-21T09:30:00.000Z
+                 */
+                createdAt: string;
+                /** @example Rotate logs */
+                name?: string;
+            };
             /** @description The nodes on which jobs of the cluster run */
             nodes: components["schemas"]["Node"][];
             /** @description The enrolled relay; null before enrollment */
@@ -4317,7 +4430,7 @@ export interface components {
             /** @description Whether a new cluster waits for `POST /clusters/{id}/approve`. Until then it is Pending and its relay receives no jobs; default false */
             requireApproval?: boolean;
             /**
-             * @description Name of the new clusters; a name in use gets -2, -3 and so on; default {hostname}
+             * @description Name of the new clusters, in which {hostname} is replaced; a name in use gets -2, -3 and so on; default {hostname}
              * @example edge-{hostname}
              */
             nameTemplate?: string;
@@ -9195,6 +9308,10 @@ export interface operations {
                 ids?: string;
                 /** @description A saved filter of the caller with the context `clusters`. Other parameters override it */
                 filterId?: string;
+                /** @description Order of the list; `-` reverses it, and the default is `-registeredAt`. Numbers in names and versions are compared by value. Clusters without a value come last. `site` compares names, and `status` starts with Offline, Degraded and Pending. `lastSeenAt` and `nodeCount` accept at most 500 matching clusters if the organisation has more than 1,000. Not together with `ids` */
+                sort?: "name" | "-name" | "registeredAt" | "-registeredAt" | "status" | "-status" | "lastSeenAt" | "-lastSeenAt" | "nodeCount" | "-nodeCount" | "type" | "-type" | "site" | "-site" | "os" | "-os" | "arch" | "-arch" | "relayVersion" | "-relayVersion";
+                /** @description Adds `lastJob` to each cluster. Requires the permission `jobs:read` */
+                include?: "lastJob";
                 /** @description Page number, from 1 */
                 page?: number;
                 /** @description Items per page */
@@ -9234,7 +9351,8 @@ export interface operations {
                      *             "platform/type": "Hypervisor"
                      *           },
                      *           "registeredAt": "2026-11-21T09:30:00.000Z",
-                     *           "lastSeenAt": "2026-11-21T09:30:00.000Z"
+                     *           "lastSeenAt": "2026-11-21T09:30:00.000Z",
+                     *           "lastJobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
                      *         }
                      *       ],
                      *       "totalCount": 1,
@@ -9500,7 +9618,7 @@ export interface operations {
                  *       ]
                  *     }
                  */
-                "application/json": components["schemas"]["LabelAssignment"];
+                "application/json": components["schemas"]["BulkLabelChange"];
             };
         };
         responses: {
@@ -9520,7 +9638,7 @@ export interface operations {
                      *       "changedCount": 3
                      *     }
                      */
-                    "application/json": components["schemas"]["AssignedLabels"];
+                    "application/json": components["schemas"]["BulkChangeResult"];
                 };
             };
             /**
@@ -9594,6 +9712,136 @@ export interface operations {
             /**
              * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
              *     - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    moveClusters: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "target": {
+                 *         "selector": "env=staging"
+                 *       },
+                 *       "siteId": "site_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BulkSiteChange"];
+            };
+        };
+        responses: {
+            /** @description The clusters are moved */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "resolvedCount": 12,
+                     *       "changedCount": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BulkChangeResult"];
+                };
+            };
+            /**
+             * @description - `invalid_path`: The request path contains characters that no route uses. Remove them and send the request again.
+             *     - `validation_failed`: The request is not valid. See details for each field that must change.
+             *     - `invalid_json`: The request body must be one JSON object in UTF-8.
+             *     - `unsupported_media_type`: Send the request body as JSON in UTF-8, with Content-Type: application/json and no other charset.
+             *     - `batch_limit_exceeded`: A batch can have at most 500 jobs. Split it and send the parts one after another.
+             */
+            400: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by.
+             *     - `site_not_found`: The site does not exist in the organisation.
              */
             422: {
                 headers: {
@@ -9755,6 +10003,7 @@ export interface operations {
                      *       },
                      *       "registeredAt": "2026-11-21T09:30:00.000Z",
                      *       "lastSeenAt": "2026-11-21T09:30:00.000Z",
+                     *       "lastJobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
                      *       "nodes": [
                      *         {
                      *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -9897,6 +10146,7 @@ export interface operations {
                      *       },
                      *       "registeredAt": "2026-11-21T09:30:00.000Z",
                      *       "lastSeenAt": "2026-11-21T09:30:00.000Z",
+                     *       "lastJobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
                      *       "nodes": [
                      *         {
                      *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -10135,6 +10385,8 @@ export interface operations {
                 os?: string;
                 /** @description Part of the name of the node, case-insensitive */
                 search?: string;
+                /** @description Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes meanwhile, its node may appear twice or not at all */
+                sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
                 /** @description Page number, from 1 */
                 page?: number;
                 /** @description Items per page */
@@ -10198,7 +10450,7 @@ export interface operations {
                         pageSize: number;
                         /** @description `cursor` of the next page; absent on the last one */
                         nextCursor?: string;
-                        /** @description Whether the request searched all remaining clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues */
+                        /** @description Whether the request searched all remaining clusters. If false, `totalCount` counts the matches of this request, and the page of `nextCursor` continues */
                         searchedAll: boolean;
                     };
                 };

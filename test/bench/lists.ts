@@ -31,7 +31,7 @@ export async function* measureLists(environment: Record<string, string>, { isQui
   const ofHistory = await newToken(await writeHistory(environment, jobs, entries))
   const clusterId = fleet.clusterIds[clusters / 2]
   yield await sectionFor([
-    { ...page('clusters', `/clusters/${clusterId}`, ofFleet, 1), position: 'one', maxReadUnits: 3 },
+    { ...page('clusters', `/clusters/${clusterId}`, ofFleet, 1), position: 'one', maxReadUnits: 4 },
     ...pages('clusters', '/clusters', ofFleet, clusters, 3, true).map((each) => ({ ...each, maxReadUnits: 20 })),
     ...pages('clusters', '/clusters?status=Healthy', ofFleet, clusters * 0.9, 4),
     ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 4),
@@ -75,7 +75,18 @@ function selections(accessToken: string, count: number): Page[] {
       list: 'GET /clusters?selector=&status=',
     },
     { ...page('clusters', '/clusters/labels', accessToken, 12 * times), ...limits },
+    ...['name', '-site', 'status'].map((sort) => ({
+      ...page('clusters', `/clusters?sort=${sort}&page=50&pageSize=100`, accessToken, 12 * times),
+      ...limits,
+      list: `GET /clusters?sort=${sort}`,
+    })),
     { ...page('clusters', '/targets/resolve', accessToken, 12 * times), ...limits, ...resolve },
+    {
+      ...page('clusters', '/targets/resolve', accessToken, 12 * times),
+      ...limits,
+      list: 'POST /targets/resolve, all, with status',
+      body: { target: { all: true }, includeStatus: true },
+    },
   ]
 }
 

@@ -45,6 +45,22 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
     resolvedCount: 11,
     changedCount: 2,
   })
+  const { id: siteId } = await plat.json(['site', 'create', 'Bonn'])
+  const move = (...words: string[]) => plat.json(['cluster', 'move', ...words])
+  expect(await move('-l', 'bulk', '--site', 'bonn', '--yes')).toEqual({ resolvedCount: 11, changedCount: 11 })
+  expect(await move('berlin-1', '--no-site')).toEqual({ resolvedCount: 1, changedCount: 1 })
+  const sorted = await plat.json([
+    'cluster',
+    'list',
+    '-l',
+    `platform/site=${siteId}`,
+    '--sort',
+    '-name',
+    '--limit',
+    '1',
+  ])
+  expect([sorted.totalCount, sorted.items[0].name]).toEqual([10, 'munich-1'])
+  await move('-l', 'bulk', '--no-site', '--yes')
   const asked = await plat.run(['run', '-l', 'bulk', '--', 'true'])
   expect([asked.exitCode, asked.err]).toEqual([2, expect.stringContaining('Run the script on 11 clusters? Use --yes')])
   const confirmed = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])

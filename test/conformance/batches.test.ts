@@ -24,7 +24,10 @@ test('accepts 500 jobs that are readable immediately', async ({ platform, admin 
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
 })
 
-test('labels the clusters of a target, counts them and submits a job to each', async ({ platform, admin }) => {
+test('labels, moves, counts and sorts the clusters of a target, and submits a job to each', async ({
+  platform,
+  admin,
+}) => {
   const app = platform
     .newName()
     .toLowerCase()
@@ -36,6 +39,14 @@ test('labels the clusters of a target, counts them and submits a job to each', a
   const target = { selector: `app=${app}` }
   const resolved = expectStatus(await admin.post('/api/v1/targets/resolve', { target, includeIds: true }), 200)
   expect([resolved.resolvedCount, new Set(resolved.clusterIds)]).toEqual([2, new Set(ids)])
+  const { id: siteId } = expectStatus(await admin.post('/api/v1/sites', { name: platform.newName() }), 201)
+  const moved = expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId }), 200)
+  expect(moved).toEqual({ resolvedCount: 2, changedCount: 2 })
+  const query = new URLSearchParams({ selector: `platform/site=${siteId}`, sort: 'registeredAt', include: 'lastJob' })
+  const { items } = expectStatus(await admin.get(`/api/v1/clusters?${query}`), 200)
+  expect(items.map(({ id }: { id: string }) => id)).toEqual(ids)
+  expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId: null }), 200)
+  expectStatus(await admin.delete(`/api/v1/sites/${siteId}`), 204)
   const submission = { target, type: 'InvokeScript', payload: { script: 'true' } }
   const changed = await admin.post(batchPath, { ...submission, expectedCount: 3 })
   expect(expectStatus(changed, 409, 'target_changed').resolvedCount).toBe(2)

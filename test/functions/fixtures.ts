@@ -181,7 +181,12 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/clusters/labels': async (user) => ({
     body: { target: { clusterIds: [(await newCluster(user)).id] }, set: { env: 'prod' }, remove: ['legacy'] },
   }),
-  'POST /api/v1/targets/resolve': async (user) => ({ body: { target: { clusterIds: [(await newCluster(user)).id] } } }),
+  'POST /api/v1/clusters/site': async (user) => ({
+    body: { target: { clusterIds: [(await newCluster(user)).id] }, siteId: (await newSite(user)).id },
+  }),
+  'POST /api/v1/targets/resolve': async (user) => ({
+    body: { target: { clusterIds: [(await newCluster(user)).id] }, includeStatus: true },
+  }),
   'POST /api/v1/clusters/{id}/approve': async (user) => {
     const { enrollmentKey } = await newEnrollmentKey(user)
     const { enrollmentToken: _, ...request } = enrollRequest('')
@@ -200,7 +205,7 @@ const fixtures: Record<string, Fixture> = {
     query: { status: 'Pending' },
   }),
   'POST /api/v1/relay-updates/{id}/cancel': relayUpdateParams,
-  'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n' } }),
+  'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n', sort: 'name' } }),
   'POST /api/v1/clusters': async (user) => ({
     body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),

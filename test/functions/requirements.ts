@@ -20,6 +20,7 @@ export const requirements: Record<string, string> = {
   'GET /api/v1/clusters': 'clusters:read',
   'GET /api/v1/clusters/labels': 'clusters:read',
   'POST /api/v1/clusters/labels': 'clusters:write',
+  'POST /api/v1/clusters/site': 'clusters:write',
   'POST /api/v1/targets/resolve': 'clusters:read',
   'GET /api/v1/nodes': 'clusters:read',
   'POST /api/v1/clusters/{id}/approve': 'clusters:admin',

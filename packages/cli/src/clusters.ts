@@ -1,3 +1,4 @@
+import type { paths } from '@platform/contract/openapi-types'
 import { parseSelector, SelectorError } from '@platform/contract/selector'
 import { InvalidArgumentError } from 'commander'
 import { isApiRejection, unwrap } from './api/unwrap.ts'
@@ -8,7 +9,8 @@ import { cellOf } from './print/table.ts'
 
 export type Cluster = Schemas['ClusterSummary']
 export type NamedCluster = Pick<Cluster, 'id' | 'name'>
-export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>> & { selector?: string }
+export type ClusterFilter = Partial<Pick<Cluster, 'status' | 'type'>> & { selector?: string; sort?: Sort }
+type Sort = NonNullable<NonNullable<paths['/api/v1/clusters']['get']['parameters']['query']>['sort']>
 
 const pageReader = (api: Api, filter: ClusterFilter) => (paging: Paging) =>
   unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } }))
@@ -75,6 +77,14 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
   const names = new Map((await listedByIds(api, clusterIds)).map(({ id, name }) => [id, name]))
   // A new cluster may not be in the list yet.
   return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
+}
+
+/** Finds a site by name, in any case, or id. */
+export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
+  const { items } = await unwrap(api.GET('/api/v1/sites'))
+  const found = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
+  if (found === undefined) throw new CliError('refused', `No site named ${cellOf(nameOrId)}. See: plat site list`)
+  return found.id
 }
 
 /** The labels of the option `--label`. */

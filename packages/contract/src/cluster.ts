@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { NodeFacts } from './facts.ts'
+import { jobStatuses } from './job.ts'
 import { LabelChange, LabelKeys, Labels, LabelSet, SelectorText } from './label.ts'
 import { Target } from './target.ts'
 
@@ -10,12 +11,44 @@ export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as 
 export const nodeStatuses = ['Online', 'Offline', 'Unknown'] as const
 export const relayStatuses = ['Connected', 'Stale', 'Disconnected', 'Revoked'] as const
 
+/** Fields by which the list of clusters can be sorted. */
+export const clusterSortFields = [
+  'name',
+  'registeredAt',
+  'status',
+  'lastSeenAt',
+  'nodeCount',
+  'type',
+  'site',
+  'os',
+  'arch',
+  'relayVersion',
+] as const
+/** Sorting by some fields reads the records of all matches, so it accepts only this number of them. */
+export const recordSortLimit = 500
+
+/** Fields by which the list of nodes can be sorted. */
+const nodeSortFields = ['name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDiskFreeBytes'] as const
+export type NodeSort = (typeof nodeSortFields)[number] | `-${(typeof nodeSortFields)[number]}`
+
+export type ClusterSortField = (typeof clusterSortFields)[number]
+export type ClusterSort = ClusterSortField | `-${ClusterSortField}`
 export type ClusterStatus = (typeof clusterStatuses)[number]
 export type ClusterType = (typeof clusterTypes)[number]
 export type NodeStatus = (typeof nodeStatuses)[number]
 export type RelayStatus = (typeof relayStatuses)[number]
 
 const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
+
+/** The newest job of a cluster. */
+const LastJob = z
+  .object({
+    id: id('job'),
+    status: z.enum(jobStatuses),
+    createdAt: timestamp,
+    name: z.string().max(100).optional().meta({ example: 'Rotate logs' }),
+  })
+  .meta({ id: 'LastJob' })
 
 /** A cluster in lists. `lastSeenAt` is null before enrollment. */
 export const ClusterSummary = z
@@ -31,6 +64,12 @@ export const ClusterSummary = z
     lastSeenAt: timestamp.nullable(),
     awaitsApproval: z.literal(true).optional().meta({
       description: 'Present while the relay of the cluster waits for approval; see `POST /clusters/{id}/approve`',
+    }),
+    lastJobId: id('job').optional().meta({
+      description: 'The newest job of the cluster. Absent before the first one',
+    }),
+    lastJob: LastJob.optional().meta({
+      description: 'With `include=lastJob` in the list: that job, unless its retention has ended',
     }),
   })
   .meta({ id: 'ClusterSummary' })
@@ -113,8 +152,9 @@ export const ClusterUpdate = z
 export type ClusterSummary = z.infer<typeof ClusterSummary>
 export type ClusterDetail = z.infer<typeof ClusterDetail>
 export type ClusterRegistration = z.infer<typeof ClusterRegistration>
-export type LabelAssignment = z.infer<typeof LabelAssignment>
-export type AssignedLabels = z.infer<typeof AssignedLabels>
+export type BulkLabelChange = z.infer<typeof BulkLabelChange>
+export type BulkSiteChange = z.infer<typeof BulkSiteChange>
+export type BulkChangeResult = z.infer<typeof BulkChangeResult>
 export type LabelList = z.infer<typeof LabelList>
 export type ClusterUpdate = z.infer<typeof ClusterUpdate>
 export type RegisteredCluster = z.infer<typeof RegisteredCluster>
@@ -151,11 +191,11 @@ export const LabelList = z
   })
   .meta({ id: 'LabelList' })
 
-/** Maximum number of clusters that one request labels. */
-export const labellingLimit = 500
+/** Maximum number of clusters that one request labels or moves. */
+export const bulkChangeLimit = 500
 
 /** Labels that are set on, or removed from, every cluster of a target. */
-export const LabelAssignment = z
+export const BulkLabelChange = z
   .strictObject({ target: Target, set: LabelSet.optional(), remove: LabelKeys.optional() })
   .refine(({ set = {}, remove = [] }) => Object.keys(set).length + remove.length > 0, {
     message: 'must set or remove a label',
@@ -165,14 +205,21 @@ export const LabelAssignment = z
     message: 'must not contain a key that is also set',
     path: ['remove'],
   })
-  .meta({ id: 'LabelAssignment' })
+  .meta({ id: 'BulkLabelChange' })
 
-export const AssignedLabels = z
+export const BulkSiteChange = z
+  .strictObject({
+    target: Target,
+    siteId: z.string().max(200).nullable().meta({ description: 'null removes the clusters from their sites' }),
+  })
+  .meta({ id: 'BulkSiteChange' })
+
+export const BulkChangeResult = z
   .object({
     resolvedCount: z.int32().min(0).meta({ description: 'Number of clusters of the target', example: 12 }),
-    changedCount: z.int32().min(0).meta({ description: 'Number of clusters whose labels changed', example: 3 }),
+    changedCount: z.int32().min(0).meta({ description: 'Number of clusters that changed', example: 3 }),
   })
-  .meta({ id: 'AssignedLabels' })
+  .meta({ id: 'BulkChangeResult' })
 
 const ClusterPage = pageOf(ClusterSummary).extend({
   searchedAll: z.boolean().optional().meta({
@@ -186,6 +233,8 @@ export const listClusters = createRoute({
   access: 'clusters:read',
   tags: ['Clusters'],
   summary: 'The clusters of the organisation, newest first',
+  description:
+    'With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes meanwhile, its cluster may appear twice or not at all, except with `registeredAt`.',
   request: {
     query: z.strictObject({
       status: z.enum(clusterStatuses).optional(),
@@ -202,6 +251,16 @@ export const listClusters = createRoute({
       }),
       filterId: z.string().max(200).optional().meta({
         description: 'A saved filter of the caller with the context `clusters`. Other parameters override it',
+      }),
+      sort: z
+        .enum(clusterSortFields.flatMap((field) => [field, `-${field}` as const]))
+        .optional()
+        .meta({
+          description: `Order of the list; \`-\` reverses it, and the default is \`-registeredAt\`. Numbers in names and versions are compared by value. Clusters without a value come last. \`site\` compares names, and \`status\` starts with Offline, Degraded and Pending. \`lastSeenAt\` and \`nodeCount\` accept at most ${recordSortLimit} matching clusters if the organisation has more than 1,000. Not together with \`ids\``,
+          example: 'name',
+        }),
+      include: z.enum(['lastJob']).optional().meta({
+        description: 'Adds `lastJob` to each cluster. Requires the permission `jobs:read`',
       }),
       ...paging,
     }),
@@ -235,15 +294,36 @@ export const labelClusters = createRoute({
   tags: ['Clusters'],
   summary: 'Set and remove labels of many clusters',
   description:
-    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can send ten requests per minute, unless the platform sets another limit.',
-  request: { body: jsonBody(LabelAssignment) },
-  responses: { 200: { description: 'The clusters are labelled', content: json(AssignedLabels) } },
+    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.',
+  request: { body: jsonBody(BulkLabelChange) },
+  responses: { 200: { description: 'The clusters are labelled', content: json(BulkChangeResult) } },
   errors: [
     'batch_limit_exceeded',
     'cluster_forbidden',
     'filter_not_found',
     'filter_not_applicable',
     'limit_reached',
+    'conflict',
+  ],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
+})
+
+export const moveClusters = createRoute({
+  method: 'post',
+  path: '/api/v1/clusters/site',
+  access: 'clusters:write',
+  tags: ['Clusters'],
+  summary: 'Move many clusters to a site',
+  description:
+    'For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.',
+  request: { body: jsonBody(BulkSiteChange) },
+  responses: { 200: { description: 'The clusters are moved', content: json(BulkChangeResult) } },
+  errors: [
+    'batch_limit_exceeded',
+    'cluster_forbidden',
+    'filter_not_found',
+    'filter_not_applicable',
+    'unknown_site',
     'conflict',
   ],
   capabilities: ['table:read', 'table:write', 'queue:events'],
@@ -256,12 +336,20 @@ export const listNodes = createRoute({
   tags: ['Clusters'],
   summary: 'The nodes of all clusters, those of the newest cluster first',
   description:
-    'A request searches clusters until the page is full, but at least about 1,000 and at most about 12,000 of them; see `searchedAll`.',
+    'A request searches about 12,000 clusters at most; see `searchedAll`. With a cursor, it searches only until the page is full.',
   request: {
     query: z.strictObject({
       selector: SelectorText.optional(),
       os: z.string().max(100).optional().meta({ description: 'Operating system, as in the facts', example: 'linux' }),
       search: z.string().max(64).optional().meta({ description: 'Part of the name of the node, case-insensitive' }),
+      sort: z
+        .enum(nodeSortFields.flatMap((field) => [field, `-${field}` as const]))
+        .optional()
+        .meta({
+          description:
+            'Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes meanwhile, its node may appear twice or not at all',
+          example: 'name',
+        }),
       ...paging,
     }),
   },
@@ -272,7 +360,7 @@ export const listNodes = createRoute({
         pageOf(NodeSummary).extend({
           searchedAll: z.boolean().meta({
             description:
-              'Whether the request searched all remaining clusters. If false, `totalCount` counts the matches so far, and the page of `nextCursor` continues',
+              'Whether the request searched all remaining clusters. If false, `totalCount` counts the matches of this request, and the page of `nextCursor` continues',
           }),
         }),
       ),

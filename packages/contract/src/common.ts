@@ -88,7 +88,7 @@ export const digits = (max: number, fallback: number, description: string) =>
 export const paging = {
   page: digits(100_000_000, 1, 'Page number, from 1'),
   pageSize: digits(100, 20, 'Items per page'),
-  cursor: z.string().max(200).optional().meta({
+  cursor: z.string().max(600).optional().meta({
     description:
       '`nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes',
   }),
@@ -103,7 +103,7 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
     pageSize: z.int32().min(1).max(100).meta({ example: 20 }),
     nextCursor: z
       .string()
-      .max(200)
+      .max(600)
       .optional()
       .meta({ description: '`cursor` of the next page; absent on the last one' }),
   })

@@ -20,13 +20,11 @@ const fields = {
     description:
       'Whether a new cluster waits for `POST /clusters/{id}/approve`. Until then it is Pending and its relay receives no jobs; default false',
   }),
-  nameTemplate: line(1, 64)
-    .refine((template) => template.includes('{hostname}'), 'must contain {hostname}')
-    .optional()
-    .meta({
-      description: 'Name of the new clusters; a name in use gets -2, -3 and so on; default {hostname}',
-      example: 'edge-{hostname}',
-    }),
+  nameTemplate: line(1, 64).optional().meta({
+    description:
+      'Name of the new clusters, in which {hostname} is replaced; a name in use gets -2, -3 and so on; default {hostname}',
+    example: 'edge-{hostname}',
+  }),
 }
 
 export const EnrollmentKeyCreation = z
@@ -89,7 +87,7 @@ export const createEnrollmentKey = createRoute({
   tags: ['Clusters'],
   summary: 'Create an enrollment key',
   description:
-    'Relays enroll with it, and each enrollment creates a cluster. The key stops working when its creator loses `clusters:write`.',
+    'Relays enroll with it, and each enrollment creates a cluster. The key stops working when its creator is removed or suspended or loses `clusters:write`, and when the API token that created it is revoked or expires.',
   request: { body: jsonBody(EnrollmentKeyCreation) },
   responses: { 201: { description: 'The key', content: json(CreatedEnrollmentKey) } },
   errors: ['unknown_site', 'limit_reached', 'conflict'],
@@ -102,7 +100,8 @@ export const deleteEnrollmentKey = createRoute({
   access: 'clusters:write',
   tags: ['Clusters'],
   summary: 'Revoke an enrollment key',
-  description: 'No further relay can enroll with it. Relays that have enrolled are not affected.',
+  description:
+    'No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if its answer was lost.',
   request: { params: z.object({ id: pathId('ekey') }) },
   responses: { 204: { description: 'Revoked' } },
   errors: ['enrollment_key_not_found', 'conflict'],

@@ -53,6 +53,7 @@ export const functions = {
     cluster.registerCluster,
     cluster.listLabels,
     cluster.labelClusters,
+    cluster.moveClusters,
     target.resolveTarget,
     cluster.getCluster,
     cluster.updateCluster,

@@ -28,8 +28,11 @@ export const TargetResolution = z
   .strictObject({
     target: Target,
     includeIds: z.boolean().optional().meta({ description: 'Whether the response contains `clusterIds`' }),
+    includeStatus: z.boolean().optional().meta({ description: 'Whether the response contains `byStatus`' }),
   })
   .meta({ id: 'TargetResolution' })
+
+const count = z.int32().min(0).meta({ example: 1 })
 
 export const ResolvedTarget = z
   .object({
@@ -43,6 +46,10 @@ export const ResolvedTarget = z
       .max(targetCountLimit)
       .optional()
       .meta({ description: 'With `includeIds`: all clusters, newest first, or in the order of the request' }),
+    byStatus: z.object({ Healthy: count, Degraded: count, Pending: count, Offline: count }).optional().meta({
+      description:
+        'With `includeStatus`: the number of clusters in each status. It may lag behind by up to a minute for more than 500 clusters',
+    }),
   })
   .meta({ id: 'ResolvedTarget' })
 

@@ -1,7 +1,7 @@
 import { labelLimit } from '@platform/contract/label'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { derivedLabelsWrite } from '@platform/core/labels/labels'
+import { reportedLabelsWrite } from '@platform/core/labels/labels'
 import { type ClusterQuery } from '@platform/core/clusters/list'
 import * as Select from '@platform/core/clusters/select'
 import * as Site from '@platform/core/clusters/site'
@@ -9,7 +9,8 @@ import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { beforeAll, expect, test } from 'vitest'
-import { bootstrapPlatform, enrolledCluster, errorOf, newCaller } from '../../support/fixtures.ts'
+import { bootstrapPlatform, enrolledCluster, errorCodeOf, errorOf, newCaller } from '../../support/fixtures.ts'
+import { storeClusters } from '../support/batches.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -26,7 +27,7 @@ test('merges changes of labels, and derives labels from the cluster, its site an
   const derived = { 'platform/type': 'Hypervisor', 'platform/site': siteId }
   expect(await labelsOf(caller, id)).toEqual({ env: 'prod', constructor: '', ...derived })
   await Cluster.update(caller, id, { labels: { env: 'test', tier: 'web', constructor: null, absent: null } })
-  await transact([derivedLabelsWrite(caller.organisationId, id, { 'platform/os': 'linux', 'facts/rack': 'a-7' })])
+  await transact([reportedLabelsWrite(caller.organisationId, id, { 'platform/os': 'linux', 'facts/rack': 'a-7' })])
   await Cluster.update(caller, id, { siteId: null, labels: { 'app.io/x': '1' } })
   const labels = { env: 'test', tier: 'web', 'app.io/x': '1', 'platform/type': 'Hypervisor', 'platform/os': 'linux' }
   expect(await labelsOf(caller, id)).toEqual({ ...labels, 'facts/rack': 'a-7' })
@@ -43,7 +44,7 @@ test('concurrent changes of labels, sites and facts lose nothing', async () => {
     ...numbers.map((n) => Cluster.update(caller, id, { labels: { [`k${n}`]: n } })),
     Cluster.update(caller, id, { labels: { old: null } }),
     Cluster.update(caller, id, { siteId }),
-    transact([derivedLabelsWrite(caller.organisationId, id, { 'platform/os': 'linux' })]),
+    transact([reportedLabelsWrite(caller.organisationId, id, { 'platform/os': 'linux' })]),
   ])
   expect(await labelsOf(caller, id)).toEqual({
     ...Object.fromEntries(numbers.map((n) => [`k${n}`, n])),
@@ -109,6 +110,48 @@ test('lists clusters by selector together with other filters, with exact totals'
     const { items, totalCount } = await Cluster.list(caller, { page: 1, pageSize: 2, ...query })
     expect([query, items.map(({ name }) => name), totalCount]).toEqual([query, expected.slice(0, 2), expected.length])
   }
+})
+
+test('sorts clusters by names, labels, sites, statuses and records; cursors continue in the same order', async () => {
+  const { caller, ids } = await fleet()
+  const { id: siteId } = await Site.create(caller, { name: 'Zurich' })
+  const other = await Site.create(caller, { name: 'Aachen' })
+  await Cluster.update(caller, ids['bare'] ?? '', { siteId, name: 'Prod-10' })
+  await Cluster.update(caller, ids['test-1'] ?? '', { siteId: other.id })
+  for (const [query, expected] of [
+    [{ sort: 'name' }, ['prod-1', 'prod-2', 'prod-3', 'prod-4', 'Prod-10', 'test-1']],
+    [{ sort: '-name', selector: 'env=prod' }, ['prod-4', 'prod-3', 'prod-2', 'prod-1']],
+    [{ sort: 'registeredAt', search: 'prod-' }, ['prod-1', 'prod-2', 'Prod-10', 'prod-3', 'prod-4']],
+    [{ sort: 'site' }, ['test-1', 'Prod-10', 'prod-4', 'prod-3', 'prod-2', 'prod-1']],
+    [{ sort: '-site', type: 'Hypervisor' }, ['Prod-10', 'test-1', 'prod-4', 'prod-2', 'prod-1']],
+    [{ sort: '-status', selector: 'env=prod' }, ['prod-4', 'prod-3', 'prod-2', 'prod-1']],
+    [{ sort: 'lastSeenAt', status: 'Healthy' }, ['prod-4']],
+    [{ sort: '-nodeCount', type: 'Hypervisor', selector: 'env' }, ['prod-4', 'test-1', 'prod-2', 'prod-1']],
+    [{ sort: 'type' }, ['prod-3', 'prod-4', 'Prod-10', 'test-1', 'prod-2', 'prod-1']],
+  ] satisfies [Partial<ClusterQuery>, string[]][]) {
+    const names: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await Cluster.list(caller, { page: 1, pageSize: 2, ...query, ...(cursor && { cursor }) })
+      names.push(...page.items.map(({ name }) => name))
+      expect(page.totalCount).toBe(expected.length)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect([query, names]).toEqual([query, expected])
+  }
+  const named = { page: 1, pageSize: 2, sort: 'name', ids: ids['bare'] } as const
+  expect(await errorCodeOf(Cluster.list(caller, named))).toBe('validation_failed')
+})
+
+test('sorts many clusters by record only after a filter, and by status from the index', async () => {
+  const caller = await newCaller()
+  const [id = ''] = await storeClusters(caller, 1001)
+  await Cluster.update(caller, id, { labels: { env: 'prod' } })
+  const sorted = (query: Partial<ClusterQuery>) => Cluster.list(caller, { page: 1, pageSize: 1, ...query })
+  expect(await errorOf(sorted({ sort: 'lastSeenAt' }))).toMatchObject({ extra: { details: [{ path: '/sort' }] } })
+  expect((await sorted({ sort: 'lastSeenAt', selector: 'env' })).items[0]).toMatchObject({ id })
+  const { usage, result } = await measureUsage(() => sorted({ sort: 'status' }))
+  expect([result.totalCount, usage.calls.length <= 12]).toEqual([1001, true])
 })
 
 test('counts the clusters of each label key and value', async () => {

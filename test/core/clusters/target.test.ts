@@ -1,18 +1,21 @@
 import type { Target } from '@platform/contract/target'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { labelMany } from '@platform/core/clusters/label-many'
+import { labelClusters, moveClusters } from '@platform/core/clusters/bulk'
+import * as Site from '@platform/core/clusters/site'
 import { resolve } from '@platform/core/clusters/target'
 import * as keys from '@platform/core/db/keys'
 import { update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
+import { listClusters } from '@platform/core/jobs/last-job'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, enrolledCluster, errorCodeOf, errorOf, newCaller } from '../../support/fixtures.ts'
 import { beforeCommand } from '../../support/store-calls.ts'
-import { jobRecords, storeClusters, submitAndExpand } from '../support/batches.ts'
+import { jobRecords, runProjections, storeClusters, submitAndExpand } from '../support/batches.ts'
+import { auditEntries } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -54,6 +57,8 @@ test('resolves each kind of target to the clusters of the organisation, newest f
       expected.length,
     ])
   }
+  const byStatus = { Healthy: 1, Degraded: 0, Pending: 3, Offline: 0 }
+  expect(await resolve(caller, { target: { all: true }, includeStatus: true })).toMatchObject({ byStatus })
   const many = await storeClusters(caller, 101)
   expect((await resolve(caller, { target: { clusterIds: many } })).resolvedCount).toBe(101)
   const foreign = (await fleet()).ids
@@ -75,6 +80,12 @@ test('submits one job to each cluster of a target, unless their number changed o
   })
   expect([resolvedCount, jobIds.length]).toEqual([2, 2])
   const jobs = await jobRecords(caller, jobIds)
+  const { items } = await listClusters(caller, { page: 1, pageSize: 10, include: 'lastJob' })
+  expect(items.map(({ lastJob }) => [lastJob?.id, lastJob?.status])).toEqual([
+    [jobIds[0], 'Queued'],
+    [undefined, undefined],
+    [jobIds[1], 'Queued'],
+  ])
   expect(jobs.map(({ clusterId }) => clusterId)).toEqual([ids[2], ids[0]])
   for (const id of jobIds) expect((await Job.read(caller, id)).payload).toEqual(payload)
   const changed = await errorOf(Batch.submit(caller, { target: prod, ...script, expectedCount: 3 }))
@@ -102,23 +113,46 @@ test('accepts a large script for 500 clusters once, and rejects 501 clusters wit
   await storeClusters(caller, 1)
   const tooMany = { code: 'batch_limit_exceeded', extra: { resolvedCount: 501, limit: 500 } }
   expect(await errorOf(Batch.submit(caller, submission))).toMatchObject(tooMany)
-  expect(await errorOf(labelMany(caller, { target: { all: true }, set: { env: 'x' } }))).toMatchObject(tooMany)
+  expect(await errorOf(labelClusters(caller, { target: { all: true }, set: { env: 'x' } }))).toMatchObject(tooMany)
 })
 
 test('labels the clusters of a target, repeatably and together with other changes', async () => {
   const caller = await newCaller()
   const [id = '', ...others] = await storeClusters(caller, 200)
-  await labelMany(caller, { target: { clusterIds: [id] }, set: { env: 'test', old: '1' } })
+  await labelClusters(caller, { target: { clusterIds: [id] }, set: { env: 'test', old: '1' } })
   const request = { target: { all: true as const }, set: { env: 'prod' }, remove: ['old'] }
   beforeCommand(/Transact/, () => Cluster.update(caller, id, { labels: { added: '1' } }))
-  expect(await labelMany(caller, request)).toEqual({ resolvedCount: 200, changedCount: 200 })
-  expect(await labelMany(caller, request)).toEqual({ resolvedCount: 200, changedCount: 0 })
+  expect(await labelClusters(caller, request)).toEqual({ resolvedCount: 200, changedCount: 200 })
+  expect(await labelClusters(caller, request)).toEqual({ resolvedCount: 200, changedCount: 0 })
   expect((await Cluster.read(caller, id)).labels).toEqual({ env: 'prod', added: '1', 'platform/type': 'Hypervisor' })
   expect((await resolve(caller, { target: prod })).resolvedCount).toBe(200)
+  await runProjections(caller)
+  const details = (await auditEntries(caller))
+    .filter(({ action }) => action === 'cluster.label')
+    .map((entry) => entry.detail)
+  expect(details).toContainEqual(expect.stringMatching(/^90 clusters \(clus_\w+, .* and 85 more\): env=prod, -old$/))
   const full = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, '']))
-  expect(await errorCodeOf(labelMany(caller, { target: { clusterIds: others.slice(0, 1) }, set: full }))).toBe(
+  expect(await errorCodeOf(labelClusters(caller, { target: { clusterIds: others.slice(0, 1) }, set: full }))).toBe(
     'limit_reached',
   )
+})
+
+test('moves the clusters of a target to a site and away, repeatably and together with other changes', async () => {
+  const caller = await newCaller()
+  const [from, to] = [await Site.create(caller, { name: 'from' }), await Site.create(caller, { name: 'to' })]
+  const [id = '', ...others] = await storeClusters(caller, 70)
+  await Cluster.update(caller, id, { siteId: from.id })
+  const request = { target: { all: true as const }, siteId: to.id }
+  beforeCommand(/Transact/, () => Cluster.update(caller, others[0] ?? '', { siteId: from.id, labels: { env: 'x' } }))
+  expect(await moveClusters(caller, request)).toEqual({ resolvedCount: 70, changedCount: 70 })
+  expect(await moveClusters(caller, request)).toEqual({ resolvedCount: 70, changedCount: 0 })
+  expect((await resolve(caller, { target: { selector: `platform/site=${to.id}` } })).resolvedCount).toBe(70)
+  await Site.remove(caller, from.id)
+  expect(await errorCodeOf(Site.remove(caller, to.id))).toBe('site_in_use')
+  for (const siteId of [from.id, 'x', (await Site.create(await newCaller(), { name: 'foreign' })).id])
+    expect(await errorCodeOf(moveClusters(caller, { ...request, siteId }))).toBe('unknown_site')
+  expect((await moveClusters(caller, { ...request, siteId: null })).changedCount).toBe(70)
+  await Site.remove(caller, to.id)
 })
 
 test('labels no further clusters after the user has lost the permission', async () => {
@@ -126,6 +160,6 @@ test('labels no further clusters after the user has lost the permission', async 
   await storeClusters(caller, 100)
   const user = keys.user(caller.organisationId, caller.userId)
   beforeCommand(/Transact/, () => update(user, { set: { roles: ['Viewer'] } }))
-  expect(await errorCodeOf(labelMany(caller, { target: { all: true }, set: { env: 'prod' } }))).toBe('forbidden')
+  expect(await errorCodeOf(labelClusters(caller, { target: { all: true }, set: { env: 'prod' } }))).toBe('forbidden')
   expect((await resolve(caller, { target: prod })).resolvedCount).toBe(90)
 })

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import * as ApiToken from '@platform/core/accounts/api-token'
 import type { Caller } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
-import { batchPut, update } from '@platform/core/db/table'
+import { batchPut, remove, update } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
 import { claim, findOwnJob } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { approve } from '@platform/core/relays/approve'
@@ -62,6 +64,10 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   await expectError(enrollRelay({ ...request, hostname: 'copy' }), 'enrollment_token_used')
   await expectError(enrollRelay(requestWith(enrollmentKey)), 'enrollment_key_expired')
   expect(await onlyKey(caller)).toMatchObject({ id, usedCount: 1, maxUses: 5 })
+  await EnrollmentKey.revoke(caller, id)
+  expect(await enrollRelay(request)).toMatchObject({ clusterId: first.clusterId, relayId: first.relayId })
+  await expectError(EnrollmentKey.revoke(caller, id), 'enrollment_key_not_found')
+  expect(await onlyKey(caller)).toBeUndefined()
   await runProjections(caller)
   const entries = await auditEntries(caller)
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['relay.enroll', 'relay.refuse']))
@@ -102,6 +108,11 @@ test.each<[string, string, (caller: Caller, keyId: string) => Promise<unknown>]>
     (caller) => update(keys.user(caller.organisationId, caller.userId), { set: { suspendedAtMs: 1 } }),
   ],
   [
+    'has a creator that was removed',
+    'enrollment_key_invalid',
+    (caller) => transact([remove(keys.user(caller.organisationId, caller.userId))]),
+  ],
+  [
     'belongs to an organisation at its quota',
     'limit_reached',
     ({ organisationId: id }) => batchPut([{ ...keys.organisation(id), id, quotas: { clusters: 0 } }]),
@@ -112,6 +123,15 @@ test.each<[string, string, (caller: Caller, keyId: string) => Promise<unknown>]>
   await change(caller, id)
   await expectError(enrollRelay(requestWith(enrollmentKey)), code)
   expect((await Cluster.list(caller, { page: 1, pageSize: 10 })).totalCount).toBe(0)
+})
+
+test('a key that was created with an API token ends with the token', async () => {
+  const caller = await newCaller()
+  const { id: tokenId } = await ApiToken.create(caller, { name: 'ci' })
+  const { enrollmentKey } = await newKey({ ...caller, tokenId })
+  await enrollRelay(requestWith(enrollmentKey))
+  await ApiToken.remove(caller, tokenId)
+  await expectError(enrollRelay(requestWith(enrollmentKey)), 'enrollment_key_invalid')
 })
 
 test('refuses malformed and foreign keys', async () => {
@@ -172,6 +192,7 @@ test('removing the cluster or enrolling with a token refuses a relay that waits 
 test.each([
   ['{hostname}', 'box', 'box', 'box-2'],
   ['a', 'b', 'host-a', 'host-a-2'],
+  ['edge site', 'b', 'edge site', 'edge site-2'],
   ['{hostname}', ' x ', 'host-x', 'host-x-2'],
   ['{hostname}', '😀'.repeat(40), '😀'.repeat(32), `${'😀'.repeat(31)}-2`],
   ['{hostname}-{hostname}', 'x'.repeat(200), 'x'.repeat(64), `${'x'.repeat(62)}-2`],

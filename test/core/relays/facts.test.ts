@@ -81,6 +81,8 @@ test('lists nodes of all clusters by selector, system and name, in pages', async
     [{ selector: 'env!=prod,platform/os', os: 'LINUX', search: '2' }, ['web-2']],
     [{ search: 'none' }, []],
     [{ page: 2, pageSize: 4 }, ['db-2', 'web-1']],
+    [{ sort: 'name' }, ['db-1', 'db-2', 'DB-3', 'web-1', 'web-2', 'web-3']],
+    [{ sort: 'os', search: 'web' }, ['web-3', 'web-2', 'web-1']],
   ]
   for (const [query, names] of cases) expect([query, await namesOf(query)]).toEqual([query, names])
   const [first] = (await listNodes(caller, { page: 1, pageSize: 1 })).items
@@ -90,12 +92,18 @@ test('lists nodes of all clusters by selector, system and name, in pages', async
     status: 'Online',
   })
 
-  const walked: string[] = []
-  let cursor: string | undefined
-  do {
-    const { items, nextCursor } = await listNodes(caller, { page: 1, pageSize: 2, cursor })
-    walked.push(...items.map(({ name }) => name))
-    cursor = nextCursor
-  } while (cursor !== undefined)
-  expect(walked).toEqual(all)
+  for (const [query, names] of [
+    [{}, all],
+    [{ sort: '-name' }, ['web-3', 'web-2', 'web-1', 'DB-3', 'db-2', 'db-1']],
+  ] satisfies [Partial<NodeQuery>, string[]][]) {
+    const walked: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await listNodes(caller, { page: 1, pageSize: 2, cursor, ...query })
+      if (cursor === undefined) expect(page).toMatchObject({ totalCount: 6, searchedAll: true })
+      walked.push(...page.items.map(({ name }) => name))
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(walked).toEqual(names)
+  }
 })

@@ -45,3 +45,7 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
 
 /** Parser of a repeatable option. Appends the value to the previous values. */
 export const collectValues = (text: string, before: readonly string[] = []): string[] => [...before, text]
+
+/** The values of `--sort` for these fields. */
+export const bothOrders = <const Field extends string>(...fields: Field[]) =>
+  fields.flatMap((field) => [field, `-${field}` as const])

@@ -10,6 +10,7 @@ import {
   listClusters,
   selectedClusters,
   selectorOption,
+  siteIdOf,
 } from '../clusters.ts'
 import { CliError } from '../exit.ts'
 import { connect } from '../connect.ts'
@@ -19,8 +20,20 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import { cellOf, type Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { addCommand, addListCommand, collectValues } from './add-command.ts'
+import { addCommand, addListCommand, bothOrders, collectValues } from './add-command.ts'
 
+const orders = bothOrders(
+  'name',
+  'registeredAt',
+  'status',
+  'lastSeenAt',
+  'nodeCount',
+  'type',
+  'site',
+  'os',
+  'arch',
+  'relayVersion',
+)
 const types = ['Hypervisor', 'CloudLocal']
 const statuses = ['Healthy', 'Degraded', 'Pending', 'Offline']
 
@@ -49,6 +62,7 @@ export function addClusterCommands(program: Command): void {
   )
     .option('-l, --selector <selector>', 'only clusters with these labels, such as env=prod', selectorOption)
     .option('--show-labels', 'show the labels, also derived ones')
+    .addOption(new Option('--sort <field>', 'order; -name reverses it').choices(orders))
     .action(list)
   addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
   addCommand(cluster, 'register <name>', 'register a cluster; prints the command for its relay', [
@@ -56,7 +70,7 @@ export function addClusterCommands(program: Command): void {
     'ssh node-1 "$(plat cluster register berlin-1)"',
   ])
     .addOption(new Option('--type <type>', 'cluster type').choices(types).default('Hypervisor'))
-    .option('--site <id>', 'site of the cluster')
+    .option('--site <site>', 'name or id of the site of the cluster')
     .option('--label <key=value>', 'label of the cluster; repeatable', collectValues)
     .action(register)
   addCommand(cluster, 'label [words...]', 'set labels (key=value) and remove labels (key-) of a cluster', [
@@ -66,6 +80,16 @@ export function addClusterCommands(program: Command): void {
     .option('-l, --selector <selector>', 'label all clusters with these labels, instead of one', selectorOption)
     .option('--yes', 'with --selector: skip the confirmation')
     .action(label)
+  addCommand(cluster, 'move [cluster]', 'move a cluster to a site', [
+    'plat cluster move berlin-1 --site Berlin',
+    'plat cluster move -l env=prod --site Berlin --yes',
+    'plat cluster move berlin-1 --no-site',
+  ])
+    .option('-l, --selector <selector>', 'move all clusters with these labels, instead of one', selectorOption)
+    .option('--site <site>', 'name or id of the site')
+    .option('--no-site', 'remove the clusters from their site')
+    .option('--yes', 'with --selector: skip the confirmation')
+    .action(move)
   addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(timeline)
   addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster').action(rename)
   addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
@@ -81,8 +105,13 @@ export function addClusterCommands(program: Command): void {
 
 type ListOptions = Shown & Extent & ClusterFilter & { showLabels?: true }
 
-async function list({ limit, all, status, type, selector, showLabels, ...options }: ListOptions): Promise<void> {
-  const filter = { ...(status && { status }), ...(type && { type }), ...(selector !== undefined && { selector }) }
+async function list({ limit, all, status, type, selector, sort, showLabels, ...options }: ListOptions): Promise<void> {
+  const filter = {
+    ...(status && { status }),
+    ...(type && { type }),
+    ...(selector !== undefined && { selector }),
+    ...(sort !== undefined && { sort }),
+  }
   const found = await listClusters(connect(), { limit, ...(all && { all }) }, filter)
   await showList(options, found, showLabels ? [...columns, labelColumn] : columns)
 }
@@ -118,7 +147,6 @@ async function label(words: string[], options: Shown & { selector?: string; yes?
   await showOne(options, await unwrap(call))
 }
 
-/** In requests of at most 500 clusters, with one result. */
 async function labelSelected(
   selector: string,
   change: ReturnType<typeof labelsOf>,
@@ -127,18 +155,60 @@ async function labelSelected(
   if (Object.keys(change.set).length + change.remove.length === 0)
     throw new CliError('usage', 'Specify labels: key=value to set one, or key- to remove one.')
   const api = connect()
-  const clusters = await selectedClusters(api, selector)
+  const clusterIds = await confirmedClusters(selector, options, (count) => `Change the labels of ${count}?`)
+  await changeInParts(options, clusterIds, (target) =>
+    unwrap(api.POST('/api/v1/clusters/labels', { body: { target, ...change } })),
+  )
+}
+
+async function confirmedClusters(
+  selector: string,
+  { yes }: { yes?: true },
+  question: (count: string) => string,
+): Promise<string[]> {
+  const clusters = await selectedClusters(connect(), selector)
   if (clusters.length === 0) throw new CliError('refused', 'No matching clusters.')
-  const { yes } = options
-  await confirm(`Change the labels of ${counted(clusters.length, 'cluster')}?`, { ...(yes && { yes }) })
+  await confirm(question(counted(clusters.length, 'cluster')), { ...(yes && { yes }) })
+  return clusters.map(({ id }) => id)
+}
+
+/** In requests of at most 500 clusters, with one result. */
+async function changeInParts(
+  options: Shown,
+  all: string[],
+  change: (target: { clusterIds: string[] }) => Promise<Schemas['BulkChangeResult']>,
+): Promise<void> {
   const result = { resolvedCount: 0, changedCount: 0 }
-  for (const clusterIds of batchesOf(clusters.map(({ id }) => id))) {
-    const body = { target: { clusterIds }, ...change }
-    const { resolvedCount, changedCount } = await unwrap(api.POST('/api/v1/clusters/labels', { body }))
+  for (const clusterIds of batchesOf(all)) {
+    const { resolvedCount, changedCount } = await change({ clusterIds })
     result.resolvedCount += resolvedCount
     result.changedCount += changedCount
   }
   await showOne(options, result)
+}
+
+interface MoveOptions extends Shown {
+  selector?: string
+  /** False for `--no-site`. */
+  site?: string | false
+  yes?: true
+}
+
+async function move(nameOrId: string | undefined, { selector, site, ...options }: MoveOptions): Promise<void> {
+  if (site === undefined) throw new CliError('usage', 'Specify --site NAME, or --no-site.')
+  if ((nameOrId === undefined) === (selector === undefined))
+    throw new CliError('usage', 'Specify a cluster or a selector: plat cluster move NAME --site SITE')
+  const api = connect()
+  const siteId = site === false ? null : await siteIdOf(api, site)
+  const clusterIds =
+    selector === undefined
+      ? [(await findCluster(api, nameOrId ?? '')).id]
+      : await confirmedClusters(selector, options, (count) =>
+          site === false ? `Remove ${count} from their sites?` : `Move ${count} to ${cellOf(site)}?`,
+        )
+  await changeInParts(options, clusterIds, (target) =>
+    unwrap(api.POST('/api/v1/clusters/site', { body: { target, siteId } })),
+  )
 }
 
 async function get(nameOrId: string, options: Shown): Promise<void> {
@@ -166,9 +236,12 @@ interface Registration extends Shown {
   label?: string[]
 }
 
-async function register(name: string, { type, site: siteId, label: words = [], json }: Registration): Promise<void> {
-  const body = { name, type, labels: labelSet(words), ...(siteId !== undefined && { siteId }) }
-  const cluster = await unwrap(connect().POST('/api/v1/clusters', { body }))
+async function register(name: string, { type, site, label: words = [], json }: Registration): Promise<void> {
+  const api = connect()
+  const siteId = site === undefined ? {} : { siteId: await siteIdOf(api, site) }
+  const cluster = await unwrap(
+    api.POST('/api/v1/clusters', { body: { name, type, labels: labelSet(words), ...siteId } }),
+  )
   if (json) return writeJson(cluster)
   say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)
   await showRelayCommand(cluster)

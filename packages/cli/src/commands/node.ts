@@ -1,17 +1,20 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
-import { addListCommand } from './add-command.ts'
+import { addListCommand, bothOrders } from './add-command.ts'
 
 interface Filter extends Shown, Extent {
   selector?: string
   os?: string
   search?: string
+  sort?: (typeof orders)[number]
 }
+
+const orders = bothOrders('name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDiskFreeBytes')
 
 const gib = (bytes: number | undefined): string | undefined =>
   bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
@@ -37,8 +40,14 @@ export function addNodeCommands(program: Command): void {
     .option('-l, --selector <selector>', 'only nodes of clusters with these labels')
     .option('--os <name>', 'only nodes with this operating system, such as linux')
     .option('--search <text>', 'only nodes whose name contains this text')
-    .action(async ({ limit, all, selector, os, search, ...options }: Filter) => {
-      const filter = { ...(selector && { selector }), ...(os && { os }), ...(search && { search }) }
+    .addOption(new Option('--sort <field>', 'order; -name reverses it').choices(orders))
+    .action(async ({ limit, all, selector, os, search, sort, ...options }: Filter) => {
+      const filter = {
+        ...(selector && { selector }),
+        ...(os && { os }),
+        ...(search && { search }),
+        ...(sort && { sort }),
+      }
       const nodes = await readList({ limit, ...(all && { all }) }, (paging) =>
         unwrap(connect().GET('/api/v1/nodes', { params: { query: { ...filter, ...paging } } })),
       )

@@ -8,8 +8,13 @@ export interface CounterChange {
   drop?: Record<string, ReadonlySet<string>>
   /** A job to list as waiting. The write fails if the jobs do not fit. */
   list?: string
+  /** The id of a new job. */
+  lastJob?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
+
+/** Part of the write that counts a new job of a cluster. */
+export const lastJobOf = (jobId: string) => ({ lastJob: jobId.slice('job_'.length) })
 
 /** Keeps the record below 1 KB, because each heartbeat writes it. */
 export const maxListed = 6
@@ -39,27 +44,35 @@ export const jobsByStatus = (cluster: Record<keyof typeof endedCounters, number>
   Cancelled: cluster.jobsCancelled,
 })
 
+interface Sum {
+  set: Record<string, string>
+  add: Record<string, number>
+  drop: Record<string, Set<string>>
+  list: Set<string>
+}
+
 /** Adds up the changes of each cluster, because a transaction may write an item only once. */
 export function counterWrites(
   organisationId: string,
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
-  const sums = new Map<string, { add: Record<string, number>; drop: Record<string, Set<string>>; list: Set<string> }>()
-  for (const { clusterId, add, drop = {}, list } of changes) {
-    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, list: new Set() }
+  const sums = new Map<string, Sum>()
+  for (const { clusterId, add, drop = {}, list, lastJob } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, list: new Set(), set: {} }
+    if (lastJob !== undefined) sum.set = lastJobOf(lastJob)
     if (list !== undefined) sum.list.add(list)
     for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
     for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, { add, drop, list }]) => ({
+  return [...sums].map(([clusterId, { add, drop, list, set }]) => ({
     clusterId,
     write:
       list.size === 0
-        ? patch(keys.cluster(organisationId, clusterId), { add, drop })
+        ? patch(keys.cluster(organisationId, clusterId), { set, add, drop })
         : patch(
             keys.cluster(organisationId, clusterId),
-            { add: { ...add, listedJobs: list }, drop },
+            { set, add: { ...add, listedJobs: list }, drop },
             listing(list.size),
           ),
   }))

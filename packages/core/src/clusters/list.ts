@@ -1,15 +1,23 @@
-import { type ClusterStatus, clusterStatuses, type ClusterType, clusterTypes } from '@platform/contract/cluster'
+import {
+  type ClusterSort,
+  type ClusterStatus,
+  clusterStatuses,
+  type ClusterType,
+  clusterTypes,
+} from '@platform/contract/cluster'
 import { type Labels } from '@platform/contract/label'
 import { type Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import { observe } from './downtime.ts'
 import { labelsBetween, labelsOf, matchesText } from '../labels/labels.ts'
-import { clustersNamed, exactFilterLimit, nameLimit, select } from './select.ts'
+import { exactFilterLimit, type Selected, type SelectedCluster, select } from './select.ts'
+import { sortClusters } from './sort.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, readPage } from '../db/offset-list.ts'
-import { type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
+import { type Order, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
+import { validationFailed } from '../error.ts'
 
 /** Lists use eventually consistent reads, so they may lag by less than a second. */
 
@@ -26,6 +34,7 @@ export interface ClusterQuery extends PageQuery {
   selector?: string | undefined
   /** At most 100 comma-separated ids. */
   ids?: string | undefined
+  sort?: ClusterSort | undefined
 }
 
 interface ClusterRecords extends Positioned {
@@ -52,17 +61,28 @@ export const list = (caller: Caller, { page, pageSize, cursor, search = '', ...q
 }
 
 type Filter = Pick<ClusterQuery, 'status' | 'type'>
+type NamedFilter = Filter & Pick<ClusterQuery, 'selector'> & { term: string }
 
-function find(
+async function find(
   organisationId: string,
-  { ids, selector, term, ...filter }: Filter & Pick<ClusterQuery, 'ids' | 'selector'> & { term: string },
+  { ids, sort, ...named }: NamedFilter & Pick<ClusterQuery, 'ids' | 'sort'>,
   page: Page,
 ): Promise<ClusterRecords> {
-  if (ids !== undefined) return pageOfIds(organisationId, ids.split(','), { ...filter, selector, term }, page)
-  if (selector !== undefined) return pageOfSelector(organisationId, { ...filter, selector, term }, page)
+  const { selector, term, ...filter } = named
+  if (ids !== undefined && sort !== undefined)
+    throw validationFailed([
+      { in: 'query', path: '/sort', code: 'not_with_ids', message: 'must be absent with ids, which have an order' },
+    ])
+  if (ids !== undefined) return pageOfIds(organisationId, ids.split(','), named, page)
+  if (sort !== undefined && sort !== '-registeredAt') {
+    const { order, ...found } = await sortClusters(organisationId, { ...named, sort })
+    return pageOfSelected(organisationId, found, page, order)
+  }
   const isFiltered = filter.status !== undefined || filter.type !== undefined
-  if (term === '') return isFiltered ? pageOfFilter(organisationId, filter, page) : pageOfClusters(organisationId, page)
-  return isFiltered ? searchFiltered(organisationId, { ...filter, term }, page) : search(organisationId, term, page)
+  if (selector !== undefined || (term !== '' && !isFiltered))
+    return pageOfSelected(organisationId, await select(organisationId, named, { stale: true }), page)
+  if (term !== '') return searchFiltered(organisationId, { ...filter, term }, page)
+  return isFiltered ? pageOfFilter(organisationId, filter, page) : pageOfClusters(organisationId, page)
 }
 
 async function pageOfClusters(organisationId: string, page: Page): Promise<ClusterRecords> {
@@ -85,7 +105,7 @@ async function pageOfFilter(organisationId: string, filter: Filter, page: Page):
 async function pageOfIds(
   organisationId: string,
   ids: string[],
-  { selector, term, ...filter }: Filter & Pick<ClusterQuery, 'selector'> & { term: string },
+  { selector, term, ...filter }: NamedFilter,
   page: Page,
 ): Promise<ClusterRecords> {
   const clusterKeys = [...new Set(ids)].map((id) => keys.cluster(organisationId, id))
@@ -103,19 +123,19 @@ async function pageOfIds(
   return { ...pageOfRecords(records, page, descending), ...(labels && { labels }) }
 }
 
-/** The total is exact. Reads the labels of all clusters, and only the records of the page. */
-async function pageOfSelector(
+/** The total is exact. Reads only the records of the page. */
+async function pageOfSelected(
   organisationId: string,
-  filter: Filter & Pick<ClusterQuery, 'selector'> & { term: string },
+  { selected, searchedAll }: Selected,
   page: Page,
+  order?: Order<SelectedCluster>,
 ): Promise<ClusterRecords> {
-  const { selected, searchedAll } = await select(organisationId, filter, { stale: true })
-  const { items, ...rest } = pageOfItems(selected, page, ({ id }) => id)
+  const { items, ...rest } = pageOfItems(selected, page, ({ id }) => id, order)
   const ids = items.map(({ id }) => id)
-  const labels = new Map(items.map((cluster) => [cluster.id, cluster.labels]))
+  const labels = items.flatMap((cluster) => (cluster.labels ? [[cluster.id, cluster.labels] as const] : []))
   return {
     records: await recordsOf(organisationId, ids),
-    labels,
+    ...(labels.length > 0 && { labels: new Map(labels) }),
     ...rest,
     ...(searchedAll !== undefined && { searchedAll }),
   }
@@ -130,13 +150,6 @@ async function recordsOf(organisationId: string, ids: readonly string[]): Promis
 function pageOfRecords(all: ClusterRecord[], page: Page, position = ({ id }: ClusterRecord) => id): ClusterRecords {
   const { items: records, ...rest } = pageOfItems(all, page, position)
   return { records, ...rest }
-}
-
-/** Reads all names, which are small, and only the records of the page. */
-async function search(organisationId: string, term: string, page: Page): Promise<ClusterRecords> {
-  const { ids: found, nameCount } = await clustersNamed(organisationId, term, { stale: true })
-  const { items: ids, ...rest } = pageOfItems([...found].toSorted().toReversed(), page, (id) => id)
-  return { records: await recordsOf(organisationId, ids), ...rest, searchedAll: nameCount < nameLimit }
 }
 
 async function searchFiltered(

@@ -1,17 +1,21 @@
-import { type NodeSummary } from '@platform/contract/cluster'
+import { type NodeFacts } from '@platform/contract/facts'
+import { type NodeSort, type NodeSummary } from '@platform/contract/cluster'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
-import { firstOf, paged, type PageQuery } from '../db/paging.ts'
+import { sorted, sortText } from '../db/order.ts'
+import { firstOf, type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { getConsistent, type Item, query } from '../db/table.ts'
 import { parseFacts } from './facts.ts'
 import { nodesView, parseNodes } from './node.ts'
 import { currentStatus, parseCluster } from './record.ts'
+import { validationFailed } from '../error.ts'
 import { select } from './select.ts'
 
 export interface NodeQuery extends PageQuery {
   selector?: string | undefined
   os?: string | undefined
   search?: string | undefined
+  sort?: NodeSort | undefined
 }
 
 /** Limits a request: each call returns the nodes of about 1,000 clusters or more (1 MB). */
@@ -23,40 +27,100 @@ interface Match {
   position: string
   clusterId: string
   nodeId: string
+  name: string
+  /** Absent if neither the filter nor the order needs them. */
+  facts?: NodeFacts | undefined
   item: Item
 }
 
 const positionOf = (clusterId: string, index: number): string =>
   `${clusterId}_${String(maxIndex - index).padStart(4, '0')}`
 
-/** Reads until the page is full or the limit of calls is reached. Pages may lag behind writes by less than a second. */
-export const listNodes = (caller: Caller, { page, pageSize, cursor, selector, os, search = '' }: NodeQuery) => {
+/**
+ * The first page reads all nodes up to the limit of calls, to count them. Further pages by cursor read until they are
+ * full, unless the list is sorted. Pages may lag behind writes by less than a second.
+ */
+export const listNodes = (caller: Caller, { page, pageSize, cursor, ...query }: NodeQuery) => {
   const { organisationId } = caller
-  const filter = { selector, os: os?.toLowerCase(), term: keys.fold(search.trim()) }
-  return paged(['nodes', organisationId, filter], { page, pageSize, cursor }, async ({ before }) => {
-    const selected = selector === undefined ? undefined : await selectedIds(organisationId, selector)
-    const needed = page * pageSize + 1
-    const matches: Match[] = []
-    let after: Item | undefined
-    let last: string | undefined
-    let calls = 0
-    do {
-      const range = { pk: keys.nodes(organisationId, '').pk, newestFirst: true, stale: true }
-      const to = before === undefined ? {} : { to: before.slice(0, before.lastIndexOf('_')) }
-      const found = await query({ ...range, ...to, ...(after && { after }) })
-      for (const item of found.items) {
-        if (selected === undefined || selected.has(String(item['sk']))) matches.push(...matchesIn(item, filter))
-        last = positionOf(String(item['sk']), maxIndex)
-      }
-      after = found.next
-      calls++
-    } while (after !== undefined && calls < maxCalls && matches.filter(isBefore(before)).length < needed)
-    const rest = matches.filter(isBefore(before))
-    const { items, next } = firstOf(rest.slice((page - 1) * pageSize), pageSize, ({ position }) => position)
-    const searchedAll = after === undefined
-    const nodes = await viewsOf(organisationId, items)
-    return { items: nodes, totalCount: rest.length, searchedAll, next: next ?? (searchedAll ? undefined : last) }
+  const { selector, os, search = '', sort } = query
+  const filter = { selector, os: os?.toLowerCase(), term: keys.fold(search.trim()), sort }
+  return paged(['nodes', organisationId, filter], { page, pageSize, cursor }, async (each) => {
+    const found = await (sort === undefined
+      ? newestNodes(organisationId, filter, each)
+      : sortedNodes(organisationId, { ...filter, sort }, each))
+    return { ...found, items: await viewsOf(organisationId, found.items) }
   })
+}
+
+interface Filter {
+  selector: string | undefined
+  os: string | undefined
+  term: string
+  sort?: NodeSort | undefined
+}
+
+async function newestNodes(organisationId: string, filter: Filter, page: Page) {
+  const { before, pageSize } = page
+  const isEnough = (matches: readonly Match[]) =>
+    before !== undefined && matches.filter(isBefore(before)).length > pageSize
+  const { matches, last, searchedAll } = await findNodes(organisationId, filter, { before, isEnough })
+  const rest = matches.filter(isBefore(before))
+  const { items, next } = firstOf(rest.slice((page.page - 1) * pageSize), pageSize, ({ position }) => position)
+  return { items, totalCount: rest.length, searchedAll, next: next ?? (searchedAll ? undefined : last) }
+}
+
+async function sortedNodes(organisationId: string, filter: Filter & { sort: NodeSort }, page: Page) {
+  const { matches, searchedAll } = await findNodes(organisationId, filter, { isEnough: () => false })
+  if (!searchedAll) throw tooManyNodes()
+  const valueOf = valuesOf(filter.sort)
+  const { items, order } = sorted(matches, { sort: filter.sort, idOf: ({ position }) => position, valueOf })
+  return { ...pageOfItems(items, page, ({ position }) => position, order), searchedAll }
+}
+
+const tooManyNodes = () =>
+  validationFailed([
+    {
+      in: 'query',
+      path: '/sort',
+      code: 'too_many_nodes',
+      message: 'accepts at most about 12,000 clusters in the organisation. Remove it and read by cursor',
+    },
+  ])
+
+function valuesOf(sort: NodeSort): (match: Match) => string {
+  const field = sort.replace('-', '')
+  return ({ name, facts }) => {
+    if (field === 'name') return sortText(keys.fold(name))
+    if (field === 'os') return sortText(keys.fold(facts?.osVersion ?? facts?.os ?? ''))
+    return String(new Map<string, unknown>(Object.entries(facts ?? {})).get(field) ?? '')
+  }
+}
+
+interface Search {
+  /** A position of the default order. */
+  before?: string | undefined
+  isEnough: (matches: readonly Match[]) => boolean
+}
+
+async function findNodes(organisationId: string, filter: Filter, { before, isEnough }: Search) {
+  const { selector } = filter
+  const selected = selector === undefined ? undefined : await selectedIds(organisationId, selector)
+  const matches: Match[] = []
+  let after: Item | undefined
+  let last: string | undefined
+  let calls = 0
+  do {
+    const range = { pk: keys.nodes(organisationId, '').pk, newestFirst: true, stale: true }
+    const to = before === undefined ? {} : { to: before.slice(0, before.lastIndexOf('_')) }
+    const found = await query({ ...range, ...to, ...(after && { after }) })
+    for (const item of found.items) {
+      if (selected === undefined || selected.has(String(item['sk']))) matches.push(...matchesIn(item, filter))
+      last = positionOf(String(item['sk']), maxIndex)
+    }
+    after = found.next
+    calls++
+  } while (after !== undefined && calls < maxCalls && !isEnough(matches))
+  return { matches, last, searchedAll: after === undefined }
 }
 
 const isBefore =
@@ -69,13 +133,13 @@ const selectedIds = async (organisationId: string, selector: string): Promise<Re
   return new Set(selected.map(({ id }) => id))
 }
 
-function matchesIn(item: Item, { os, term }: { os: string | undefined; term: string }): Match[] {
+function matchesIn(item: Item, { os, term, sort }: Filter): Match[] {
   const clusterId = String(item['sk'])
-  const facts = os === undefined ? {} : parseFacts(item).facts
+  const facts = os === undefined && (sort ?? 'name').endsWith('name') ? {} : parseFacts(item).facts
   return parseNodes(item).flatMap(({ id, name }, index) => {
     const isOfSystem = os === undefined || facts[id]?.os?.toLowerCase() === os
     return isOfSystem && keys.fold(name).includes(term)
-      ? [{ position: positionOf(clusterId, index), clusterId, nodeId: id, item }]
+      ? [{ position: positionOf(clusterId, index), clusterId, nodeId: id, name, facts: facts[id], item }]
       : []
   })
 }

@@ -69,6 +69,8 @@ const StoredCluster = z.object({
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Includes finished jobs. */
   jobs: z.number().default(0),
+  /** The id of the job that was stored last, without its prefix. */
+  lastJob: z.string().optional(),
   jobsCompleted: z.number().default(0),
   jobsFailed: z.number().default(0),
   jobsCancelled: z.number().default(0),
@@ -115,6 +117,7 @@ export const summary = (record: ClusterRecord, labels: Labels): ClusterSummary =
   registeredAt: iso(record.registeredAtMs),
   lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenAt(record)),
   ...(record.pendingRelayId !== undefined && { awaitsApproval: true as const }),
+  ...(record.lastJob !== undefined && { lastJobId: `job_${record.lastJob}` }),
 })
 
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`

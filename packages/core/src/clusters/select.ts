@@ -1,4 +1,11 @@
-import { type ClusterStatus, type ClusterType, labelListLimits, type LabelList } from '@platform/contract/cluster'
+import {
+  type ClusterStatus,
+  clusterStatuses,
+  type ClusterType,
+  labelListLimits,
+  type LabelList,
+  recordSortLimit,
+} from '@platform/contract/cluster'
 import { type Labels } from '@platform/contract/label'
 import { matchesSelector, parseSelector, type Selector } from '@platform/contract/selector'
 import { type Caller } from '../caller.ts'
@@ -7,7 +14,7 @@ import * as keys from '../db/keys.ts'
 import { get, getMany, type Item, query, queryAll } from '../db/table.ts'
 import { observe } from './downtime.ts'
 import { parseLabels } from '../labels/labels.ts'
-import { currentStatus, parseCluster } from './record.ts'
+import { type ClusterRecord, currentStatus, parseCluster } from './record.ts'
 
 /**
  * Up to this number of clusters, a filter reads all records and is exact. Beyond it, a filter uses indexes, which
@@ -15,16 +22,24 @@ import { currentStatus, parseCluster } from './record.ts'
  */
 export const exactFilterLimit = 1000
 /** Limits a search to about twelve queries, each of which returns about 9,000 names. */
-export const nameLimit = 100_000
+const nameLimit = 100_000
 
 /** Reads with `stale` may lag behind writes by less than a second. */
 interface ReadOptions {
   stale: boolean
 }
 
-export interface LabelledCluster {
+interface LabelledCluster {
   id: string
   labels: Labels
+}
+
+export interface SelectedCluster {
+  id: string
+  /** Absent if neither the filter nor the caller needs them. */
+  labels?: Labels
+  /** Folded. Absent if neither the filter nor the caller needs it. */
+  name?: string
 }
 
 /** Newest first. A call returns the labels of about 2,000 clusters (1 MB). */
@@ -44,65 +59,115 @@ export interface Selection {
   type?: ClusterType | undefined
   /** Part of the folded name. */
   term: string
+  /** Values that the result must have, even if the filter does not need them. */
+  needs?: 'labels' | 'names' | undefined
+}
+
+export interface Selected {
+  selected: SelectedCluster[]
+  /** All clusters of the organisation. */
+  clusterCount: number
+  searchedAll?: boolean
 }
 
 /**
  * Newest first. Without `stale`, the result has every matching cluster that existed before the call. With it, a search
- * covers only the first 100,000 names; see `searchedAll`.
+ * covers only the first 100,000 names; see `searchedAll`. Names are smaller than labels, so labels are read only if they
+ * are needed.
  */
 export async function select(
   organisationId: string,
-  { selector, status, type, term }: Selection,
+  { selector, status, type, term, needs }: Selection,
   options: ReadOptions,
-): Promise<{ selected: LabelledCluster[]; searchedAll?: boolean }> {
+): Promise<Selected> {
+  const needsLabels = selector !== undefined || type !== undefined || needs === 'labels'
+  const [labelled, named] = await Promise.all([
+    needsLabels ? clustersLabelled(organisationId, { selector, type }, options) : undefined,
+    term !== '' || needs === 'names' || !needsLabels ? clustersNamed(organisationId, term, options) : undefined,
+  ])
+  const clusterCount = labelled?.clusterCount ?? named?.nameCount ?? 0
+  let selected: SelectedCluster[] =
+    labelled === undefined
+      ? [...(named?.names ?? [])].map(([id, name]) => ({ id, name })).toSorted(newestFirst)
+      : named === undefined
+        ? labelled.clusters
+        : labelled.clusters.flatMap((cluster) => {
+            const name = named.names.get(cluster.id)
+            return name === undefined ? [] : [{ ...cluster, name }]
+          })
+  if (status !== undefined && selected.length > 0) {
+    const ids = selected.map(({ id }) => id)
+    const statuses = await statusesOf(organisationId, { ids, clusterCount, among: [status] }, options)
+    selected = selected.filter(({ id }) => statuses.get(id) === status)
+  }
+  return { selected, clusterCount, ...(term !== '' && named && { searchedAll: named.nameCount < nameLimit }) }
+}
+
+const newestFirst = (one: SelectedCluster, other: SelectedCluster): number => (one.id < other.id ? 1 : -1)
+
+async function clustersLabelled(
+  organisationId: string,
+  { selector, type }: Pick<Selection, 'selector' | 'type'>,
+  options: ReadOptions,
+): Promise<{ clusters: LabelledCluster[]; clusterCount: number }> {
   const requirements: Selector = selector === undefined ? [] : parseSelector(selector)
-  let selected: LabelledCluster[] = []
+  const clusters: LabelledCluster[] = []
   let clusterCount = 0
   for await (const cluster of eachCluster(organisationId, options)) {
     clusterCount++
     const isOfType = type === undefined || cluster.labels['platform/type'] === type
-    if (isOfType && matchesSelector(requirements, cluster.labels)) selected.push(cluster)
+    if (isOfType && matchesSelector(requirements, cluster.labels)) clusters.push(cluster)
   }
-  const named = term === '' ? undefined : await clustersNamed(organisationId, term, options)
-  if (named) selected = selected.filter(({ id }) => named.ids.has(id))
-  if (status !== undefined && selected.length > 0) {
-    const ids = selected.map(({ id }) => id)
-    const withStatus = await clustersWithStatus(organisationId, status, { ...options, ids, clusterCount })
-    selected = selected.filter(({ id }) => withStatus.has(id))
-  }
-  return { selected, ...(named && { searchedAll: named.nameCount < nameLimit }) }
+  return { clusters, clusterCount }
 }
 
+/** The folded names by id. */
 export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
-  const names = await queryAll({ pk, stale }, stale ? nameLimit : Infinity)
-  const ids = names.flatMap(({ sk, clusterId }) => (String(sk).includes(term) ? [String(clusterId)] : []))
-  return { ids: new Set(ids), nameCount: names.length }
+  const items = await queryAll({ pk, stale }, stale ? nameLimit : Infinity)
+  const names = items.map(({ sk, clusterId }) => [String(clusterId), String(sk)] as const)
+  return { names: new Map(names.filter(([, name]) => name.includes(term))), nameCount: items.length }
 }
 
-/** Up to this number of `ids`, their records are read and no index is needed. */
-const fewClusters = 100
+interface ClustersOf {
+  ids: readonly string[]
+  /** All clusters of the organisation. */
+  clusterCount: number
+}
 
-/** A superset of the clusters among `ids` with this status may be returned. */
-async function clustersWithStatus(
+/** The statuses of clusters, or only those of the clusters whose status is `among` these. Few are read from the records. */
+export async function statusesOf(
   organisationId: string,
-  status: ClusterStatus,
-  { ids, clusterCount, stale }: ReadOptions & { ids: readonly string[]; clusterCount: number },
-): Promise<Set<string>> {
-  if (stale && ids.length > fewClusters && clusterCount > exactFilterLimit) {
-    const pk = keys.clusterPartition(organisationId, { status })
-    return new Set((await indexedKeys({ index: 'gsi1', pk })).map(({ id }) => id))
+  { ids, clusterCount, among = clusterStatuses }: ClustersOf & { among?: readonly ClusterStatus[] },
+  { stale }: ReadOptions,
+): Promise<ReadonlyMap<string, ClusterStatus>> {
+  if (stale && ids.length > recordSortLimit && clusterCount > exactFilterLimit) {
+    const found = among.map(async (status) => {
+      const pk = keys.clusterPartition(organisationId, { status })
+      return (await indexedKeys({ index: 'gsi1', pk })).map(({ id }) => [id, status] as const)
+    })
+    return new Map((await Promise.all(found)).flat())
   }
-  const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
-  const [sweepState, items] = await Promise.all([
+  const [sweepState, records] = await Promise.all([
     get(keys.sweepState(), { stale }),
-    ids.length <= fewClusters
-      ? getMany(clusterKeys, { stale })
-      : queryAll({ pk: keys.cluster(organisationId, '').pk, stale }),
+    recordsAmong(organisationId, { ids, clusterCount }, { stale }),
   ])
   observe(sweepState)
-  const records = items.filter((item) => item !== undefined).map(parseCluster)
-  return new Set(records.filter((record) => currentStatus(record) === status).map(({ id }) => id))
+  return new Map(records.map((record) => [record.id, currentStatus(record)]))
+}
+
+/** The records of at least these clusters, as far as they exist, with as few calls as possible. */
+export async function recordsAmong(
+  organisationId: string,
+  { ids, clusterCount }: ClustersOf,
+  options: ReadOptions,
+): Promise<ClusterRecord[]> {
+  const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
+  const isFewer = Math.ceil(ids.length / 100) <= Math.ceil(clusterCount / 1000)
+  const items = isFewer
+    ? await getMany(clusterKeys, options)
+    : await queryAll({ pk: keys.cluster(organisationId, '').pk, ...options })
+  return items.filter((item) => item !== undefined).map(parseCluster)
 }
 
 export const listLabels = async (

@@ -5,7 +5,7 @@ import { getConsistent, getMany } from '../db/table.ts'
 import { PlatformError, platformError, validationFailed } from '../error.ts'
 import { isId } from '../id.ts'
 import { clusterFilter } from './apply-saved-filter.ts'
-import { clustersNamed, select } from './select.ts'
+import { clustersNamed, select, statusesOf } from './select.ts'
 
 /** More clusters are looked up in the list of all names, which takes fewer calls. */
 const lookupLimit = 100
@@ -19,15 +19,15 @@ async function resolveTarget(caller: Caller, target: Target): Promise<string[]> 
   const { clusterIds, selector, savedFilterId } = target
   if (clusterIds !== undefined) return listedClusters(organisationId, new Set(clusterIds))
   if (selector === undefined && savedFilterId === undefined)
-    return [...(await allClusters(organisationId))].toSorted().toReversed()
+    return [...(await allClusters(organisationId)).keys()].toSorted().toReversed()
   const { search = '', ...filter } =
     savedFilterId === undefined ? { selector } : await clusterFilter(caller, savedFilterId)
   const selection = { ...filter, term: keys.fold(search.trim()) }
   return (await select(organisationId, selection, { stale: false })).selected.map(({ id }) => id)
 }
 
-const allClusters = async (organisationId: string): Promise<Set<string>> =>
-  (await clustersNamed(organisationId, '', { stale: false })).ids
+const allClusters = async (organisationId: string): Promise<ReadonlyMap<string, string>> =>
+  (await clustersNamed(organisationId, '', { stale: false })).names
 
 async function listedClusters(organisationId: string, ids: ReadonlySet<string>): Promise<string[]> {
   const listed = [...ids]
@@ -47,13 +47,26 @@ const namesShown = 10
 
 export async function resolve(
   caller: Caller,
-  { target, includeIds = false }: TargetResolution,
+  { target, includeIds = false, includeStatus = false }: TargetResolution,
 ): Promise<ResolvedTarget> {
   const ids = await resolveTarget(caller, target)
   const clusterKeys = ids.slice(0, namesShown).map((id) => keys.cluster(caller.organisationId, id))
-  const items = clusterKeys.length === 0 ? [] : await getConsistent(clusterKeys)
+  const [items, byStatus] = await Promise.all([
+    clusterKeys.length === 0 ? [] : getConsistent(clusterKeys),
+    includeStatus ? countByStatus(caller.organisationId, ids) : undefined,
+  ])
   const names = items.flatMap((item) => (item === undefined ? [] : [String(item['name'])]))
-  return { resolvedCount: ids.length, names, ...(includeIds && { clusterIds: ids }) }
+  return { resolvedCount: ids.length, names, ...(includeIds && { clusterIds: ids }), ...(byStatus && { byStatus }) }
+}
+
+async function countByStatus(organisationId: string, ids: readonly string[]) {
+  const statuses = await statusesOf(organisationId, { ids, clusterCount: Infinity }, { stale: true })
+  const counts = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
+  for (const id of ids) {
+    const status = statuses.get(id)
+    if (status !== undefined) counts[status]++
+  }
+  return counts
 }
 
 export interface CheckedTarget {
@@ -66,7 +79,7 @@ export interface CheckedTarget {
 const maxAttempts = 3
 
 /** Starts an operation on the clusters of a target. Resolves it again if a cluster was removed before the operation. */
-export async function withTarget<Result>(
+export async function startOnTarget<Result>(
   caller: Caller,
   checked: CheckedTarget,
   start: (clusterIds: string[]) => Promise<Result>,

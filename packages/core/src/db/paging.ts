@@ -2,8 +2,9 @@ import { validationFailed } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * Pages by number or by cursor. A cursor names the position after which the next page starts. All lists are sorted by
- * an immutable position, newest first, so that paging by cursor returns each item once, however the list changes.
+ * Pages by number or by cursor. A cursor names the position after which the next page starts. Without another order,
+ * lists are sorted by an immutable position, newest first, so that paging by cursor returns each item once, however the
+ * list changes.
  */
 
 export interface PageQuery {
@@ -42,7 +43,7 @@ function cursorOf(position: string, scope: readonly unknown[]): string {
   return Buffer.from(`1.${mark}.${position}`).toString('base64url')
 }
 
-const cursorText = /^1\.[0-9a-f]{16}\.([a-z0-9_]{1,50})$/
+const cursorText = /^1\.[0-9a-f]{16}\.([a-z0-9_]{1,420})$/
 
 function positionOf(cursor: string, scope: readonly unknown[]): string {
   const [, position] = cursorText.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
@@ -66,10 +67,24 @@ export function firstOf<Item>(items: readonly Item[], pageSize: number, position
   }
 }
 
-/** A page of a list that was read completely, newest first. */
-export function pageOfItems<Item>(all: readonly Item[], page: Page, position: (item: Item) => string) {
+/** The order of a list that is not sorted by its position. A position then contains the values that are compared. */
+export interface Order<Item> {
+  position: (item: Item) => string
+  /** Whether the item comes after a position. */
+  isAfter: (item: Item, position: string) => boolean
+}
+
+/** A page of a list that was read completely, newest first or in another `order`. */
+export function pageOfItems<Item>(
+  all: readonly Item[],
+  page: Page,
+  position: (item: Item) => string,
+  order: Order<Item> = { position, isAfter: (item, before) => position(item) < before },
+) {
   const { before } = page
   const rest =
-    before === undefined ? all.slice((page.page - 1) * page.pageSize) : all.filter((item) => position(item) < before)
-  return { ...firstOf(rest, page.pageSize, position), totalCount: all.length }
+    before === undefined
+      ? all.slice((page.page - 1) * page.pageSize)
+      : all.filter((item) => order.isAfter(item, before))
+  return { ...firstOf(rest, page.pageSize, order.position), totalCount: all.length }
 }

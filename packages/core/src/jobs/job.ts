@@ -11,6 +11,7 @@ import {
 import { wakeRelay } from '../aws/wake-relay.ts'
 import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
+import { lastJobOf } from '../clusters/counters.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
@@ -57,12 +58,13 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   }
   const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, firstCheckOf(job, job.createdAtMs)) }
   const counters = { activeJobs: 1, jobs: 1 }
+  const [clusterKey, set] = [keys.cluster(organisationId, clusterId), lastJobOf(job.id)]
   const listed = listedInbox(job.id)
   const listedWrites = [
-    patch(keys.cluster(organisationId, clusterId), { add: { ...counters, ...listed.add } }, listed.condition),
+    patch(clusterKey, { set, add: { ...counters, ...listed.add } }, listed.condition),
     ...createWrites({ ...item, isListed: true }, payload.text),
   ]
-  const counted = patch(keys.cluster(organisationId, clusterId), { add: { ...counters, ...enteredInbox } })
+  const counted = patch(clusterKey, { set, add: { ...counters, ...enteredInbox } })
   const inboxWrites = [counted, ...createWrites(item, payload.text), enterInbox(job)]
   const store = (writes: readonly WriteItem[], admission: readonly WriteItem[]) =>
     commit(caller, {

@@ -105,7 +105,7 @@ function mergeLabels(own: Labels, change: LabelChange): Labels {
 }
 
 /** Replaces all labels that are derived from reported facts. Fails if the cluster was removed. */
-export const derivedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
+export const reportedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
   patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reported) } })
 
 /** One call for up to 100 clusters. Removed clusters are omitted. */

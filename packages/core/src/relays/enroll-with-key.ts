@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type EnrollRequest, type EnrollResponse } from '@platform/contract/relay'
 import * as z from 'zod'
+import { parseApiToken } from '../accounts/api-token-caller.ts'
 import { checkQuota } from '../accounts/quota.ts'
 import { type User, userUnchanged, userWithPermission } from '../accounts/user.ts'
 import { type Origin, system } from '../caller.ts'
@@ -25,7 +26,7 @@ import {
   nodesOf,
   startRelay,
 } from './enrollment.ts'
-import { EnrollmentKeyRecord } from './enrollment-key.ts'
+import { EnrollmentKeyRecord, repeatableUntil } from './enrollment-key.ts'
 
 /**
  * Enrollment with a key that many relays use. One transaction counts the use, records the key of the relay and creates
@@ -33,9 +34,6 @@ import { EnrollmentKeyRecord } from './enrollment-key.ts'
  */
 
 const Use = z.object({ clusterId: z.string(), relayId: z.string(), hostname: z.string() })
-
-/** How long a relay can repeat its enrollment. */
-const repeatSeconds = 7 * 86_400
 
 export const enrollRelay = (request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> =>
   request.enrollmentKey === undefined ? enroll(request, origin) : enrollWithKey(request.enrollmentKey, request, origin)
@@ -60,19 +58,21 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
     await reportCopy(key, { useKey, clusterId }, request, origin)
     throw platformError('enrollment_token_used')
   }
+  if (key.revokedAtMs !== undefined) throw platformError('enrollment_key_invalid')
   if (key.expiresAtMs <= now()) throw platformError('enrollment_key_expired')
   if (key.used >= key.maxUses) throw platformError('enrollment_key_used_up')
 
   const { organisationId, type, siteId } = key
   const clusters = clustersOf(organisationId)
   const names = namesFor(key.nameTemplate, request.hostname)
-  const [userItem, headItem, organisation, ...taken] = await getConsistent([
+  const [userItem, tokenItem, headItem, organisation, ...taken] = await getConsistent([
     keys.user(organisationId, key.createdBy),
+    keys.apiToken(key.tokenId ?? ''),
     clusters.head,
     keys.organisation(organisationId),
     ...names.map((name) => keys.clusterName(organisationId, name)),
   ])
-  const issuer = await authorizedIssuer(userItem)
+  const issuer = await authorizedIssuer(key, userItem, tokenItem)
   const head = parseHead(headItem)
   checkQuota(organisation, 'clusters', head.total)
   const timeMs = nextSortTimeMs(head)
@@ -92,7 +92,6 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
   const state = key.requireApproval ? pending : started.set
   const { hostname, platform, relayVersion } = request
   const record = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
-  const ttl = Math.ceil(now() / 1000) + repeatSeconds
   const failure = await commit(system(organisationId, origin?.address), {
     writes: [
       patch(
@@ -100,7 +99,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
         { set: { lastUsedAtMs: now() }, add: { used: 1 } },
         { used: { absentOrAtMost: key.maxUses - 1 } },
       ),
-      create(useKey, { clusterId, relayId, hostname, ttl }),
+      create(useKey, { clusterId, relayId, hostname, ttl: repeatableUntil() }),
       check(keys.user(organisationId, issuer.id), { pk: { present: true }, ...userUnchanged(issuer) }),
       create(keys.clusterName(organisationId, name), { clusterId }),
       insertWrite(clusters, head, timeMs),
@@ -162,15 +161,21 @@ async function reportCopy(
   })
 }
 
-/** A key has at most the rights that its creator has now. */
-async function authorizedIssuer(item: Item | undefined): Promise<User> {
+/** A key has at most the rights that its creator, and the API token that created it, have now. */
+async function authorizedIssuer(
+  { tokenId }: EnrollmentKeyRecord,
+  item: Item | undefined,
+  tokenItem: Item | undefined,
+): Promise<User> {
   const user = await userWithPermission(item, 'clusters:write')
-  if (user === undefined) throw platformError('enrollment_key_invalid')
+  const token = tokenItem && parseApiToken(tokenItem)
+  const isTokenValid = tokenId === undefined || (token !== undefined && (token.expiresAtMs ?? Infinity) > now())
+  if (user === undefined || !isTokenValid) throw platformError('enrollment_key_invalid')
   return user
 }
 
 const maxNameLength = 64
-/** One call reads these names and three other items. */
+/** One call reads these names and four other items. */
 const maxNames = 90
 
 /** The name of the template, and the same name with numbers. */

@@ -14,7 +14,7 @@ import { relayCommand } from '../clusters/enrollment-token.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
-import { check, count, create as createItem, getConsistent, type Item, orThrow, remove, upsert } from '../db/table.ts'
+import { check, count, create as createItem, getConsistent, type Item, orThrow, patch, upsert } from '../db/table.ts'
 import { limitReached, platformError, validationFailed } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { commit } from '../outbox/commit.ts'
@@ -37,8 +37,16 @@ export const EnrollmentKeyRecord = z.object({
   expiresAtMs: z.number(),
   createdAtMs: z.number(),
   lastUsedAtMs: z.number().optional(),
+  revokedAtMs: z.number().optional(),
+  /** The API token that created the key. */
+  tokenId: z.string().optional(),
   ...submitterFields,
 })
+/** How long a relay can repeat its enrollment. */
+const repeatSeconds = 7 * 86_400
+
+export const repeatableUntil = (): number => Math.ceil(now() / 1000) + repeatSeconds
+
 export type EnrollmentKeyRecord = z.infer<typeof EnrollmentKeyRecord>
 
 const view = (record: EnrollmentKeyRecord): EnrollmentKey => ({
@@ -81,7 +89,8 @@ export async function create(caller: Caller, request: EnrollmentKeyCreation): Pr
   const [id, secret] = [newId('ekey', createdAtMs), newSecret()]
   const settings = { name, type, siteId, labels, maxUses, requireApproval, nameTemplate }
   const times = { createdAtMs, expiresAtMs }
-  const record = { id, organisationId, hash: sha256(secret), ...settings, ...times, ...submitterOf(caller), used: 0 }
+  const creator = { ...submitterOf(caller), tokenId: caller.tokenId }
+  const record = { id, organisationId, hash: sha256(secret), ...settings, ...times, ...creator, used: 0 }
   const enrollmentKey = `${id}.${secret}`
   const response = {
     ...view(record),
@@ -116,6 +125,7 @@ function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number 
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 
+/** The record is kept for a while, because a relay whose answer was lost repeats its enrollment. */
 export async function revoke(caller: Caller, keyId: string): Promise<void> {
   const { organisationId } = caller
   const key = keys.enrollmentKey(keyId)
@@ -123,7 +133,11 @@ export async function revoke(caller: Caller, keyId: string): Promise<void> {
   const record = ownRecord(item, organisationId)
   const failure = await commit(caller, {
     writes: [
-      remove(key, { pk: { present: true } }),
+      patch(
+        key,
+        { set: { revokedAtMs: now(), ttl: repeatableUntil() }, remove: ['gsi1pk'] },
+        { revokedAtMs: { absent: true } },
+      ),
       upsert(keys.enrollmentKeyCount(organisationId), { add: { count: -1 } }),
     ],
     audit: { action: 'enrollment_key.delete', resource: keyId, detail: record.name },
@@ -133,6 +147,7 @@ export async function revoke(caller: Caller, keyId: string): Promise<void> {
 
 function ownRecord(item: Item | undefined, organisationId: string): EnrollmentKeyRecord {
   const record = item && EnrollmentKeyRecord.parse(item)
-  if (record?.organisationId !== organisationId) throw platformError('enrollment_key_not_found')
+  if (record?.organisationId !== organisationId || record.revokedAtMs !== undefined)
+    throw platformError('enrollment_key_not_found')
   return record
 }

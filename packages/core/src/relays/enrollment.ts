@@ -28,7 +28,7 @@ import {
 import { storeContention, platformError, validationFailed } from '../error.ts'
 import { derivedId, isId, sha256, timeOf } from '../id.ts'
 import { factLabels } from '../clusters/facts.ts'
-import { derivedLabelsWrite } from '../labels/labels.ts'
+import { reportedLabelsWrite } from '../labels/labels.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
 import { statementKeys } from '../signing/statement-keys.ts'
 import { markerFields } from './update-offer.ts'
@@ -234,7 +234,7 @@ function enrollmentWrites(
     ),
     create(keys.relay(relayId), { ...relay, ...host }),
     replace(keys.nodes(organisationId, clusterId), { ...nodesItem(nodes), relayVersion: request.relayVersion }),
-    derivedLabelsWrite(organisationId, clusterId, labelsAtEnrollment(request)),
+    reportedLabelsWrite(organisationId, clusterId, labelsAtEnrollment(request)),
     ...relayIdsOf(cluster).map((id) => remove(keys.relay(id))),
     ...(cluster.status === status ? [] : [statusCountWrite(cluster, cluster.status, status)]),
   ]

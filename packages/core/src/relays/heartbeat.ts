@@ -24,7 +24,7 @@ import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
 import { factLabels, factsAttributes } from '../clusters/facts.ts'
-import { derivedLabelsWrite } from '../labels/labels.ts'
+import { reportedLabelsWrite } from '../labels/labels.ts'
 import { countOnline, nodesHash, nodesItem, parseNodes, type StoredNode } from '../clusters/node.ts'
 import { newNonce } from '../id.ts'
 import { channelFor } from './channel.ts'
@@ -242,7 +242,7 @@ function nodesWrites({ organisationId, id }: ClusterRecord, nodes: StoredNode[],
   const attributes = factsAttributes(facts, new Set(nodes.map((node) => node.id)))
   return [
     upsert(key, { set: { ...nodesItem(nodes), ...attributes } }),
-    derivedLabelsWrite(organisationId, id, factLabels(facts)),
+    reportedLabelsWrite(organisationId, id, factLabels(facts)),
   ]
 }
 

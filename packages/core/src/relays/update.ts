@@ -12,7 +12,7 @@ import valid from 'semver/functions/valid.js'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
 import { now } from '../clock.ts'
-import { withTarget } from '../clusters/target.ts'
+import { startOnTarget } from '../clusters/target.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
@@ -56,7 +56,7 @@ export async function create(caller: Caller, request: RelayUpdateCreation): Prom
   if (running !== undefined) throw alreadyRunning(running['id'])
   const target = request.target ?? { selector: request.selector }
   const checked = { target, expectedCount: request.expectedCount, limit: relayUpdateClusterLimit }
-  return withTarget(caller, checked, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
+  return startOnTarget(caller, checked, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
 }
 
 type Program = { version: string; relay: NonNullable<InstalledRelease['relay']> }

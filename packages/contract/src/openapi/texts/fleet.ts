@@ -38,7 +38,25 @@ export const fleetTexts: Texts = {
     values: 'Values of the key, the most frequent first',
     'values.value': 'Value of the label',
   },
-  LabelAssignment: {
+  LastJob: {
+    id: 'Identifier of the job',
+    status: ['Status of the job', 'Completed'],
+    createdAt: 'Time of its submission',
+    name: 'Name that its submitter gave it; absent without one',
+  },
+  ResolvedTarget: {
+    'byStatus.Healthy': ['Clusters that are Healthy', 240],
+    'byStatus.Degraded': ['Clusters that are Degraded', 10],
+    'byStatus.Pending': ['Clusters whose relay has never connected', 7],
+    'byStatus.Offline': ['Clusters that are Offline', 30],
+  },
+  BulkSiteChange: {
+    '': [
+      'A site to which every cluster of a target moves',
+      { target: { selector: 'env=staging' }, siteId: 'site_01jd8w5k3zr9x2m4c7t6v0b1qa' },
+    ],
+  },
+  BulkLabelChange: {
     '': [
       'Labels that are set on, or removed from, every cluster of a target',
       { target: { selector: 'env=staging' }, set: { tier: 'web' }, remove: ['legacy'] },

@@ -5,7 +5,7 @@ import { parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { jobIdOf } from './id.ts'
 import { type BatchRecord, batchView, findBatch, parseBatch } from './record.ts'
 import { type SubmittedJob, submittedJobs, submittedToAll } from './submission.ts'
-import { withTarget } from '../../clusters/target.ts'
+import { startOnTarget } from '../../clusters/target.ts'
 import { type Caller } from '../../caller.ts'
 import { commit, readWithRights } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
@@ -22,7 +22,7 @@ export async function submit(caller: Caller, submission: BatchSubmission): Promi
   const { jobs = [], target, type = '', payload = {}, deliverWithinSeconds, expectedCount, ...settings } = submission
   if (target === undefined) return createBatch(caller, { jobs: submittedJobs(jobs), ...settings })
   const jobOf = submittedToAll({ type, payload, deliverWithinSeconds })
-  return withTarget(caller, { target, expectedCount, limit: batchLimit }, (clusterIds) =>
+  return startOnTarget(caller, { target, expectedCount, limit: batchLimit }, (clusterIds) =>
     createBatch(caller, { jobs: clusterIds.map(jobOf), ...settings, resolvedCount: clusterIds.length }),
   )
 }

@@ -166,7 +166,7 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
-    : { clusterId: pendingJob.clusterId, add, ...(isListed && { list: job.id }) }
+    : { clusterId: pendingJob.clusterId, add, lastJob: job.id, ...(isListed && { list: job.id }) }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
   const created = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)

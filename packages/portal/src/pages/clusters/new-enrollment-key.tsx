@@ -84,7 +84,7 @@ function KeyForm({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
       <TextField
         name="nameTemplate"
         label="Names of the clusters"
-        hint="Contains {hostname}. A name in use gets -2, -3 and so on."
+        hint="{hostname} is replaced by the name of the machine. A name in use gets -2, -3 and so on."
         placeholder="{hostname}"
         maxLength={64}
         isOptional

@@ -1,0 +1,93 @@
+import {
+  type ClusterSort,
+  type ClusterSortField,
+  clusterSortFields,
+  type ClusterStatus,
+  recordSortLimit,
+} from '@platform/contract/cluster'
+import * as keys from '../db/keys.ts'
+import { sorted, sortText } from '../db/order.ts'
+import { type Order } from '../db/paging.ts'
+import { queryAll } from '../db/table.ts'
+import { validationFailed } from '../error.ts'
+import { type ClusterRecord } from './record.ts'
+import {
+  exactFilterLimit,
+  recordsAmong,
+  select,
+  type Selected,
+  type SelectedCluster,
+  type Selection,
+  statusesOf,
+} from './select.ts'
+
+/**
+ * Sorts clusters by a value that their names, labels or indexes have, so that only the records of the page are read.
+ * Few clusters can also be sorted by values of their records.
+ */
+
+const labelKeys: Partial<Record<ClusterSortField, string>> = {
+  type: 'platform/type',
+  site: 'platform/site',
+  os: 'platform/os',
+  arch: 'platform/arch',
+  relayVersion: 'platform/relay-version',
+}
+
+const statusOrder: readonly ClusterStatus[] = ['Offline', 'Degraded', 'Pending', 'Healthy']
+
+type ValueOf = (cluster: SelectedCluster) => string
+
+export async function sortClusters(
+  organisationId: string,
+  { sort, ...filter }: Omit<Selection, 'needs'> & { sort: ClusterSort },
+): Promise<Selected & { order: Order<SelectedCluster> }> {
+  const field = clusterSortFields.find((each) => sort.endsWith(each)) ?? 'registeredAt'
+  const needs = labelKeys[field] !== undefined ? 'labels' : field === 'name' ? 'names' : undefined
+  const found = await select(organisationId, { ...filter, needs }, { stale: true })
+  const valueOf = await valuesOf(organisationId, field, found)
+  const { items, order } = sorted(found.selected, { sort, idOf: ({ id }) => id, valueOf })
+  return { ...found, selected: items, order }
+}
+
+async function valuesOf(organisationId: string, field: ClusterSortField, found: Selected): Promise<ValueOf> {
+  const key = labelKeys[field]
+  if (field === 'site') {
+    const names = await siteNames(organisationId)
+    return ({ labels }) => names.get(labels?.['platform/site'] ?? '') ?? ''
+  }
+  if (key !== undefined) return ({ labels }) => labels?.[key] ?? ''
+  if (field === 'name') return ({ name = '' }) => sortText(name)
+  if (field === 'registeredAt') return ({ id }) => id.slice('clus_'.length)
+  const { selected, clusterCount } = found
+  const ids = selected.map(({ id }) => id)
+  if (field === 'status') {
+    const statuses = await statusesOf(organisationId, { ids, clusterCount }, { stale: true })
+    return ({ id }) => String(statusOrder.findIndex((status) => status === (statuses.get(id) ?? 'Healthy')))
+  }
+  if (clusterCount > exactFilterLimit && ids.length > recordSortLimit) throw tooMany(field, ids.length)
+  const records = await recordsAmong(organisationId, { ids, clusterCount }, { stale: true })
+  const byId = new Map(records.map((record) => [record.id, record]))
+  return ({ id }) => recordValue(byId.get(id), field)
+}
+
+function recordValue(record: ClusterRecord | undefined, field: ClusterSortField): string {
+  if (record === undefined) return ''
+  if (field === 'nodeCount') return String(record.nodeCount)
+  return record.lastSeenAtMs === 0 ? '' : String(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0))
+}
+
+const tooMany = (field: ClusterSortField, count: number) =>
+  validationFailed([
+    {
+      in: 'query',
+      path: '/sort',
+      code: 'too_many_clusters',
+      message: `by ${field} accepts at most ${recordSortLimit} matching clusters, and ${count} match. Add a filter, such as status or selector`,
+    },
+  ])
+
+async function siteNames(organisationId: string): Promise<ReadonlyMap<string, string>> {
+  const items = await queryAll({ pk: keys.site(organisationId, '').pk, stale: true })
+  return new Map(items.map(({ sk, name }) => [String(sk), sortText(keys.fold(String(name)))]))
+}

@@ -1,0 +1,39 @@
+import { type ClusterSummary } from '@platform/contract/cluster'
+import { type Caller } from '../caller.ts'
+import { iso } from '../clock.ts'
+import { type ClusterQuery, list } from '../clusters/list.ts'
+import * as keys from '../db/keys.ts'
+import { getConsistent } from '../db/table.ts'
+import { platformError } from '../error.ts'
+import { parseJob } from './record.ts'
+
+/** A page of clusters. With `include`, one more call reads the newest job of each. */
+export async function listClusters(
+  caller: Caller,
+  { include, ...query }: ClusterQuery & { include?: 'lastJob' | undefined },
+): ReturnType<typeof list> {
+  if (include === undefined) return list(caller, query)
+  if (!caller.permissions.has('jobs:read')) throw platformError('forbidden', { requiredPermission: 'jobs:read' })
+  const { items, ...page } = await list(caller, query)
+  const jobIds = items.map(({ lastJobId }) => lastJobId).filter((id) => id !== undefined)
+  const jobs = await readLastJobs(caller, jobIds)
+  return {
+    ...page,
+    items: items.map((cluster) => {
+      const lastJob = jobs.get(cluster.lastJobId ?? '')
+      return lastJob === undefined ? cluster : { ...cluster, lastJob }
+    }),
+  }
+}
+
+async function readLastJobs({ organisationId }: Caller, jobIds: readonly string[]) {
+  const jobKeys = jobIds.map((id) => keys.job(organisationId, id))
+  const items = jobKeys.length === 0 ? [] : await getConsistent(jobKeys, { stale: true })
+  const jobs = items.filter((item) => item !== undefined).map(parseJob)
+  return new Map(
+    jobs.map(({ id, status, createdAtMs, name }): [string, ClusterSummary['lastJob']] => [
+      id,
+      { id, status, createdAt: iso(createdAtMs), ...(name !== undefined && { name }) },
+    ]),
+  )
+}
