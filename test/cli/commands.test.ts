@@ -39,8 +39,9 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   expect([one.out, one.err]).toEqual(['one\n', expect.stringContaining('1 cluster selected by env=prod,!legacy.')])
   const both = await plat.run(['run', '-l', 'env in (prod)', '--', 'echo both; exit 3'])
   expect([both.exitCode, both.err]).toEqual([3, expect.stringContaining('2 clusters: 0 completed, 2 not completed')])
-  for (let index = 0; index < 9; index++)
-    await plat.run(['cluster', 'register', `bulk-${index}`, '--label', 'bulk=', '--label', 'env=test'])
+  const bulk = Array.from({ length: 9 }, (_, index) => `bulk-${index}`)
+  const body = (name: string) => ({ name, type: 'Hypervisor', labels: { bulk: '', env: 'test' } })
+  const registered = await Promise.all(bulk.map((name) => environment.call('POST', '/clusters', body(name))))
   expect(await plat.json(['cluster', 'label', '-l', 'env', 'bulk=', '--yes'])).toEqual({
     resolvedCount: 11,
     changedCount: 2,
@@ -66,7 +67,7 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   const confirmed = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])
   await plat.run(['batch', 'cancel', confirmed.out.trim()])
   await plat.run(['batch', 'wait', confirmed.out.trim()])
-  for (let index = 0; index < 9; index++) await plat.prints(['cluster', 'delete', `bulk-${index}`, '--yes'])
+  await Promise.all(registered.map(({ id }) => environment.call('DELETE', `/clusters/${id}`)))
   const refused = await plat.run(['relay', 'update', '-l', 'env=prod', '--canary', '2'])
   expect([refused.exitCode, refused.err]).toEqual([
     1,
@@ -101,14 +102,12 @@ test('converts scripts for Unix interpreters with a note, unless --keep-line-end
     [['run', '--cluster', 'berlin-1'], windowsScript],
     [['batch', 'submit', '-', '--wait'], `${line}\n${line}`],
   ]
-  for (const [args, input] of inputs) {
-    const { exitCode, err } = await plat.run(args, input)
-    expect([exitCode, err]).toEqual([
-      0,
-      expect.stringMatching(/CRLF line ends and a byte order mark.*--keep-line-ends/),
-    ])
-    expect((await plat.run([...args, '--keep-line-ends'], input)).exitCode).toBe(127)
-  }
+  const ended = inputs.map(async ([args, input]) => {
+    const [converted, kept] = await Promise.all([plat.run(args, input), plat.run([...args, '--keep-line-ends'], input)])
+    const note = expect.stringMatching(/CRLF line ends and a byte order mark.*--keep-line-ends/)
+    expect([converted.exitCode, converted.err, kept.exitCode]).toEqual([0, note, 127])
+  })
+  await Promise.all(ended)
   expect(await plat.prints(runAtBerlin('printf', '%s', 'a\r\n'))).toBe('a\r\n')
 })
 
@@ -229,7 +228,7 @@ test('exits with 1 for a rejected request and prints code, advice and trace id',
   const missing = 'job_00000000000000000000000000'
   const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
   expect([exitCode, out]).toEqual([1, ''])
-  expect(err).toMatch(/\(job_not_found\)\nTrace id: [0-9a-f]{32}\n$/)
+  expect(err).toMatch(/\(job_not_found\)\nSee: plat job list\nTrace id: [0-9a-f]{32}\n$/)
   const unknown = await plat.run(['run', '--cluster', 'nowhere', '--', 'true'])
   expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
 })

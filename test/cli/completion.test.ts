@@ -20,7 +20,7 @@ async function offeredBy(...line: string[]): Promise<string[]> {
   await using folder = await temporaryFolder()
   const file = join(folder.path, 'plat.bash')
   await writeFile(file, bashScript(commands))
-  const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _plat; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const script = `plat() { echo "$*" | sed 's/^context list --names$/home production/'; }; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _plat; printf '%s\\n' "\${COMPREPLY[@]}"`
   const { stdout } = await run('bash', ['-c', script, 'bash', file, ...line])
   return stdout.trim().split('\n')
 }
@@ -44,6 +44,8 @@ test.for([
   ['cluster list --status ', ['Healthy', 'Degraded', 'Pending', 'Offline']],
   ['cluster list --status Healthy --j', ['--json']],
   ['completion z', ['zsh']],
+  ['context use p', ['production']],
+  ['job list --context ', ['home', 'production']],
 ] as const)('bash completes: plat %s', async ([line, completions]) => {
   expect(await offeredBy('plat', ...line.split(' '))).toEqual(completions)
 })

@@ -43,6 +43,8 @@ test('every command with structured output prints JSON with --json', async () =>
   const image = `${host}/modules/greeting:0.1.0`
   const lines = Object.entries({
     whoami: [''],
+    context: ['add other --server http://127.0.0.1:9', 'list', 'show', 'use default', 'remove other --yes'],
+    open: ['cluster berlin-1'],
     cluster: ['list', 'get berlin-1', 'timeline berlin-1', 'enrollment-token hamburg-1', 'rename hamburg-1 hamburg-2'],
     job: ['list', `get ${jobId}`, `wait ${jobId}`, `output ${jobId}`, `cancel ${queued}`],
     batch: ['list', `get ${batchId}`, `cancel ${waitingId}`, `wait ${waitingId}`, `retry ${batchId}`],

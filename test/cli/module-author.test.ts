@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describeProject } from '@platform/cli/author/bundle'
 import { openProject } from '@platform/cli/author/project'
+import { scaffold } from '@platform/cli/author/scaffold'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { isLong, sampled } from '../support/long.ts'
@@ -74,24 +75,25 @@ describe('a new module', () => {
   test.for(sampled(['Greeting', 'a_b', '-x', 'v2', 'modules', 'catalog', 'x'.repeat(51), '../no-module-here'], 4))(
     'rejects the id %s and writes nothing',
     async (id) => {
-      const { exitCode, err } = await author.plat.run(['module', 'new', '--', id])
-      expect({ exitCode, err }).toEqual({ exitCode: 2, err: expect.stringContaining(`${id} is not a valid module id`) })
-      await expect(stat(join(author.folder, id))).rejects.toThrow('ENOENT')
+      const message = expect.stringContaining(`${id} is not a valid module id`)
+      await expect(scaffold(id)).rejects.toMatchObject({ exitCode: 2, message })
+      await expect(stat(id)).rejects.toThrow('ENOENT')
     },
   )
 
   test('does not overwrite existing files', async () => {
     await writeFile(join(author.folder, 'taken'), 'content')
-    for (const id of ['greeting', 'taken']) {
-      expect(await author.plat.run(['module', 'new', id])).toMatchObject({ exitCode: 2, out: '' })
-    }
+    const ended = await Promise.all(['greeting', 'taken'].map((id) => author.plat.run(['module', 'new', id])))
+    for (const each of ended) expect(each).toMatchObject({ exitCode: 2, out: '' })
     expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('content')
   })
 
   test('rejects an invalid registry', async () => {
     for (const image of ['greeting', 'registry.example.com/greeting:1.0.0', 'registry.example.com/Greeting']) {
-      const { exitCode, err } = await author.plat.run(['module', 'new', 'other', '--image', image])
-      expect([exitCode, err]).toEqual([2, expect.stringContaining(image)])
+      await expect(scaffold('other', image)).rejects.toMatchObject({
+        exitCode: 2,
+        message: expect.stringContaining(image),
+      })
     }
   })
 })

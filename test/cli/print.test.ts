@@ -6,10 +6,13 @@ import { batchesOf } from '@platform/cli/jobs/batch'
 import { exitCodeOf } from '@platform/cli/jobs/job'
 import { hasColor } from '@platform/cli/print/color'
 import { cellOf, type Column, tableOf } from '@platform/cli/print/table'
+import { TerminalText } from '@platform/cli/print/terminal-text'
 import { cut, sanitiseText, oneLine, widthOf } from '@platform/cli/print/text'
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { type ErrorCode, errors } from '@platform/contract/errors'
+import { toApiRejection } from '@platform/cli/api/unwrap'
+import { expect, test, vi } from 'vitest'
 
 test('escapes control characters, line breaks and direction marks in foreign text', () => {
   const text = 'a\u001b[2Jb\r\nc\u009b31md\u202ee\u2028f'
@@ -190,6 +193,67 @@ test.each([
   [[{ ...batchJob, deliverWithinSeconds: '5' }], 'Job 1 of the batch has a deliverWithinSeconds that is not a number.'],
 ])('rejects the batch %j', (batch, message) => {
   expect(() => readBatch(batch)).toThrow(message)
+})
+
+test('names the problem and the next step of every error of the platform, without routes', () => {
+  const traceId = 'f'.repeat(32)
+  const rejected = (code: string, fields: object = {}, headers = {}) => {
+    const [status = 0, message = '', wire = code] = errors[code as ErrorCode] as readonly [number, string, string?]
+    return toApiRejection(new Response('', { status, headers }), { error: wire, message, traceId, ...fields })
+  }
+  for (const [code, [status]] of Object.entries(errors)) {
+    const { message, exitCode } = rejected(code)
+    expect(message).toMatch(/^\S.*\. \(\w+\)\n(.*\n)?Trace id: f{32}$/)
+    expect(message).not.toMatch(/\/api\/|\b[A-Z]{3,} \//)
+    const expected = status === 401 && code !== 'invalid_credentials' ? 3 : status === 503 ? 4 : 1
+    expect([code, exitCode]).toEqual([code, expected])
+  }
+  const end = `Trace id: ${traceId}`
+  expect(rejected('unauthenticated').message).toBe(`Your session has ended. (unauthenticated)\nRun: plat login\n${end}`)
+  const limited = rejected('rate_limited', {}, { 'retry-after': '12' })
+  expect(limited.message).toBe(`Too many requests. (rate_limited)\nWait 12 s and try again.\n${end}`)
+  const details = [{ in: 'body', path: '/jobs/1/clusterId', message: 'is not an id.\u001b[2J' }]
+  expect(rejected('validation_failed', { details }).message).toContain(
+    '\n  jobs.1.clusterId: is not an id.\\u{1b}[2J\n',
+  )
+  vi.stubEnv('PLAT_TOKEN', 'expired')
+  expect(rejected('token_expired').message).toContain(
+    'The token in PLAT_TOKEN has expired. (token_expired)\nSet another',
+  )
+  vi.unstubAllEnvs()
+})
+
+const osc = '\u001b]52;c;eA==\u0007'
+const [red, green, end] = ['\u001b[31m', '\u001b[1;38;5;42m', '\u001b[0m']
+
+test.each([
+  ['colours', `${red}a${end}b`, `${red}a${end}b`],
+  ['colours over lines', `${red}a\nb`, `${red}a${end}\n${red}b${end}`],
+  ['colours with erased line ends, as of grep', `${green}\u001b[Ka${end}\u001b[K`, `${green}a${end}`],
+  ['the clipboard', osc, String.raw`\u{1b}]52;c;eA==\u{7}`],
+  ['the title', '\u001b]0;root\u001b\\', String.raw`\u{1b}]0;root\u{1b}` + '\\'],
+  ['a link', '\u001b]8;;http://a\u0007b', String.raw`\u{1b}]8;;http://a\u{7}b`],
+  ['cursor movement', '\u001b[1A\u001b[2K', String.raw`\u{1b}[1A\u{1b}[2K`],
+  ['a cleared screen', '\u001b[2J\u001bc\f', String.raw`\u{1b}[2J\u{1b}c\u{c}`],
+  ['a private mode', '\u001b[?1049h\u001b[6n', String.raw`\u{1b}[?1049h\u{1b}[6n`],
+  ['eight-bit controls', '\u009b2J\u009d0;x\u009c\u0090', String.raw`\u{9b}2J\u{9d}0;x\u{9c}\u{90}`],
+  ['a colour with an intermediate byte', '\u001b[>4m', String.raw`\u{1b}[>4m`],
+  ['an overlong colour', `\u001b[${'1;'.repeat(40)}m`, String.raw`\u{1b}[` + `${'1;'.repeat(40)}m`],
+  ['an unfinished sequence', '\u001b[3', String.raw`\u{1b}[3`],
+  ['backspaces and a return', 'a\b\rb\r\nc', 'a\\u{8}\\rb\nc'],
+  ['reordered text', '\u202eb', String.raw`\u{202e}b`],
+  ['a tab and text', '\tΩ🎉', '\tΩ🎉'],
+])('in a terminal, output with %s is safe, however it is split', (_, original, expected) => {
+  const bytes = Buffer.from(original)
+  for (let at = 0; at <= bytes.length; at++) {
+    const text = new TerminalText({ hasColor: true })
+    const shown = text.next(bytes.subarray(0, at)) + text.next(bytes.subarray(at)) + text.end()
+    if (at === 0) expect(shown).toBe(expected)
+    expect(stripVTControlCharacters(shown)).toBe(stripVTControlCharacters(expected))
+    expect(shown.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(/(?![\n\t])\p{Cc}/u)
+  }
+  const plain = new TerminalText({ hasColor: false })
+  expect(plain.next(bytes) + plain.end()).not.toMatch(/(?![\n\t])\p{Cc}/u)
 })
 
 test('prefixes lines after a line feed only', () => {

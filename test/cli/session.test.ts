@@ -1,8 +1,15 @@
 import { existsSync, statSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { anonymous } from '@platform/cli/api/client'
+import { unreachableMessage } from '@platform/cli/api/unreachable'
+import { messageOf } from '@platform/cli/exit'
+import { readText } from '@platform/cli/jobs/script'
+import { ProxyError } from '@platform/relay/proxy'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { startServer } from '../support/http-server.ts'
+import { startTlsFront } from '../support/tls-front.ts'
 import { waitFor } from '../support/wait-for.ts'
 import { isLong } from '../support/long.ts'
 import { Plat } from '../support/plat.ts'
@@ -28,21 +35,23 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 beforeEach(async () => {
-  if (!existsSync(file('session.json'))) await logIn(plat)
+  const isSignedIn = existsSync(file('contexts/default.json')) && (await readSession()).accessToken !== undefined
+  if (!isSignedIn) await logIn(plat)
   proxy.requests.length = 0
 })
 
 const file = (name: string) => join(folder, 'config/plat', name)
-const readSession = async (): Promise<any> => JSON.parse(await readFile(file('session.json'), 'utf8'))
+const readSession = async (): Promise<any> => JSON.parse(await readFile(file('contexts/default.json'), 'utf8'))
 const changeSession = async (fields: object) =>
-  writeFile(file('session.json'), JSON.stringify({ ...(await readSession()), ...fields }))
-const countWaiting = async () => (await readdir(file('.'))).filter((name) => name.startsWith('session.lock.')).length
+  writeFile(file('contexts/default.json'), JSON.stringify({ ...(await readSession()), ...fields }))
+const countWaiting = async () =>
+  (await readdir(file('contexts'))).filter((name) => name.startsWith('default.lock.')).length
 const countRequests = (begin: string) => proxy.requests.filter((line) => line.startsWith(begin)).length
 
 test('stores a session readable only by its owner, without the password', async () => {
-  expect(statSync(file('session.json')).mode & 0o777).toBe(0o600)
+  expect(statSync(file('contexts/default.json')).mode & 0o777).toBe(0o600)
   expect(statSync(file('.')).mode & 0o777).toBe(0o700)
-  expect(await readFile(file('session.json'), 'utf8')).not.toContain(password)
+  expect(await readFile(file('contexts/default.json'), 'utf8')).not.toContain(password)
   expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
 })
 
@@ -79,10 +88,13 @@ test.each([
   ['', 'This user has no home folder.'],
 ])('explains that the home folder %j cannot be used, unless PLAT_TOKEN is set', async (home, message) => {
   const homeless = plat.with({ HOME: home, XDG_CONFIG_HOME: undefined })
-  const { exitCode, err } = await homeless.run(['login', '--username', 'ada'])
+  const withToken = homeless.with({ PLAT_TOKEN: (await readSession()).accessToken })
+  const [{ exitCode, err }, me] = await Promise.all([
+    homeless.run(['login', '--username', 'ada']),
+    withToken.json(['whoami']),
+  ])
   expect([exitCode, err]).toEqual([3, expect.stringContaining(message)])
-  const { token } = await plat.json(['token', 'create', `home ${home}`])
-  expect(await homeless.with({ PLAT_TOKEN: token }).json(['whoami'])).toMatchObject({ username: 'ada' })
+  expect(me).toMatchObject({ username: 'ada' })
 })
 
 test.each([
@@ -90,14 +102,10 @@ test.each([
   ['an incomplete character', Buffer.concat([Buffer.from('echo '), Buffer.of(0xf0, 0x9f)]), 7],
   ['UTF-16', Buffer.from('\ufeffecho', 'utf16le'), 0],
 ])('rejects a script in %s with the offset of the first invalid byte', async (_, bytes, offset) => {
-  await writeFile(join(folder, 'script'), bytes)
-  for (const command of [
-    ['run', '--cluster', 'x', '-f'],
-    ['batch', 'submit'],
-  ]) {
-    const { exitCode, err } = await plat.run([...command, join(folder, 'script')])
-    expect([exitCode, err]).toEqual([2, expect.stringContaining(`offset ${offset} is invalid`)])
-  }
+  const script = join(folder, 'script')
+  await writeFile(script, bytes)
+  const message = expect.stringContaining(`offset ${offset} is invalid`)
+  await expect(readText(script)).rejects.toMatchObject({ exitCode: 2, message })
 })
 
 test('concurrent processes renew a session once', async () => {
@@ -134,18 +142,17 @@ test('keeps the session if the response to a renewal is lost, also in an earlier
 })
 
 test.runIf(isLong)('takes over the lock of a dead process', async () => {
-  await mkdir(file('.'), { recursive: true })
-  await writeFile(file('session.lock'), `999999999 ${hostname()} dead`)
+  await writeFile(file('contexts/default.lock'), `999999999 ${hostname()} dead`)
   await changeSession({ expiresAtMs: 0 })
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
-  expect(existsSync(file('session.lock'))).toBe(false)
+  expect(existsSync(file('contexts/default.lock'))).toBe(false)
 })
 
 test('removes an ended session and explains how to sign in', async () => {
   await changeSession({ expiresAtMs: 0, refreshToken: 'sess_00000000000000000000000000.000000000000.x' })
   const { exitCode, err } = await plat.run(['whoami'])
-  expect([exitCode, err.includes('plat login')]).toEqual([3, true])
-  expect(existsSync(file('session.json'))).toBe(false)
+  expect([exitCode, err]).toEqual([3, 'Your session has ended. Run: plat login\n'])
+  expect(await readSession()).toEqual({ server: proxy.url, username: 'ada' })
 })
 
 test.runIf(isLong)('keeps a session if the platform is unreachable during its renewal', async () => {
@@ -157,21 +164,67 @@ test.runIf(isLong)('keeps a session if the platform is unreachable during its re
 test('does not continue as another user who signed in during the command', async () => {
   await changeSession({ expiresAtMs: 0 })
   const lock = `${process.pid} ${hostname()} test`
-  await writeFile(file('session.lock'), lock)
+  await writeFile(file('contexts/default.lock'), lock)
   const running = plat.run(['whoami'])
   await waitFor('the process to wait for the lock', async () => (await countWaiting()) === 1)
   await changeSession({ username: 'grace', refreshToken: 'another', expiresAtMs: Date.now() + 600_000 })
-  await rm(file('session.lock'))
+  await rm(file('contexts/default.lock'))
   expect((await running).exitCode).toBe(3)
   expect((await readSession()).username).toBe('grace')
-  await rm(file('session.json'))
+  await rm(file('contexts/default.json'))
 })
 
-test('never sends tokens of the session to another server', async () => {
+test('adopts the session of an earlier version, also in two processes at once', async () => {
+  await rename(file('contexts/default.json'), file('session.json'))
+  await chmod(file('session.json'), 0o644)
+  const ended = await Promise.all([plat.run(['whoami']), plat.run(['whoami'])])
+  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0])
+  expect(existsSync(file('session.json'))).toBe(false)
+  expect(statSync(file('contexts/default.json')).mode & 0o777).toBe(0o600)
+  expect(await readdir(file('contexts'))).toEqual(['default.json'])
+})
+
+test('keeps contexts apart: each has a server and a session, and tokens are sent only to that server', async () => {
   await using other = await startProxy(proxy.url)
   const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
   expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
+  const own = plat.with({ PLAT_SERVER: undefined })
+  await own.prints(['context', 'add', 'other', '--server', other.url])
+  const refused = [
+    [2, `belongs to ${other.url}`, 'context add other --server', proxy.url],
+    [2, `belongs to ${other.url}`, 'login --context other --server', proxy.url],
+    [2, '"../x" is not a name', 'context use', '../x'],
+    [3, `Not signed in to ${other.url}. Run: plat login --context other\n`, '--context other', 'whoami'],
+    [3, 'See: plat context list', 'whoami --context', 'nowhere'],
+  ] as const
+  const ended = await Promise.all(refused.map(([, , line, last]) => own.run([...line.split(' '), last])))
+  expect(ended).toMatchObject(refused.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })))
   expect(other.requests).toEqual([])
+
+  // The server of a sign-in selects the context, and the sign-in makes it current.
+  expect(
+    await own.run(['login', '--server', other.url, '--username', 'ada', '--password-stdin'], password),
+  ).toMatchObject({
+    err: `Signed in to ${other.url} as ada. Context: other.\n`,
+  })
+  expect(statSync(file('contexts/other.json')).mode & 0o777).toBe(0o600)
+  await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_SERVER: proxy.url }).prints(['whoami', '--context', 'other'])
+  expect(other.requests).toContain('GET /api/v1/auth/me')
+  const list = await own.prints(['context', 'list'])
+  expect(list).toMatch(
+    new RegExp(`^- +default +${proxy.url} +ada +Signed in\n\\* +other +${other.url} +ada +Signed in$`, 'm'),
+  )
+  const shown = await own.json(['context', 'show'])
+  expect(shown).toEqual({ name: 'other', current: true, server: other.url, username: 'ada', status: 'Signed in' })
+
+  await own.prints(['logout'])
+  expect(await own.json(['context', 'show'])).toMatchObject({ username: 'ada', status: 'Signed out' })
+  proxy.requests.length = 0
+  await own.with({ PLAT_CONTEXT: 'default' }).prints(['whoami'])
+  expect(proxy.requests).toEqual(['GET /api/v1/auth/me'])
+  await own.prints(['context', 'use', 'default'])
+  await own.prints(['context', 'remove', 'other', '--yes'])
+  expect(await own.prints(['context', 'list', '--names'])).toBe('default\n')
 })
 
 test('submits a job once if its response is lost', async () => {
@@ -205,6 +258,47 @@ test.for([
 ] as const)('exits with 4 and "%s" if the server is not a platform', async ([shown, response]) => {
   proxy.inject('GET /api/v1/auth/me', response)
   expect(await plat.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining(shown) })
+})
+
+test('explains why a platform cannot be reached, and exits with 4', async () => {
+  const stopped = await startProxy(proxy.url)
+  await stopped[Symbol.asyncDispose]()
+  await using tls = await startTlsFront(proxy.url)
+  await using silent = await startServer(() => new Promise(() => {}))
+  const messageFor = async (server: string): Promise<string> => {
+    const failed = anonymous(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET('/api/v1/auth/me', {})
+    const error: unknown = await failed.catch((error: unknown) => error)
+    expect(error).toMatchObject({ exitCode: 4 })
+    return messageOf(error)
+  }
+  expect(await messageFor(stopped.url)).toMatch(/: nothing listens there \(ECONNREFUSED\)\. Check the address/)
+  expect(await messageFor('http://nowhere.invalid')).toMatch(/: the name .* \(E[A-Z_]+\)\. Check/)
+  expect(await messageFor(tls.url)).toMatch(/: its certificate is not trusted \(\w+\)\. .*NODE_EXTRA_CA_CERTS/)
+  expect(await messageFor(proxy.url.replace('http:', 'https:'))).toMatch(
+    /: the TLS handshake failed \(EPROTO\)\. Check the port/,
+  )
+  expect(await messageFor(silent.url)).toMatch(/\(No complete response within 0\.3 s\.\)\. Check the address/)
+  const explained = unreachableMessage(new URL(proxy.url), new ProxyError('the proxy p refuses; check its settings'))
+  expect(explained).toBe(`No response from ${proxy.url}: the proxy p refuses; check its settings.`)
+})
+
+test('opens the portal at a resource, without a shell, or prints the address', async () => {
+  const id = 'batch_01jd8w5k3zr9x2m4c7t6v0b1qa'
+  const tools = join(folder, 'tools')
+  await mkdir(tools, { recursive: true })
+  await writeFile(join(tools, 'xdg-open'), `#!/bin/sh\nprintf '<%s>' "$@" > '${tools}/opened'\n`, { mode: 0o755 })
+  const browser = plat.with({ DISPLAY: ':0', PATH: `${tools}:${process.env['PATH']}` })
+  const [printed, opened, dashboard, invalid] = await Promise.all([
+    plat.run(['open', 'batch', id]),
+    browser.run(['open', 'module', '$(touch x)&b']),
+    plat.run(['open', '--print']),
+    plat.run(['open', 'job', '../settings']),
+  ])
+  expect(printed).toMatchObject({ exitCode: 0, out: `${proxy.url}/jobs/batches/${id}\n` })
+  expect(opened).toMatchObject({ exitCode: 0, out: '' })
+  expect(await readFile(join(tools, 'opened'), 'utf8')).toBe(`<${proxy.url}/modules?module=%24(touch%20x)%26b>`)
+  expect(dashboard.out).toBe(`${proxy.url}/dashboard\n`)
+  expect(invalid).toMatchObject({ exitCode: 2, err: expect.stringContaining('plat job list') })
 })
 
 // Retries take several seconds.

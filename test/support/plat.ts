@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { buffer } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { afterAll } from 'vitest'
+import { bundledPlat } from './plat-bundle.ts'
 import { waitFor } from './wait-for.ts'
 
-const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
+const main = await bundledPlat()
 const running = new Set<ChildProcess>()
 
 // A test that times out must not leave processes.

@@ -1,6 +1,7 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { addBatchCommands } from './commands/batch.ts'
 import { addClusterCommands } from './commands/cluster.ts'
+import { addContextCommands } from './commands/context.ts'
 import { addCompletionCommand } from './commands/completion.ts'
 import { addJobCommands } from './commands/job.ts'
 import { withExamples } from './commands/add-command.ts'
@@ -10,6 +11,7 @@ import { addAuditCommands } from './commands/audit.ts'
 import { addIdentityCommands } from './commands/idp.ts'
 import { addModuleCommands } from './commands/module.ts'
 import { addNotificationCommands } from './commands/notification.ts'
+import { addOpenCommand } from './commands/open.ts'
 import { addOrganisationCommands } from './commands/organisation.ts'
 import { addEnrollmentKeyCommands } from './commands/enrollment-key.ts'
 import { addRelayCommands } from './commands/relay.ts'
@@ -19,14 +21,18 @@ import { addTokenCommands } from './commands/token.ts'
 import { addUpdateCommands } from './commands/update.ts'
 import { addUserCommands } from './commands/user.ts'
 import { addWebhookCommands } from './commands/webhook.ts'
+import { setContext } from './context.ts'
+import { type ColorMode, colorModes, setColorMode } from './print/color.ts'
 import { version } from './version.ts'
 
 const notes = `
 Environment
+  PLAT_CONTEXT   context, instead of the one of plat context use
   PLAT_SERVER    address of the platform (default: http://127.0.0.1:8080)
   PLAT_TOKEN     access or API token; overrides the session of plat login and is not stored
   PLAT_PASSWORD  password for plat login
   PLAT_IDP_SECRET  secret for plat idp add
+  NO_COLOR, FORCE_COLOR  without or with colours
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY  proxy for all requests
   NODE_EXTRA_CA_CERTS  file with a private certificate authority
 
@@ -52,6 +58,7 @@ export function program(): Command {
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()
   addSessionCommands(root)
+  addContextCommands(root)
   addClusterCommands(root)
   addRunCommand(root)
   addJobCommands(root)
@@ -69,10 +76,37 @@ export function program(): Command {
   addNotificationCommands(root)
   addWebhookCommands(root)
   addAuditCommands(root)
+  addOpenCommand(root)
   addCompletionCommand(root)
+  addGlobalOptions(root)
   return withExamples(root, [
     'plat login --server https://platform.example.com --username ada',
     'plat run --cluster berlin-1 -- uname -a',
     'plat run --all -f check.sh',
   ]).addHelpText('after', notes)
+}
+
+interface GlobalOptions {
+  context?: string
+  color?: ColorMode
+}
+
+// Every command accepts them, before or after its name; only `plat --help` lists them.
+function addGlobalOptions(root: Command): void {
+  const add = (command: Command, isHidden: boolean): void => {
+    command
+      .addOption(new Option('--context <name>', 'server and user; see plat context').hideHelp(isHidden))
+      .addOption(new Option('--color <when>', 'when to print colours').choices(colorModes).hideHelp(isHidden))
+    for (const child of command.commands) add(child, true)
+  }
+  add(root, false)
+  root.hook('preAction', (_, command) => {
+    for (const each of [root, command]) {
+      const { context, color } = each.opts<GlobalOptions>()
+      if (context !== undefined) setContext(context)
+      if (color !== undefined) setColorMode(color)
+      // Actions pass their remaining options on, such as to a query.
+      each.setOptionValue('context', undefined).setOptionValue('color', undefined)
+    }
+  })
 }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { waitFor } from '../../support/wait-for.ts'
 import { Plat } from '../../support/plat.ts'
@@ -12,6 +12,8 @@ export interface Environment extends AsyncDisposable {
   platform: PlatformProcess
   plat: Plat
   folder: string
+  /** Calls the API as the user of `plat`, without the start of a process. */
+  call: (method: string, path: string, body?: object) => Promise<any>
 }
 
 export async function startEnvironment(...clusters: string[]): Promise<Environment> {
@@ -27,12 +29,20 @@ export async function startEnvironment(...clusters: string[]): Promise<Environme
     await mkdir(join(folder, name))
     starting.use(runRelayCommand(relayCommand, join(folder, name)))
   }
+  const call = async (method: string, path: string, body?: object) => {
+    const { accessToken } = JSON.parse(await readFile(join(folder, 'config/plat/contexts/default.json'), 'utf8'))
+    const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
+    const request = { method, headers, ...(body && { body: JSON.stringify(body) }) }
+    const response = await fetch(`${platform.url}/api/v1${path}`, request)
+    if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`)
+    return response.status === 204 ? undefined : response.json()
+  }
   await waitFor('all clusters to be Healthy', async () => {
-    const { items } = await plat.json(['cluster', 'list', '--status', 'Healthy'])
+    const { items } = await call('GET', '/clusters?status=Healthy')
     return items.length === clusters.length
   })
   const resources = starting.move()
-  return { platform, plat, folder, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+  return { platform, plat, folder, call, [Symbol.asyncDispose]: () => resources.disposeAsync() }
 }
 
 export const logIn = (plat: Plat): Promise<string> =>

@@ -3,6 +3,7 @@ import { agentFor, ProxySettingError } from '@platform/relay/proxy'
 import type { TransportResponse } from '@platform/oci/transport'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, messageOf } from '../exit.ts'
+import { isPermanent, unreachableMessage } from './unreachable.ts'
 import { say } from '../print/write.ts'
 import { version } from '../version.ts'
 
@@ -33,7 +34,7 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   const startedAtMs = performance.now()
   let mayHaveSucceeded = false
   for (let count = 0; ; count++) {
-    const { response, reason } = await sendOnce(request.clone(), policy)
+    const { response, failure } = await sendOnce(request.clone(), policy)
     if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
     // An earlier attempt has deleted the resource, but its response was lost.
     if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
@@ -43,8 +44,9 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
     const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
     const pauseMs = retryAfterMs + jittered(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
     const timeoutMs = retryAfterMs > 0 && policy.seconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.seconds
-    if (performance.now() - startedAtMs + pauseMs > timeoutMs) return response ?? unreachable(request, reason)
-    if (pauseMs > reportedPauseMs) say(noticeOf(response, reason, pauseMs))
+    const isOver = performance.now() - startedAtMs + pauseMs > timeoutMs || isPermanent(failure)
+    if (isOver) return response ?? unreachable(request, failure)
+    if (pauseMs > reportedPauseMs) say(noticeOf(response, failure, pauseMs))
     await sleep(pauseMs)
   }
 }
@@ -56,7 +58,7 @@ const transport = transportWith(agentFor)
 const userAgent = `plat/${version()}`
 
 // Reads the body as well, so that a truncated response counts as no response.
-async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; reason?: string }> {
+async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; failure?: unknown }> {
   try {
     const content = Buffer.from(await request.arrayBuffer())
     const length = { 'content-length': String(content.length) }
@@ -72,7 +74,7 @@ async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ respon
     }
   } catch (error) {
     if (error instanceof ProxySettingError) throw new CliError('usage', error.message)
-    return { reason: messageOf(error) }
+    return { failure: error }
   }
 }
 
@@ -92,16 +94,13 @@ const isGone = async (response: Response): Promise<boolean> =>
 const isConflict = async (response: Response, code: string): Promise<boolean> =>
   response.status === 409 && (await response.clone().text()).includes(`"error":"${code}"`)
 
-function noticeOf(response: Response | undefined, reason: string | undefined, pauseMs: number): string {
-  const problem =
-    response?.status === 429 ? 'Rate limited by the platform' : (reason ?? `The platform returned ${response?.status}`)
+function noticeOf(response: Response | undefined, failure: unknown, pauseMs: number): string {
+  const answered =
+    response?.status === 429 ? 'Rate limited by the platform' : `The platform returned ${response?.status}`
+  const problem = response === undefined ? messageOf(failure) : answered
   return `${problem}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
 }
 
-function unreachable({ url }: Request, reason: string | undefined): never {
-  const { origin } = new URL(url)
-  throw new CliError(
-    'unreachable',
-    `No response from ${origin} (${reason}). Check the address and that the platform is running.`,
-  )
+function unreachable({ url }: Request, failure: unknown): never {
+  throw new CliError('unreachable', unreachableMessage(new URL(url), failure), failure)
 }

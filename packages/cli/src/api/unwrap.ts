@@ -1,4 +1,5 @@
 import { CliError, type exitCodes, messageOf } from '../exit.ts'
+import { adviceFor } from './advice.ts'
 import { cellOf } from '../print/table.ts'
 
 type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
@@ -34,7 +35,11 @@ async function successfulResult<Result extends { error?: unknown; response: Resp
 ): Promise<Result> {
   const result = await call.catch((error: unknown) => {
     if (error instanceof SyntaxError)
-      throw new CliError('unreachable', `The response is not valid JSON (${messageOf(error)}).`, error)
+      throw new CliError(
+        'unreachable',
+        `The response is not valid JSON (${messageOf(error)}). Check that the address is that of a platform.`,
+        error,
+      )
     throw error
   })
   if (!result.response.ok) throw toApiRejection(result.response, result.error)
@@ -54,13 +59,17 @@ export class ApiRejection extends CliError {
 export const isApiRejection = (error: unknown, code: string): boolean =>
   error instanceof ApiRejection && error.code === code
 
-function toApiRejection(response: Response, error: unknown): CliError {
+/** The error for an unsuccessful response. */
+export function toApiRejection(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')
   if (typeof code !== 'string') return unexpectedResponse(response)
-  const lines = [`${cellOf(body.get('message'))} (${cellOf(code)})`, ...detailsOf(body.get('details'))]
+  const { message, next } = adviceFor(code, response)
+  const lines = [`${message ?? withoutRoutes(cellOf(body.get('message')))} (${cellOf(code)})`]
+  lines.push(...detailsOf(body.get('details')))
   if (body.has('requiredPermission')) lines.push(`Required permission: ${cellOf(body.get('requiredPermission'))}`)
-  lines.push(...adviceOf(code), `Trace id: ${cellOf(body.get('traceId'))}`)
+  if (next !== undefined) lines.push(next)
+  lines.push(`Trace id: ${cellOf(body.get('traceId'))}`)
   return new ApiRejection(reasonOf(response.status, code), code, lines.join('\n'))
 }
 
@@ -69,29 +78,27 @@ const reasonOf = (status: number, code: string): keyof typeof exitCodes => {
   return status === 503 ? 'unreachable' : 'refused'
 }
 
-const advice: Record<string, string> = {
-  unauthenticated: 'Sign in with: plat login. If PLAT_TOKEN is set, its token is invalid.',
-  token_expired: 'The token in PLAT_TOKEN has expired. Set a new one, or unset it and sign in with: plat login.',
-  internal_error: 'Try again. The same command sends a new request.',
-}
-const adviceOf = (code: string): string[] => {
-  const line = Object.hasOwn(advice, code) ? advice[code] : undefined
-  return line === undefined ? [] : [line]
-}
-
-function detailsOf(details: unknown): string[] {
-  if (!Array.isArray(details)) return []
-  return details.map((detail: unknown) => {
-    const { in: part, path, message }: { in?: unknown; path?: unknown; message?: unknown } = Object(detail)
-    return `  ${cellOf(part)} ${cellOf(path)}: ${cellOf(message)}`
-  })
-}
+// Routes help callers of the API, not users of commands.
+const withoutRoutes = (message: string): string =>
+  message
+    .split(/(?<=\.) /)
+    .filter((sentence) => !/\b(?:GET|POST|PUT|PATCH|DELETE) \//.test(sentence))
+    .join(' ')
 
 function unexpectedResponse({ status, headers }: Response): CliError {
   const location = headers.get('location')
   const redirectHint = location === null ? '' : ` and redirects to ${cellOf(location)}, which may be the right address`
   return new CliError(
     'unreachable',
-    `The server returned ${status}, which is not a response of the platform${redirectHint}.`,
+    `The server returned ${status}, which is not a response of the platform${redirectHint}. Check the address.`,
   )
+}
+
+function detailsOf(details: unknown): string[] {
+  if (!Array.isArray(details)) return []
+  return details.map((detail: unknown) => {
+    const { path, message }: { path?: unknown; message?: unknown } = Object(detail)
+    const field = typeof path === 'string' ? path.replace(/^\//, '').replaceAll('/', '.') : ''
+    return `  ${field === '' ? '' : `${cellOf(field)}: `}${cellOf(message)}`
+  })
 }

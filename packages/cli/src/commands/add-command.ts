@@ -49,3 +49,5 @@ export const collectValues = (text: string, before: readonly string[] = []): str
 /** The values of `--sort` for these fields. */
 export const bothOrders = <const Field extends string>(...fields: Field[]) =>
   fields.flatMap((field) => [field, `-${field}` as const])
+
+export const rawDescription = 'in a terminal, print control characters of the output unchanged'

@@ -19,7 +19,7 @@ type AcceptedBatch = Schemas['AcceptedBatch']
 
 const columns: Column<Batch>[] = [
   { title: 'ID', of: ({ id }) => id },
-  { title: 'NAME', of: ({ name }) => name, isFlexible: true },
+  { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
   { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'JOBS', of: ({ submittedCount }) => submittedCount },
   { title: 'QUEUED', of: ({ counts }) => counts.queued, isWide: true },

@@ -167,7 +167,7 @@ async function confirmedClusters(
   question: (count: string) => string,
 ): Promise<string[]> {
   const clusters = await selectedClusters(connect(), selector)
-  if (clusters.length === 0) throw new CliError('refused', 'No matching clusters.')
+  if (clusters.length === 0) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
   await confirm(question(counted(clusters.length, 'cluster')), { ...(yes && { yes }) })
   return clusters.map(({ id }) => id)
 }

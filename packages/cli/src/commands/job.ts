@@ -9,7 +9,7 @@ import { finalCode, printOutput } from '../jobs/run-one.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson, writeJsonLine } from '../print/write.ts'
-import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
+import { addCommand, addListCommand, rawDescription, wholeNumber } from './add-command.ts'
 
 type JobSummary = Schemas['JobSummary']
 
@@ -18,7 +18,7 @@ const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']
 const columns: Column<JobSummary & { cluster: string | undefined }>[] = [
   { title: 'ID', of: ({ id }) => id },
   { title: 'CLUSTER', of: ({ cluster }) => cluster, isFlexible: 'middle' },
-  { title: 'NAME', of: ({ name, type }) => name ?? type, isFlexible: true },
+  { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
   { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
   { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'REASON', of: ({ statusReason }) => statusReason, isWide: true },
@@ -45,7 +45,7 @@ export function addJobCommands(program: Command): void {
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(statuses))
     .option('--batch <id>', 'only jobs of this batch')
     .option('--created-by <name|id>', 'only jobs that this user submitted')
-    .option('--name <text>', 'only jobs whose name contains this text')
+    .option('--name <text>', 'only jobs whose title contains this text')
     .option('--since <time>', 'only jobs that were submitted at this time or later', time)
     .option('--until <time>', 'only jobs that were submitted before this time', time)
     .action(list)
@@ -54,6 +54,7 @@ export function addJobCommands(program: Command): void {
   )
   addCommand(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
     .option('--follow', 'follow the output until the job has ended')
+    .option('--raw', rawDescription)
     .option('--offset <bytes>', 'start at this byte', wholeNumber(0, 999_999_999), 0)
     .action(output)
   addCommand(job, 'wait <id>', 'wait for a job; exit with its exit code').action(wait)
@@ -85,6 +86,12 @@ async function list(options: Filter): Promise<void> {
   await showList(options, { ...jobs, items }, columns)
 }
 
+interface OutputOptions extends Shown {
+  follow?: true
+  raw?: true
+  offset: number
+}
+
 /** A day begins at midnight UTC. */
 function time(text: string): string {
   const ms = Date.parse(text)
@@ -92,9 +99,9 @@ function time(text: string): string {
   return new Date(ms).toISOString()
 }
 
-async function output(id: string, { json, follow, offset }: Shown & { follow?: true; offset: number }): Promise<void> {
+async function output(id: string, { json, follow, raw, offset }: OutputOptions): Promise<void> {
   const api = follow ? connectToFollow() : connect()
-  const extent = { offset, isOver: !follow }
+  const extent = { offset, isOver: !follow, ...(raw && { isRaw: true }) }
   if (!json) return printOutput(api, id, await nodesOfJob(api, id), extent)
   for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
 }

@@ -18,7 +18,7 @@ import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf, type ScriptOptions } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
-import { addCommand, collectValues, wholeNumber } from './add-command.ts'
+import { addCommand, collectValues, rawDescription, wholeNumber } from './add-command.ts'
 
 interface TargetOptions extends ClusterFilter {
   cluster?: string[]
@@ -54,13 +54,14 @@ export function addRunCommand(program: Command): void {
     .option('--detach', 'print the job id and do not wait')
     .option('--max-concurrency <n>', 'with several clusters: maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'with several clusters: cancel the rest after this many failures', wholeNumber(0, 500))
+    .option('--raw', rawDescription)
     .option('--output-dir <folder>', 'with several clusters: write one output file per cluster')
     .action(async (words: string[], options: RunOptions & TargetOptions & ScriptOptions & { file?: string }) => {
       const script = await scriptOf(options.file, words, options)
       const api = connectToFollow()
       const clusters = await selectClusters(api, options)
       const [only] = clusters
-      if (only === undefined) throw new CliError('refused', 'No matching clusters.')
+      if (only === undefined) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
       process.exitCode = await (clusters.length === 1
         ? runOnOne(api, await findCluster(api, only.id), script, options)
         : runOnMany(api, clusters, script, options))

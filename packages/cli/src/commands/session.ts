@@ -2,15 +2,24 @@ import type { Command } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
 import { anonymous, authorised } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { CliError, messageOf } from '../exit.ts'
+import { defaultContext, environmentServer, requestedContext } from '../context.ts'
+import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { ask, canAsk } from '../print/ask.ts'
 import { type Shown, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
-import { credentials, defaultServer, serverOf, tokensOf } from '../session/credentials.ts'
+import { contextCredentials, defaultServer, existingContext, serverOf, tokensOf } from '../session/credentials.ts'
 import { withLock } from '../session/lock.ts'
 import { ownPassword } from '../session/password.ts'
-import { readSession, removeSession, writeSession } from '../session/store.ts'
+import {
+  contextNames,
+  currentContext,
+  readContext,
+  selectedContext,
+  type Session,
+  setCurrentContext,
+  writeContext,
+} from '../session/store.ts'
 import { addCommand } from './add-command.ts'
 
 interface LoginOptions extends Shown {
@@ -20,33 +29,57 @@ interface LoginOptions extends Shown {
 }
 
 export function addSessionCommands(program: Command): void {
-  addCommand(program, 'login', 'sign in and store the session', [
+  addCommand(program, 'login', 'sign in to a context and store its session', [
     'plat login --server https://platform.example.com --username ada',
     'plat login --username ada --password-stdin < password.txt',
   ])
-    .option('--server <url>', `platform address (default: PLAT_SERVER or ${defaultServer})`)
+    .option('--server <url>', `platform address (default: PLAT_SERVER, that of the context, or ${defaultServer})`)
     .option('--username <name>', 'user name (default: prompt)')
     .option('--password-stdin', 'read the password from standard input (default: PLAT_PASSWORD or prompt)')
     .action(login)
-  addCommand(program, 'logout', 'end the session').action(logout)
+  addCommand(program, 'logout', 'end the session of the context').action(logout)
   addCommand(program, 'whoami', 'show the signed-in user with roles and permissions').action(async (options: Shown) =>
     showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
   )
 }
 
-async function login({ server: named, username: name, passwordStdin, json }: LoginOptions): Promise<void> {
-  const server = serverOf(named ?? (process.env['PLAT_SERVER'] || defaultServer))
+async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
+  const { name, server } = loginTarget(named)
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
   // Fails before the sign-in if the session cannot be stored.
-  await withLock(async () => {})
-  const username = name ?? (await askRequired('Username: '))
+  await withLock(name, async () => {})
+  const username = given ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
   const tokenSet = await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body }))
   const tokens = tokensOf(tokenSet)
-  await withLock(async () => writeSession({ server, username, ...tokens }))
+  await withLock(name, async () => writeContext(name, { server, session: { server, username, ...tokens } }))
+  if (requestedContext() === undefined || readContext(currentContext()) === undefined) setCurrentContext(name)
   if (tokenSet.notice !== undefined) say(cellOf(tokenSet.notice))
-  if (json) return writeJson({ server, username })
-  say(`Signed in to ${server} as ${username}.`)
+  if (json) return writeJson({ server, username, context: name })
+  say(`Signed in to ${server} as ${username}.${name === defaultContext ? '' : ` Context: ${name}.`}`)
+}
+
+/** A sign-in to another server does not replace the session of the current context. */
+function loginTarget(given: string | undefined): { name: string; server: string } {
+  const name = selectedContext()
+  const context = readContext(name)
+  const server = serverOf(given ?? environmentServer() ?? context?.server ?? defaultServer)
+  if (context === undefined || context.server === server) return { name, server }
+  if (requestedContext() !== undefined) {
+    const next = `Add another one: plat context add NAME --server ${server}`
+    throw new CliError('usage', `The context ${name} belongs to ${context.server}. ${next}`)
+  }
+  const host = new URL(server).host
+    .replaceAll(/[^\w.-]+/g, '-')
+    .replace(/^[^A-Za-z0-9]+/, '')
+    .slice(0, 50)
+  const names = contextNames()
+  const known = names.find((each) => readContext(each)?.server === server)
+  const numbered = (index: number): string => (index === 0 ? host : `${host}-${index + 1}`)
+  const free = Array.from({ length: names.length + 1 }, (_, index) => numbered(index)).find(
+    (each) => !names.includes(each),
+  )
+  return { name: known ?? free ?? host, server }
 }
 
 const isExposed = (server: string): boolean => {
@@ -60,18 +93,22 @@ async function askRequired(question: string): Promise<string> {
 }
 
 async function logout({ json }: Shown): Promise<void> {
-  if (readSession() === undefined) throw new CliError('notSignedIn', 'Not signed in.')
-  const result = await endSession().then(
-    () => ({ isEnded: true, reason: '' }),
-    (error: unknown) => ({ isEnded: false, reason: messageOf(error) }),
-  )
-  await withLock(async () => removeSession())
-  if (!result.isEnded)
-    say(
-      `Signed out locally. The platform could not be reached (${result.reason}); the session there ends within 7 days.`,
-    )
-  await (json ? writeJson({ signedOut: true, platformReached: result.isEnded }) : say('Signed out.'))
+  const name = selectedContext()
+  const { server, username, session } = existingContext(name)
+  if (session === undefined) throw new CliError('notSignedIn', `Not signed in to ${server}.`)
+  const isEnded = await endSession(name, session)
+  await withLock(name, async () => writeContext(name, { server, ...(username && { username }) }))
+  await (json ? writeJson({ signedOut: true, platformReached: isEnded }) : say('Signed out.'))
 }
 
-const endSession = (): Promise<void> =>
-  expectNoBody(authorised(credentials({}), { seconds: 2 }).POST('/api/v1/auth/logout'))
+/** Ends a session on the platform. If the platform does not respond, prints a note and returns false. */
+export async function endSession(name: string, session: Session): Promise<boolean> {
+  try {
+    await expectNoBody(authorised(contextCredentials(name, session), { seconds: 2 }).POST('/api/v1/auth/logout'))
+    return true
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode === exitCodes.notSignedIn) return true
+    say(`Signed out locally. The session on the platform ends within 7 days: ${messageOf(error)}`)
+    return false
+  }
+}

@@ -1,4 +1,4 @@
-import { type CommandCompletions, quoted } from './tree.ts'
+import { type CommandCompletions, contextNames, quoted } from './tree.ts'
 
 export const bashScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for bash. Load it with: source <(plat completion bash)
@@ -13,10 +13,11 @@ _plat() {
     esac
   done
   case "$at $previous" in
+    *' --context') words=$(${contextNames}) ;;
 ${completions.flatMap(choicesOf).join('\n')}
     *)
       case "$at" in
-${completions.map(({ path, words }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))} ;;`).join('\n')}
+${completions.map(({ path, words, hasContexts }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))}${hasContexts ? `" $(${contextNames})"` : ''} ;;`).join('\n')}
       esac
       ;;
   esac

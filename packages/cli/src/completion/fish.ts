@@ -1,4 +1,4 @@
-import { type CommandCompletions, quoted } from './tree.ts'
+import { type CommandCompletions, contextNames, quoted } from './tree.ts'
 
 export const fishScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for fish. Load it with: plat completion fish | source
@@ -18,11 +18,13 @@ end
 ${completions.flatMap(linesOf).join('\n')}
 `
 
-function linesOf({ path, words, choices }: CommandCompletions): string[] {
+function linesOf({ path, words, choices, hasContexts }: CommandCompletions): string[] {
   const at = `complete -c plat -n ${quoted(`__plat_at "${path}"`)}`
-  return words.map(({ text, description }) => {
-    const values = choices.find(({ option }) => option === text)?.values
+  const lines = words.map(({ text, description }) => {
+    const named = choices.find(({ option }) => option === text)?.values.join(' ')
+    const values = text === '--context' ? `(${contextNames})` : named
     const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
-    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values.join(' '))}`} -d ${quoted(description)}`
+    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values)}`} -d ${quoted(description)}`
   })
+  return hasContexts ? [...lines, `${at} -f -a ${quoted(`(${contextNames})`)}`] : lines
 }

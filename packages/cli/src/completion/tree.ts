@@ -11,7 +11,12 @@ export interface CommandCompletions {
   words: Word[]
   /** Options that accept only certain values. */
   choices: { option: string; values: readonly string[] }[]
+  /** Whether names of contexts can follow, which `contextNames` prints. */
+  hasContexts: boolean
 }
+
+/** Prints the names of the contexts. They need no quotes. */
+export const contextNames = 'plat context list --names 2>/dev/null'
 
 /** Lists every command of the tree with its completions. */
 export function completionsOf(command: Command, path: string = command.name()): CommandCompletions[] {
@@ -29,6 +34,7 @@ export function completionsOf(command: Command, path: string = command.name()): 
     choices: options.flatMap(({ long, argChoices }) =>
       argChoices === undefined ? [] : [{ option: long ?? '', values: argChoices }],
     ),
+    hasContexts: /^plat context (?:use|show|remove)$/.test(path),
   }
   return [completions, ...commands.flatMap((one) => completionsOf(one, `${path} ${one.name()}`))]
 }

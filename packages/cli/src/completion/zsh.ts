@@ -1,4 +1,4 @@
-import { type CommandCompletions, quoted, type Word } from './tree.ts'
+import { type CommandCompletions, contextNames, quoted, type Word } from './tree.ts'
 
 export const zshScript = (completions: readonly CommandCompletions[]): string => `\
 #compdef plat
@@ -15,10 +15,11 @@ _plat() {
     esac
   done
   case "$at $words[CURRENT-1]" in
+    (*' --context') next=(\${(f)"$(${contextNames})"}) ;;
 ${completions.flatMap(choicesOf).join('\n')}
     (*)
       case "$at" in
-${completions.map(({ path, words }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}) ;;`).join('\n')}
+${completions.map(({ path, words, hasContexts }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}${hasContexts ? ` \${(f)"$(${contextNames})"}` : ''}) ;;`).join('\n')}
       esac
       ;;
   esac

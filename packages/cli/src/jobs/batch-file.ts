@@ -23,7 +23,7 @@ export interface BatchFile {
 export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(parseBatch(text.replace(/^\uFEFF/, '')))
   const { jobs } = fields
-  if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs.')
+  if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs. Add at least one.')
   const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
   if (unknown !== undefined) throw batchError(`has an unknown field ${cellOf(unknown)}`)
   return {

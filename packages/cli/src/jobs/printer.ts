@@ -1,5 +1,7 @@
 import type { Schemas } from '../api/client.ts'
-import { sanitiseText, oneLine } from '../print/text.ts'
+import { hasColor } from '../print/color.ts'
+import { TerminalText } from '../print/terminal-text.ts'
+import { oneLine } from '../print/text.ts'
 import { write, writeError } from '../print/write.ts'
 
 type Chunk = Schemas['OutputChunk']
@@ -16,19 +18,35 @@ const writeTo = (stream: Chunk['stream'], text: string | Uint8Array): Promise<vo
 
 const newline = 0x0a
 
-/** Prints the bytes of one node unchanged, with a line for output that was dropped. `from` is the first offset. */
-export function rawPrinter(from: number): OutputPrinter {
+/** How to print output: from which offset of the output on, and in a terminal unchanged if it is raw. */
+export interface Printing {
+  from: number
+  isRaw: boolean
+}
+
+/** Shows the bytes of a stream in a terminal as text. Files and pipes receive them unchanged. */
+function textFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boolean): TerminalText | undefined {
+  const output = stream === 'stdout' ? process.stdout : process.stderr
+  return output.isTTY && !isRaw ? new TerminalText({ hasColor: hasColor(output), keepsReturns }) : undefined
+}
+
+/** Prints the bytes of one node, with a line for output that was dropped. */
+export function rawPrinter({ from, isRaw }: Printing): OutputPrinter {
   let expected = from
   let lastByte = newline
+  const texts = { stdout: textFor('stdout', isRaw, true), stderr: textFor('stderr', isRaw, true) }
   return {
     async print({ offset, stream, ...chunk }) {
       const bytes = bytesOf(chunk)
       if (offset > expected) await writeTo(stream, droppedLine(offset - expected, lastByte !== newline))
       expected = offset + bytes.length
       lastByte = bytes.at(-1) ?? lastByte
-      await writeTo(stream, bytes)
+      await writeTo(stream, texts[stream]?.next(bytes) ?? bytes)
     },
-    end: async () => {},
+    async end() {
+      await writeTo('stdout', texts.stdout?.end() ?? '')
+      await writeTo('stderr', texts.stderr?.end() ?? '')
+    },
   }
 }
 
@@ -38,24 +56,30 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
   `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
 
 /** Prints the output of several nodes and prefixes each line with the name of its node. */
-export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string>): OutputPrinter {
+export function labelledPrinter({ from, isRaw }: Printing, nameOf: ReadonlyMap<string, string>): OutputPrinter {
   let expected = from
-  const unfinished = new Map<string, { chunk: Chunk; bytes: Buffer }>()
-  const lines = (chunk: Chunk, bytes: Buffer) =>
-    writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, bytes))
+  const open = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()
+  const lines = (chunk: Chunk, bytes: Buffer, text?: TerminalText) => {
+    const shown = text === undefined ? bytes : Buffer.from(text.next(bytes))
+    return writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, shown))
+  }
   return {
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
       const bytes = bytesOf(chunk)
       if (chunk.offset > expected) await lines(chunk, Buffer.from(droppedLine(chunk.offset - expected, false)))
       expected = chunk.offset + bytes.length
-      const all = Buffer.concat([unfinished.get(key)?.bytes ?? Buffer.alloc(0), bytes])
+      const { bytes: before, text } = open.get(key) ?? {
+        bytes: Buffer.alloc(0),
+        text: textFor(chunk.stream, isRaw, false),
+      }
+      const all = Buffer.concat([before, bytes])
       const end = all.lastIndexOf(newline) + 1
-      unfinished.set(key, { chunk, bytes: all.subarray(end) })
-      if (end > 0) await lines(chunk, all.subarray(0, end))
+      open.set(key, { chunk, bytes: all.subarray(end), text })
+      if (end > 0) await lines(chunk, all.subarray(0, end), text)
     },
     async end() {
-      for (const { chunk, bytes } of unfinished.values()) await lines(chunk, withLineEnd(bytes))
+      for (const { chunk, bytes, text } of open.values()) await lines(chunk, withLineEnd(bytes), text)
     },
   }
 }
@@ -63,11 +87,10 @@ export function labelledPrinter(from: number, nameOf: ReadonlyMap<string, string
 /** Prefixes each line. Only a line feed ends a line; other separators are part of the output. */
 export function labelled(name: string, bytes: Buffer): Buffer {
   const label = Buffer.from(`${oneLine(name)} | `)
-  const shown = escapedForTerminal(bytes)
   const parts: Buffer[] = []
-  for (let from = 0, to = 0; from < shown.length; from = to) {
-    to = shown.indexOf(newline, from) + 1 || shown.length
-    parts.push(label, shown.subarray(from, to))
+  for (let from = 0, to = 0; from < bytes.length; from = to) {
+    to = bytes.indexOf(newline, from) + 1 || bytes.length
+    parts.push(label, bytes.subarray(from, to))
   }
   return Buffer.concat(parts)
 }
@@ -75,6 +98,8 @@ export function labelled(name: string, bytes: Buffer): Buffer {
 export const withLineEnd = (bytes: Buffer): Buffer =>
   (bytes.at(-1) ?? newline) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
 
-/** Makes control characters of script output visible in a terminal. Files and pipes receive the output unchanged. */
-export const escapedForTerminal = (bytes: Buffer): Buffer =>
-  process.stdout.isTTY ? Buffer.from(sanitiseText(bytes.toString())) : bytes
+/** The whole output of a job for standard output: safe for a terminal, otherwise unchanged. */
+export function escapedForTerminal(bytes: Buffer, isRaw: boolean): Buffer {
+  const text = textFor('stdout', isRaw, false)
+  return text === undefined ? bytes : Buffer.from(text.next(bytes) + text.end())
+}

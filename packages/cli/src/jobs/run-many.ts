@@ -25,7 +25,7 @@ export async function runOnMany(
   script: string,
   options: RunOptions,
 ): Promise<number> {
-  if (options.node) throw new CliError('usage', '--node requires a single cluster.')
+  if (options.node) throw new CliError('usage', '--node requires a single cluster. Select it with --cluster NAME.')
   if (options.outputDir !== undefined) makeOutputFolder(options.outputDir)
   const run = new Run(api, clusters, { script, options })
   using interrupt = new Interrupt()
@@ -143,7 +143,7 @@ class Run {
     const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
       const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n`)
-      return write(Buffer.concat([heading, withLineEnd(escapedForTerminal(output))]))
+      return write(Buffer.concat([heading, withLineEnd(escapedForTerminal(output, this.#options.raw ?? false))]))
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)

@@ -21,6 +21,7 @@ export interface RunOptions extends Shown {
   maxConcurrency?: number
   maxErrors?: number
   outputDir?: string
+  raw?: true
 }
 
 export function jobOf(
@@ -58,7 +59,8 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
   }
   say(`${job.id} accepted.${hintOf(cluster)}`)
   const isLabelled = nodes.length > 1 && targets?.length !== 1
-  if (!options.json) await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0 })
+  if (!options.json)
+    await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0, ...(options.raw && { isRaw: true }) })
   const ended = options.json ? await untilEnded(api, job.id) : await getJob(api, job.id)
   if (options.json) await writeJsonLine(ended)
   return finalCode(ended, interrupt)
@@ -90,10 +92,11 @@ export async function printOutput(
   api: Api,
   jobId: string,
   nodes: readonly Node[],
-  extent: { offset: number; isOver?: boolean },
+  extent: { offset: number; isOver?: boolean; isRaw?: boolean },
 ): Promise<void> {
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
-  const printer = nodes.length > 1 ? labelledPrinter(extent.offset, names) : rawPrinter(extent.offset)
+  const printing = { from: extent.offset, isRaw: extent.isRaw ?? false }
+  const printer = nodes.length > 1 ? labelledPrinter(printing, names) : rawPrinter(printing)
   for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
   await printer.end()
 }

@@ -15,14 +15,16 @@ export async function scriptOf(
   words: readonly string[],
   options: ScriptOptions,
 ): Promise<string> {
-  if (file !== undefined && words.length > 0) throw new CliError('usage', 'Specify either a file or a command.')
+  if (file !== undefined && words.length > 0)
+    throw new CliError('usage', 'Specify either a file (-f) or a command, not both.')
   // Several words are a command and its arguments. They are quoted, so that the shell does not interpret them.
   if (words.length > 1) return words.map(quoted).join(' ')
   if (file === undefined && words.length === 0 && process.stdin.isTTY) {
     throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')
   }
   const [script = ''] = unixScripts([words[0] ?? (await readText(file ?? '-'))], options)
-  if (script.trim() === '') throw new CliError('usage', 'The script is empty.')
+  if (script.trim() === '')
+    throw new CliError('usage', 'The script is empty. Specify one: -f FILE, a command after --, or standard input.')
   return script
 }
 

@@ -10,7 +10,9 @@ const wide =
 const zeroWidth = /^[\p{Mn}\p{Me}\p{Cf}\ufe00-\ufe0f]+$/u
 
 const names: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-const visible = (character: string): string => names[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
+/** A character as text, such as `\\u{1b}`. */
+export const visible = (character: string): string =>
+  names[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
 
 /** Makes control characters and line breaks visible, so that text from other sources cannot control the terminal. */
 export const oneLine = (text: string): string => text.replaceAll(unsafe, visible)

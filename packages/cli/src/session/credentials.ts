@@ -3,9 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { unwrap, ApiRejection } from '../api/unwrap.ts'
 import type { RetryPolicy } from '../api/retry.ts'
 import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
+import { defaultContext, environmentServer, environmentToken, loginCommand } from '../context.ts'
 import { exitCodes, CliError } from '../exit.ts'
 import { withLock } from './lock.ts'
-import { readSession, removeSession, type Session, writeSession } from './store.ts'
+import { type Context, contextNames, readContext, selectedContext, type Session, writeContext } from './store.ts'
 
 export const defaultServer = 'http://127.0.0.1:8080'
 // A token is renewed before it expires, because a request may take some time.
@@ -21,28 +22,49 @@ export function serverOf(text: string): string {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-/** Credentials from the environment, or else from `plat login`. Throws `CliError` if there are none. */
-export function credentials(environment = process.env): Credentials {
-  const { PLAT_SERVER: server, PLAT_TOKEN: token } = environment
-  if (token) return { server: serverOf(server || defaultServer), bearer: async () => token }
-  const session = readSession()
-  if (session === undefined) throw notSignedIn(`Not signed in.`)
-  if (server && serverOf(server) !== session.server) {
-    throw notSignedIn(`Signed in to ${session.server} as ${session.username}, but PLAT_SERVER is ${server}.`)
-  }
-  return sessionCredentials(session)
+/** The server of the environment's token, or else of the context. */
+export function selectedServer(): string {
+  if (environmentToken() !== undefined) return serverOf(environmentServer() ?? defaultServer)
+  const name = selectedContext()
+  const { server } = existingContext(name)
+  const requested = environmentServer()
+  if (requested === undefined || serverOf(requested) === server) return server
+  throw new CliError(
+    'notSignedIn',
+    `The context ${name} belongs to ${server}, but PLAT_SERVER is ${requested}. Unset it, or run: plat login`,
+  )
 }
 
-const notSignedIn = (problem: string): CliError =>
-  new CliError('notSignedIn', `${problem} Sign in with: plat login --server URL, or set PLAT_TOKEN.`)
+/** Credentials from the environment, or else from the context. Throws `CliError` if there are none. */
+export function credentials(): Credentials {
+  const token = environmentToken()
+  const server = selectedServer()
+  if (token !== undefined) return { server, bearer: async () => token }
+  const name = selectedContext()
+  const { session } = existingContext(name)
+  if (session === undefined) throw notSignedIn(`Not signed in to ${server}.`, name)
+  return contextCredentials(name, session)
+}
 
-function sessionCredentials(session: Session): Credentials {
+/** A context with its session. Throws `CliError` if it does not exist. */
+export function existingContext(name: string): Context {
+  const context = readContext(name)
+  if (context !== undefined) return context
+  if (name === defaultContext && contextNames().length === 0)
+    throw new CliError('notSignedIn', 'Not signed in. Run: plat login --server URL, or set PLAT_TOKEN.')
+  throw new CliError('notSignedIn', `There is no context ${name}. See: plat context list`)
+}
+
+const notSignedIn = (problem: string, name: string): CliError =>
+  new CliError('notSignedIn', `${problem} Run: ${loginCommand(name)}`)
+
+export function contextCredentials(name: string, session: Session): Credentials {
   let current = session
   let renewal: Promise<Session> | undefined
   const bearer = async (policy: RetryPolicy, refused?: string): Promise<string> => {
     const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
     if (isDue) {
-      renewal ??= renew(current, policy).finally(() => (renewal = undefined))
+      renewal ??= renew(name, current, policy).finally(() => (renewal = undefined))
       current = await renewal
     }
     return current.accessToken
@@ -51,11 +73,11 @@ function sessionCredentials(session: Session): Credentials {
 }
 
 // An attempt without a response may have succeeded. Each retry reads the stored session first.
-async function renew(expired: Session, { seconds }: RetryPolicy): Promise<Session> {
+async function renew(name: string, expired: Session, { seconds }: RetryPolicy): Promise<Session> {
   const deadlineMs = performance.now() + 1000 * seconds
   for (;;) {
     try {
-      return await withLock(() => renewOnce(expired))
+      return await withLock(name, () => renewOnce(name, expired))
     } catch (error) {
       const isUnreachable = error instanceof CliError && error.exitCode === exitCodes.unreachable
       if (!isUnreachable || performance.now() > deadlineMs) throw error
@@ -65,29 +87,30 @@ async function renew(expired: Session, { seconds }: RetryPolicy): Promise<Sessio
 }
 
 // Processes of one user must not renew at the same time, because using a refresh token twice ends the session.
-async function renewOnce(expired: Session): Promise<Session> {
-  const session = readSession()
+async function renewOnce(name: string, expired: Session): Promise<Session> {
+  const session = readContext(name)?.session
   // Another process may have signed in as another user. The command must not continue as that user.
   const isSame = session?.server === expired.server && session.username === expired.username
-  if (session === undefined || !isSame) throw notSignedIn('The session has ended.')
+  if (session === undefined || !isSame) throw notSignedIn('Your session has ended.', name)
   if (session.refreshToken !== expired.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
   // Stored first: if the response is lost, the next renewal sends the same key and receives the same response.
-  writeSession({ ...rest, renewalKey })
-  const next = { ...rest, ...(await refresh(session, renewalKey)) }
-  writeSession(next)
+  const store = (next: Session) => writeContext(name, { server: next.server, session: next })
+  store({ ...rest, renewalKey })
+  const next = { ...rest, ...(await refresh(name, session, renewalKey)) }
+  store(next)
   return next
 }
 
-async function refresh({ server, refreshToken }: Session, renewalKey: string) {
+async function refresh(name: string, { server, username, refreshToken }: Session, renewalKey: string) {
   const client = anonymous(server, { seconds: 0, responseTimeoutSeconds: 15 })
   try {
     const params = { header: { 'idempotency-key': renewalKey } }
     return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { params, body: { refreshToken } })))
   } catch (error) {
     if (!(error instanceof ApiRejection) || error.code !== 'invalid_refresh_token') throw error
-    removeSession()
-    throw notSignedIn('The session has ended.')
+    writeContext(name, { server, username })
+    throw notSignedIn('Your session has ended.', name)
   }
 }
 

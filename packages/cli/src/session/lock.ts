@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError, hasCode } from '../exit.ts'
 import { makeFolder } from '@platform/oci/make-folder'
-import { folder, inFolder } from './store.ts'
+import { inFolder, lockPathOf } from './store.ts'
 
 const pollMs = 25
 // Longer than any renewal, which takes at most 15 seconds.
@@ -13,11 +13,11 @@ const staleAfterMs = 30_000
 const timeoutMs = 45_000
 
 /**
- * Runs work in only one process of this user at a time. A lock whose process has died is replaced. Throws `CliError` if
- * the lock is not released in time.
+ * Runs work on a context in only one process of this user at a time. A lock whose process has died is replaced. Throws
+ * `CliError` if the lock is not released in time.
  */
-export async function withLock<Result>(work: () => Promise<Result>): Promise<Result> {
-  const path = join(folder(), 'session.lock')
+export async function withLock<Result>(context: string, work: () => Promise<Result>): Promise<Result> {
+  const path = lockPathOf(context)
   const owner = `${process.pid} ${hostname()} ${randomUUID()}`
   await acquire(path, owner)
   try {
@@ -31,7 +31,7 @@ async function acquire(path: string, owner: string): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   const ownPath = `${path}.${process.pid}.${randomUUID()}`
   inFolder(() => {
-    makeFolder(folder())
+    makeFolder(dirname(path))
     writeFileSync(ownPath, owner, { mode: 0o600 })
   })
   try {

@@ -9,7 +9,8 @@ export const ownPassword = (isFromInput: true | undefined): Promise<string> =>
 export const newPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_NEW_PASSWORD', async () => {
     const password = await askSecret('New password: ')
-    if ((await askSecret('Repeat password: ')) !== password) throw new CliError('usage', 'The passwords do not match.')
+    if ((await askSecret('Repeat password: ')) !== password)
+      throw new CliError('usage', 'The passwords do not match. Run the command again.')
     return password
   })
 

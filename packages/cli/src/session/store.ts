@@ -1,10 +1,21 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { contextName, defaultContext, isContextName, requestedContext } from '../context.ts'
 import { CliError, hasCode, messageOf } from '../exit.ts'
 import { makeFolder } from '@platform/oci/make-folder'
 
-/** The stored session. Only its owner can read the file. */
+/**
+ * A server, and the session of a user there unless the user has signed out. Each context has a file, so that the tokens
+ * of a context are stored with the server that they belong to, and contexts can change at the same time.
+ */
+export interface Context {
+  server: string
+  username?: string
+  session?: Session
+}
+
+/** A stored session. Only its owner can read the file. */
 export interface Session {
   server: string
   username: string
@@ -41,42 +52,118 @@ export function inFolder<Result>(work: () => Result): Result {
   }
 }
 
-const sessionPath = (): string => join(folder(), 'session.json')
+const contextsFolder = (): string => join(folder(), 'contexts')
+const currentPath = (): string => join(folder(), 'current-context')
+const earlierPath = (): string => join(folder(), 'session.json')
+const pathOf = (name: string): string => join(contextsFolder(), `${name}.json`)
 
-/** The stored session, or undefined if there is none or the file is damaged. */
-export function readSession(): Session | undefined {
-  return inFolder(() => {
+export const lockPathOf = (name: string): string => join(contextsFolder(), `${name}.lock`)
+
+/** The name of the context of this command: the requested one, else that of `plat context use`. */
+export const selectedContext = (): string => requestedContext() ?? currentContext()
+
+/** The name of the context of `plat context use`. */
+export const currentContext = (): string => {
+  const name = inFolder(() => contentOf(currentPath()))?.trim()
+  return name ? contextName(name) : defaultContext
+}
+
+export const setCurrentContext = (name: string): void => inFolder(() => replaceFile(currentPath(), `${name}\n`))
+
+export const contextNames = (): string[] =>
+  inFolder(() => {
+    adoptSession()
     try {
-      const session: unknown = JSON.parse(readFileSync(sessionPath(), 'utf8'))
-      return isSession(session) ? session : undefined
+      const files = readdirSync(contextsFolder()).filter((file) => file.endsWith('.json'))
+      return files
+        .map((file) => file.slice(0, -'.json'.length))
+        .filter(isContextName)
+        .toSorted()
     } catch (error) {
-      if (error instanceof SyntaxError || hasCode(error, 'ENOENT')) return undefined
+      if (hasCode(error, 'ENOENT')) return []
+      throw error
+    }
+  })
+
+/** A context, or undefined if it does not exist or its file is damaged. */
+export function readContext(name: string): Context | undefined {
+  return inFolder(() => {
+    adoptSession()
+    try {
+      const earlier = name === defaultContext ? contentOf(earlierPath()) : undefined
+      const stored: unknown = JSON.parse(contentOf(pathOf(name)) ?? earlier ?? 'null')
+      if (!isContext(stored)) return undefined
+      const { server, username } = stored
+      return { server, ...(username !== undefined && { username }), ...(isSession(stored) && { session: stored }) }
+    } catch (error) {
+      if (error instanceof SyntaxError) return undefined
       throw error
     }
   })
 }
 
+/** Writes a context atomically, because other processes may read it at the same time. */
+export const writeContext = (name: string, { server, username, session }: Context): void =>
+  inFolder(() =>
+    replaceFile(pathOf(name), `${JSON.stringify(session ?? { server, ...(username && { username }) }, null, 2)}\n`),
+  )
+
+export const removeContext = (name: string): void =>
+  inFolder(() => {
+    if (currentContext() === name) rmSync(currentPath(), { force: true })
+    rmSync(pathOf(name), { force: true })
+  })
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+function replaceFile(path: string, content: string): void {
+  makeFolder(contextsFolder())
+  const next = `${path}.${process.pid}`
+  try {
+    writeFileSync(next, content, { mode: 0o600, flush: true })
+    renameSync(next, path)
+  } finally {
+    rmSync(next, { force: true })
+  }
+}
+
+// Earlier versions stored one session. It becomes a context; of two processes, one adopts it, and no file is replaced.
+function adoptSession(): void {
+  const found = statSync(earlierPath(), { throwIfNoEntry: false })
+  if (found === undefined) return
+  for (let count = 1; ; count++) {
+    const adopted = pathOf(count === 1 ? defaultContext : `${defaultContext}-${count}`)
+    try {
+      makeFolder(contextsFolder())
+      chmodSync(earlierPath(), 0o600)
+      linkSync(earlierPath(), adopted)
+    } catch (error) {
+      // In a folder that cannot be changed, the file is read where it is.
+      if (['ENOENT', 'EACCES', 'EPERM', 'EROFS'].some((code) => hasCode(error, code))) return
+      if (!hasCode(error, 'EEXIST')) throw error
+      if (statSync(adopted, { throwIfNoEntry: false })?.ino !== found.ino) continue
+    }
+    return rmSync(earlierPath(), { force: true })
+  }
+}
+
+const isContext = (value: unknown): value is Context => {
+  if (typeof value !== 'object' || value === null || !('server' in value)) return false
+  const hasName = !('username' in value) || typeof value.username === 'string'
+  return hasName && typeof value.server === 'string' && /^https?:\/\//.test(value.server) && URL.canParse(value.server)
+}
+
 const textFields = ['server', 'username', 'accessToken', 'refreshToken'] as const
-const isSession = (value: unknown): value is Session => {
-  if (typeof value !== 'object' || value === null) return false
+const isSession = (value: object): value is Session => {
   const fields = new Map(Object.entries(value))
   return (
     textFields.every((name) => typeof fields.get(name) === 'string') && typeof fields.get('expiresAtMs') === 'number'
   )
 }
-
-/** Writes the session atomically, because other processes may read it at the same time. */
-export function writeSession(session: Session): void {
-  inFolder(() => {
-    makeFolder(folder())
-    const next = `${sessionPath()}.${process.pid}`
-    try {
-      writeFileSync(next, `${JSON.stringify(session, null, 2)}\n`, { mode: 0o600, flush: true })
-      renameSync(next, sessionPath())
-    } finally {
-      rmSync(next, { force: true })
-    }
-  })
-}
-
-export const removeSession = (): void => inFolder(() => rmSync(sessionPath(), { force: true }))

@@ -1,0 +1,95 @@
+import type { Command } from 'commander'
+import { contextName, loginCommand } from '../context.ts'
+import { CliError } from '../exit.ts'
+import { confirm } from '../print/ask.ts'
+import { type Shown, showList, showOne } from '../print/show.ts'
+import { say, write, writeJson } from '../print/write.ts'
+import { existingContext, serverOf } from '../session/credentials.ts'
+import { withLock } from '../session/lock.ts'
+import {
+  contextNames,
+  currentContext,
+  readContext,
+  removeContext,
+  selectedContext,
+  setCurrentContext,
+  writeContext,
+} from '../session/store.ts'
+import { addCommand, addTableCommand } from './add-command.ts'
+import { endSession } from './session.ts'
+
+export function addContextCommands(program: Command): void {
+  const context = program.command('context').description('servers and users of this machine')
+  addCommand(context, 'add <name>', 'add a context for a server', [
+    'plat context add production --server https://platform.example.com',
+    'plat login --context production --username ada',
+  ])
+    .requiredOption('--server <url>', 'platform address')
+    .action(add)
+  addCommand(context, 'use <name>', 'use a context in the following commands').action(use)
+  addTableCommand(context, 'list', 'list contexts').option('--names', 'print only the names').action(list)
+  addCommand(context, 'show [name]', 'show a context (default: the one in use)').action(
+    async (name: string | undefined, options: Shown) => {
+      const chosen = name === undefined ? selectedContext() : contextName(name)
+      existingContext(chosen)
+      await showOne(options, rowOf(chosen))
+    },
+  )
+  addCommand(context, 'remove <name>', 'sign out of a context and remove it')
+    .option('--yes', 'skip the confirmation')
+    .action(remove)
+}
+
+async function add(text: string, { server: address, ...options }: Shown & { server: string }): Promise<void> {
+  const name = contextName(text)
+  const server = serverOf(address)
+  await withLock(name, async () => {
+    const before = readContext(name)
+    if (before !== undefined && before.server !== server)
+      throw new CliError('usage', `The context ${name} belongs to ${before.server}. Choose another name, or remove it.`)
+    writeContext(name, before ?? { server })
+  })
+  if (readContext(currentContext()) === undefined) setCurrentContext(name)
+  if (options.json) return writeJson(rowOf(name))
+  say(`Context ${name} added. Next: ${loginCommand(name)}`)
+}
+
+async function use(text: string, options: Shown): Promise<void> {
+  const name = contextName(text)
+  existingContext(name)
+  setCurrentContext(name)
+  if (options.json) return writeJson(rowOf(name))
+  say(`The context is ${name}.`)
+}
+
+/** A context without its tokens. */
+function rowOf(name: string) {
+  const { server, username, session } = readContext(name) ?? {}
+  const status = session === undefined ? 'Signed out' : 'Signed in'
+  return { name, current: name === currentContext(), server, username, status }
+}
+
+async function list({ names, ...options }: Shown & { names?: true }): Promise<void> {
+  if (names)
+    return write(
+      contextNames()
+        .map((name) => `${name}\n`)
+        .join(''),
+    )
+  await showList(options, { items: contextNames().map(rowOf) }, [
+    { title: 'CURRENT', of: ({ current }) => (current ? '*' : '') },
+    { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
+    { title: 'SERVER', of: ({ server }) => server, isFlexible: 'middle' },
+    { title: 'USER', of: ({ username }) => username, isFlexible: 'middle' },
+    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+  ])
+}
+
+async function remove(text: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+  const name = contextName(text)
+  const { server, session } = existingContext(name)
+  await confirm(`Remove the context ${name} (${server})?`, { ...(yes && { yes }) })
+  if (session !== undefined) await endSession(name, session)
+  await withLock(name, async () => removeContext(name))
+  await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.`))
+}

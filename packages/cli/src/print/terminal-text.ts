@@ -1,0 +1,60 @@
+import { visible } from './text.ts'
+
+const reset = '\u001b[0m'
+const maxStyleLength = 256
+
+// Colours and styles (SGR); the end of a line, which is empty where output is appended; other characters that control a
+// terminal or reorder text.
+const token = /\u001b\[([\d;:]{0,64})m|\u001b\[0?K|\r\n|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]|\n/gu
+const unfinished = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/
+
+/**
+ * Makes the output of a script safe for a terminal, piece by piece. Colours and line breaks pass. Other control
+ * characters become text, because they can set the clipboard and the title, and change earlier lines. Colours end with
+ * each line and piece and continue in the next, so that they do not affect other text.
+ */
+export class TerminalText {
+  readonly #hasColor: boolean
+  readonly #keepsReturns: boolean
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  #rest = ''
+  #style = ''
+
+  /** With `keepsReturns`, a carriage return can rewrite its line, as progress bars do. */
+  constructor({ hasColor, keepsReturns = false }: { hasColor: boolean; keepsReturns?: boolean }) {
+    this.#hasColor = hasColor
+    this.#keepsReturns = keepsReturns
+  }
+
+  next(bytes: Uint8Array): string {
+    const text = this.#rest + this.#decoder.decode(bytes, { stream: true })
+    const [rest = ''] = unfinished.exec(text) ?? []
+    this.#rest = rest
+    return this.#shown(text.slice(0, text.length - rest.length))
+  }
+
+  end(): string {
+    const text = this.#rest + this.#decoder.decode()
+    this.#rest = ''
+    return this.#shown(text)
+  }
+
+  #shown(text: string): string {
+    if (text === '') return ''
+    const before = this.#style
+    const shown = text.replaceAll(token, (found: string, style: string | undefined) => {
+      if (style !== undefined) return this.#styled(found, style)
+      if (found === '\r' && this.#keepsReturns) return found
+      if (found === '\n' || found === '\r\n') return this.#style === '' ? '\n' : `${reset}\n${this.#style}`
+      return found.endsWith('K') ? '' : visible(found)
+    })
+    return before + shown + (this.#style === '' ? '' : reset)
+  }
+
+  #styled(sequence: string, style: string): string {
+    if (!this.#hasColor) return ''
+    if (/^[0;:]*$/.test(style)) this.#style = ''
+    else this.#style = this.#style.length > maxStyleLength ? sequence : this.#style + sequence
+    return sequence
+  }
+}
