@@ -29,7 +29,7 @@ export async function startEnvironment(...clusters: string[]): Promise<Environme
     await mkdir(join(folder, name))
     starting.use(runRelayCommand(relayCommand, join(folder, name)))
   }
-  const call = async (method: string, path: string, body?: object) => {
+  const call = async (method: string, path: string, body?: object): Promise<any> => {
     const { accessToken } = JSON.parse(await readFile(join(folder, 'config/plat/contexts/default.json'), 'utf8'))
     const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
     const request = { method, headers, ...(body && { body: JSON.stringify(body) }) }

@@ -1,17 +1,17 @@
 import { ProxyError } from '@platform/relay/proxy'
 import { messageOf } from '../exit.ts'
 
-const running = 'Check the address, and that the platform is running.'
-const authority =
-  'If it is from a private authority, set NODE_EXTRA_CA_CERTS to the file with the certificate of the authority.'
-const untrusted = { problem: 'its certificate is not trusted', next: authority, isPermanent: true }
-
 interface Explanation {
   problem: string
   next: string
   /** Another attempt fails in the same way. */
   isPermanent?: true
 }
+
+const running = 'Check the address, and that the platform is running.'
+const authority =
+  'If it is from a private authority, set NODE_EXTRA_CA_CERTS to the file with the certificate of the authority.'
+const untrusted: Explanation = { problem: 'its certificate is not trusted', next: authority, isPermanent: true }
 
 const explanations: Record<string, Explanation> = {
   ECONNREFUSED: { problem: 'nothing listens there', next: running },
