@@ -3556,7 +3556,11 @@ export interface components {
                  * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 id: string;
-                /** @enum {string} */
+                /**
+                 * @description Status of the job
+                 * @example Completed
+                 * @enum {string}
+                 */
                 status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
                 /**
                  * Format: date-time
@@ -3564,7 +3568,10 @@ export interface components {
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 createdAt: string;
-                /** @example Rotate logs */
+                /**
+                 * @description Name that its submitter gave it; absent without one
+                 * @example Rotate logs
+                 */
                 name?: string;
             };
         };
@@ -3914,7 +3921,11 @@ export interface components {
                  * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
                  */
                 id: string;
-                /** @enum {string} */
+                /**
+                 * @description Status of the job
+                 * @example Completed
+                 * @enum {string}
+                 */
                 status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
                 /**
                  * Format: date-time
@@ -3922,7 +3933,10 @@ export interface components {
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 createdAt: string;
-                /** @example Rotate logs */
+                /**
+                 * @description Name that its submitter gave it; absent without one
+                 * @example Rotate logs
+                 */
                 name?: string;
             };
             /** @description The nodes on which jobs of the cluster run */

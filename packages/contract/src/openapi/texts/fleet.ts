@@ -18,6 +18,8 @@ export const fleetTexts: Texts = {
       'Healthy',
     ],
     nodeCount: 'Number of nodes; 0 before enrollment',
+    'lastJob.status': ['Status of the job', 'Completed'],
+    'lastJob.name': 'Name that its submitter gave it; absent without one',
   },
   ClusterDetail: {
     nodes: 'The nodes on which jobs of the cluster run',
@@ -37,12 +39,6 @@ export const fleetTexts: Texts = {
     key: 'Key of the label',
     values: 'Values of the key, the most frequent first',
     'values.value': 'Value of the label',
-  },
-  LastJob: {
-    id: 'Identifier of the job',
-    status: ['Status of the job', 'Completed'],
-    createdAt: 'Time of its submission',
-    name: 'Name that its submitter gave it; absent without one',
   },
   ResolvedTarget: {
     'byStatus.Healthy': ['Clusters that are Healthy', 240],
