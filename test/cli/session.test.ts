@@ -196,6 +196,7 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
     [2, '"../x" is not a name', 'context use', '../x'],
     [3, `Not signed in to ${other.url}. Run: plat login --context other\n`, '--context other', 'whoami'],
     [3, 'See: plat context list', 'whoami --context', 'nowhere'],
+    [3, 'There is no context nowhere.', 'cluster --context nowhere', 'list'],
   ] as const
   const ended = await Promise.all(refused.map(([, , line, last]) => own.run([...line.split(' '), last])))
   expect(ended).toMatchObject(refused.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })))

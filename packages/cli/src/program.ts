@@ -101,7 +101,7 @@ function addGlobalOptions(root: Command): void {
   }
   add(root, false)
   root.hook('preAction', (_, command) => {
-    for (const each of [root, command]) {
+    for (const each of lineOf(command)) {
       const { context, color } = each.opts<GlobalOptions>()
       if (context !== undefined) setContext(context)
       if (color !== undefined) setColorMode(color)
@@ -110,3 +110,7 @@ function addGlobalOptions(root: Command): void {
     }
   })
 }
+
+/** A command with the commands that contain it, from the root. */
+const lineOf = (command: Command): Command[] =>
+  command.parent === null ? [command] : [...lineOf(command.parent), command]

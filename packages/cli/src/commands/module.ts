@@ -15,7 +15,7 @@ type Module = Schemas['Module']
 
 const columns: Column<Module>[] = [
   { title: 'ID', of: ({ id }) => id, isFlexible: 'middle' },
-  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'VERSION', of: ({ version }) => version, isFlexible: 'middle' },
   { title: 'STATE', of: ({ state }) => state, as: 'state' },
   { title: 'HEALTH', of: ({ health }) => health, as: 'state' },
   { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },

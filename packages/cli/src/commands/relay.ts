@@ -18,14 +18,13 @@ type RelayUpdate = Schemas['RelayUpdate']
 
 const columns: Column<RelayUpdate>[] = [
   { title: 'ID', of: ({ id }) => id },
-  { title: 'VERSION', of: ({ version }) => version },
+  { title: 'VERSION', of: ({ version }) => version, isFlexible: 'middle' },
   { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'CLUSTERS', of: ({ resolvedCount }) => resolvedCount },
-  { title: 'PENDING', of: ({ counts }) => counts.pending },
-  { title: 'COMPLETED', of: ({ counts }) => counts.completed },
+  { title: 'DONE', of: ({ counts, resolvedCount }) => `${counts.completed}/${resolvedCount}` },
+  { title: 'PENDING', of: ({ counts }) => counts.pending, isWide: true },
   { title: 'ROLLED BACK', of: ({ counts }) => counts.rolledBack },
   { title: 'SKIPPED', of: ({ counts }) => counts.skipped, isWide: true },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle', isWide: true },
   { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 

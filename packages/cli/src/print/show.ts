@@ -1,5 +1,6 @@
 import { hasColor } from './color.ts'
 import { type Column, cellOf, tableOf } from './table.ts'
+import { TerminalText } from './terminal-text.ts'
 import { sanitiseText, padded, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
@@ -62,10 +63,17 @@ function fieldsOf(value: object): string {
   const width = Math.max(0, ...single.map(([name]) => widthOf(name)))
   const lines = single.map(([name, field]) => `${padded(name, width)}  ${cellOf(field)}\n`)
   const below = fields.flatMap(([name, field]) => {
-    if (isText(field)) return [`\n${name}:\n${sanitiseText(field)}${field.endsWith('\n') ? '' : '\n'}`]
+    if (isText(field)) return [`\n${name}:\n${linesOf(field)}${field.endsWith('\n') ? '' : '\n'}`]
     return isRows(field) ? [`\n${name}:\n${anyTable(field)}`] : []
   })
   return [...lines, ...below].join('')
+}
+
+// Texts with several lines, such as the output of a job.
+function linesOf(text: string): string {
+  if (!process.stdout.isTTY) return sanitiseText(text)
+  const shown = new TerminalText({ hasColor: hasColor() })
+  return shown.next(Buffer.from(text)) + shown.end()
 }
 
 function anyTable(rows: readonly object[]): string {
