@@ -1,4 +1,4 @@
-import { labelled } from '@platform/cli/jobs/printer'
+import { escapedForTerminal, labelled } from '@platform/cli/jobs/printer'
 import { CliError } from '@platform/cli/exit'
 import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { unixText } from '@platform/contract/unix-text'
@@ -254,6 +254,16 @@ test.each([
   }
   const plain = new TerminalText({ hasColor: false })
   expect(plain.next(bytes) + plain.end()).not.toMatch(/(?![\n\t])\p{Cc}/u)
+})
+
+test.each([
+  [true, false, String.raw`\u{1b}]52;c;eA==\u{7}`],
+  [true, true, osc],
+  [false, false, osc],
+])('output in a terminal: %s, with --raw: %s is %j', (isTerminal, isRaw, expected) => {
+  vi.spyOn(process, 'stdout', 'get').mockReturnValue({ ...process.stdout, isTTY: isTerminal })
+  expect(escapedForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
+  vi.restoreAllMocks()
 })
 
 test('prefixes lines after a line feed only', () => {

@@ -11,7 +11,9 @@ const cache = join(root, 'node_modules/.cache/plat')
 
 /** Bundles the command line after a change of its sources. It starts with half of the CPU time of its sources. */
 export async function bundledPlat(): Promise<string> {
-  const inputs = globSync('{package-lock.json,packages/*/{package.json,src/**/*.ts}}', { cwd: root })
+  const inputs = globSync('{package-lock.json,test/support/plat-bundle.ts,packages/*/{package.json,src/**/*.ts}}', {
+    cwd: root,
+  })
   const hash = createHash('sha256')
   for (const path of inputs.toSorted()) {
     const { mtimeMs, size } = statSync(join(root, path))
@@ -35,6 +37,8 @@ async function bundleInto(folder: string): Promise<void> {
     platform: 'node',
     format: 'esm',
     external: ['esbuild'],
+    // Libraries in CommonJS load modules of Node.js with `require`.
+    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
     logLevel: 'error',
   })
   await cp(join(root, 'packages/cli/package.json'), join(cache, 'package.json'))
