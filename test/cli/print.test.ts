@@ -261,9 +261,10 @@ test.each([
   [true, true, osc],
   [false, false, osc],
 ])('output in a terminal: %s, with --raw: %s is %j', (isTerminal, isRaw, expected) => {
-  vi.spyOn(process, 'stdout', 'get').mockReturnValue({ ...process.stdout, isTTY: isTerminal })
+  const { isTTY } = process.stdout
+  process.stdout.isTTY = isTerminal
   expect(escapedForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
-  vi.restoreAllMocks()
+  process.stdout.isTTY = isTTY
 })
 
 test('prefixes lines after a line feed only', () => {
