@@ -102,9 +102,8 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const functions = { ...running, invoke: metrics.withMetrics(running.invoke) }
   channel.open(functions.invoke)
   await assets
-  onProgress('portal')
   await functions.invoke('bootstrap', {})
-  onProgress('functions')
+  onProgress('portal and functions')
 
   const isCatalogScanned = (await embedded.needsScan) && (await scanCatalog(functions, log))
   gateway.open({

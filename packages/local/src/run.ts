@@ -1,4 +1,5 @@
-import { banner } from './banner.ts'
+import { join } from 'node:path'
+import { setupHint } from './banner.ts'
 import type { PlatformOptions } from './platform.ts'
 import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
@@ -23,15 +24,21 @@ function readSettings(): Settings {
 async function start(options: PlatformOptions): Promise<void> {
   const settings = readSettings()
   for (const name of settings.ignored) console.warn(`${name} is unknown and has no effect.`)
-  // Imported after validation, because the module reads the settings on import.
-  const { startPlatform } = await import('./platform.ts')
   print(`Starting the platform. Its data is in ${settings.dataDir}`)
+  // These modules read the settings on import, so they are imported after validation.
+  if (settings.log === 'file' || (settings.log === undefined && process.stdout.isTTY)) {
+    const logFile = join(settings.dataDir, 'logs/platform.log')
+    print(`Its log is in ${logFile} (PLAT_LOG=stdout prints it here).`)
+    const { logToFile } = await import('./log-file.ts')
+    logToFile(logFile)
+  }
+  const { startPlatform } = await import('./platform.ts')
   const onProgress = (step: string) => print(`  ${step}: ready after ${Math.round(performance.now())} ms`)
   const starting = startPlatform(settings, { onProgress, onDeath: fail, ...options })
   stopOnSignals(async () => (await starting).stop())
   const platform = await starting
+  print(await setupHint(platform.url))
   print(`Platform ready at ${platform.url}`)
-  for (const line of await banner(platform.url)) print(line)
 }
 
 export async function run(options: PlatformOptions = {}): Promise<void> {

@@ -39,6 +39,8 @@ export interface Settings {
   backupPassphraseFile: string | undefined
   /** `PLAT_…` variables of the functions. */
   functionEnvironment: Record<string, string>
+  /** Where log lines go; by default to a file if standard output is a terminal. */
+  log: 'stdout' | 'file' | undefined
   /** Unknown `PLAT_…` names in the environment, such as mistyped ones. */
   ignored: readonly string[]
 }
@@ -59,6 +61,7 @@ const Environment = z.object({
   PLAT_TRUSTED_PROXIES: TrustedProxies.default(() => new BlockList()),
   PLAT_DATA_DIR: z.string().default('.platform'),
   PLAT_BACKUP_PASSPHRASE_FILE: z.string().optional(),
+  PLAT_LOG: z.enum(['stdout', 'file']).optional(),
   /** S3 is not supported: on one machine, functions have only the credentials of the emulators. */
   PLAT_AUDIT_CHECKPOINT_TARGET: z
     .string()
@@ -115,7 +118,7 @@ const otherPrograms = new Set([
 const isKnown = (name: string): boolean =>
   name in Environment.shape || name in FunctionSettings.shape || otherPrograms.has(name)
 
-const runnerOnly = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE'])
+const runnerOnly = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE', 'PLAT_LOG'])
 
 const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
@@ -161,6 +164,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     releaseKeys,
     metricsToken: data.PLAT_METRICS_TOKEN,
     backupPassphraseFile: data.PLAT_BACKUP_PASSPHRASE_FILE && resolve(data.PLAT_BACKUP_PASSPHRASE_FILE),
+    log: data.PLAT_LOG,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
     functionEnvironment: Object.fromEntries([...variables, ...known].filter(([name]) => !runnerOnly.has(name ?? ''))),

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { listenAt } from '@platform/local/listening'
+import { readRuntimeFile } from '@platform/local/runtime-file'
 import { expect, test } from 'vitest'
 import { isLong } from '../../support/long.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { waitFor } from '../../support/wait-for.ts'
 import { type Barrier, startBarrier } from '../support/barrier.ts'
 import { writeFunctions } from '../support/platform.ts'
 import { runProgram, runServer } from '../support/program.ts'
@@ -38,15 +41,22 @@ test('setup can be completed with the commands that the platform prints at start
   expect(await early.exit).toBe(1)
   expect(early.lines).toEqual([`No platform runs on the data in ${folder.path}/data. Start it with: npm start`])
 
-  await using platform = runProgram(main, { environment })
+  await using platform = runProgram(main, { environment, isOnTerminal: true })
   const url = await platform.waitForLine('Platform ready at ')
-  expect(platform.lines[0]).toBe(`Starting the platform. Its data is in ${environment.PLAT_DATA_DIR}`)
-  await platform.waitForLine('Setup is not complete.')
-  await platform.waitForLine('  npm run -s admin-token')
-  await platform.waitForLine(`  curl ${url}/api/v1/setup/complete`)
+  const logFile = join(environment.PLAT_DATA_DIR, 'logs/platform.log')
+  const { processId } = await readRuntimeFile(environment.PLAT_DATA_DIR)
   // By default, Node opens its inspector on this signal.
-  platform.child.kill('SIGUSR1')
+  process.kill(processId, 'SIGUSR1')
   expect((await fetch(`${url}/health/ready`)).status).toBe(200)
+  expect(platform.lines).toEqual([
+    `Starting the platform. Its data is in ${environment.PLAT_DATA_DIR}`,
+    `Its log is in ${logFile} (PLAT_LOG=stdout prints it here).`,
+    expect.stringContaining('store, queues and secrets'),
+    expect.stringContaining('portal and functions'),
+    expect.stringContaining('npm run -s admin-token'),
+    `Platform ready at ${url}`,
+  ])
+  await waitFor('the request is in the log', async () => (await readFile(logFile, 'utf8')).includes('/health/ready'))
 
   await using program = runProgram(adminToken, { environment })
   expect(await program.exit).toBe(0)
@@ -57,9 +67,32 @@ test('setup can be completed with the commands that the platform prints at start
   expect(await late.exit).toBe(1)
   expect(late.lines).toEqual(['Setup is complete: there is no initial admin token.'])
 
-  platform.child.kill('SIGTERM')
+  process.kill(processId, 'SIGTERM')
   expect(await platform.exit).toBe(0)
-  expect(platform.lines.filter((line) => line.includes('Debugger'))).toEqual([])
+  expect(platform.lines.slice(6)).toEqual([expect.stringContaining('SIGTERM: stopping.')])
+})
+
+test('on a terminal, log lines go to a bounded file, and only messages of errors are shown', async () => {
+  await using folder = await temporaryFolder()
+  const file = join(folder.path, 'logs/platform.log')
+  const script = join(folder.path, 'log.ts')
+  await writeFile(
+    script,
+    `import { logToFile } from ${JSON.stringify(resolve('packages/local/src/log-file.ts'))}
+    logToFile(${JSON.stringify(file)}, 2000)
+    for (let number = 0; number < 100; number++) {
+      console.log(JSON.stringify({ level: 'info', message: 'request ' + number }))
+      console.error(JSON.stringify({ level: 'error', module_id: 'm', message: '\\x1b[2J' + number }))
+    }
+    console.error('a crash')`,
+  )
+  await using program = runProgram(script, {})
+  expect(await program.exit).toBe(0)
+  expect(program.lines.slice(0, 2)).toEqual([0, 1].map((n) => `Error: m: \\u001b[2J${n} (details in ${file})`))
+  expect(program.lines.slice(5)).toEqual([`More errors are in ${file}`, 'a crash'])
+  expect((await readdir(join(folder.path, 'logs'))).toSorted()).toEqual(['platform.log', 'platform.log.1'])
+  expect((await readFile(file, 'utf8')).trimEnd()).toMatch(/2J99"}$/)
+  expect((await stat(file)).size).toBeLessThan(2200)
 })
 
 test('the runner and its commands report every invalid setting', async () => {

@@ -17,9 +17,13 @@ export interface Program extends AsyncDisposable {
 
 export function runProgram(
   file: string,
-  options: { arguments?: string[]; environment?: Record<string, string> },
+  options: { arguments?: string[]; environment?: Record<string, string>; isOnTerminal?: boolean },
 ): Program {
-  const child = spawn(process.execPath, [file, ...(options.arguments ?? [])], {
+  const command = [process.execPath, file, ...(options.arguments ?? [])]
+  const [program, ...parameters] = options.isOnTerminal
+    ? ['script', '-qefc', `exec ${command.join(' ')}`, '/dev/null']
+    : command
+  const child = spawn(program ?? '', parameters, {
     cwd: projectDir,
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...options.environment },
     stdio: ['ignore', 'pipe', 'pipe'],

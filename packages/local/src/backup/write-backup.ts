@@ -12,7 +12,7 @@ import { encryptWith } from './encryption.ts'
 import { explainFileError } from './file-error.ts'
 import { BackupError, dataPrefix, isPlainPath, type Manifest, manifestName, type SavedFile } from './manifest.ts'
 
-/** Files of a single run, and unpacked images, which the platform can fetch again. */
+/** Files of a single run, logs, and unpacked images, which the platform can fetch again. */
 const excludedNames = new Set([
   'lock.sqlite',
   'lock.sqlite-journal',
@@ -20,6 +20,7 @@ const excludedNames = new Set([
   'runtime.json.draft',
   'modules',
   'assets',
+  'logs',
 ])
 
 /**

@@ -1,0 +1,85 @@
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { escapeTerminal } from '@platform/core/log'
+
+/** The file is renamed to `….1` at this size and replaces the one before, so the two use twice this size at most. */
+const defaultLimitBytes = 16 * 1024 * 1024
+/** A failing function or module could otherwise flood the terminal. */
+const shownErrorsPerMinute = 5
+const shownCharacters = 200
+
+/** Returns a function that appends to the file at once, so that a crash loses no line. It throws on I/O errors. */
+function appendTo(path: string, limitBytes: number): (text: string) => void {
+  let descriptor: number | undefined
+  let bytes = 0
+  const open = () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    descriptor = openSync(path, 'a', 0o600)
+    bytes = fstatSync(descriptor).size
+    return descriptor
+  }
+  const rotate = () => {
+    if (descriptor === undefined || bytes < limitBytes) return
+    closeSync(descriptor)
+    descriptor = undefined
+    renameSync(path, `${path}.1`)
+  }
+  return (text) => {
+    rotate()
+    bytes += writeSync(descriptor ?? open(), text)
+  }
+}
+
+/** Returns the message of a line at level error, safe to print. */
+function errorIn(line: string): string | undefined {
+  if (!line.includes('"level":"error"')) return undefined
+  try {
+    const { level, message, module_id: module } = JSON.parse(line)
+    const text = JSON.stringify([module, message].filter(Boolean).join(': ')).slice(1, -1)
+    return level === 'error' ? escapeTerminal(text.slice(0, shownCharacters)) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Sends the log lines (JSON) of this process and its threads to a file. Other output, such as a crash report, stays on
+ * the terminal, and so do the messages of errors.
+ */
+export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
+  const append = appendTo(path, limitBytes)
+  const errorsAtMs: number[] = []
+
+  const shownError = (message: string): string => {
+    const nowMs = performance.now()
+    while ((errorsAtMs[0] ?? nowMs) < nowMs - 60_000) errorsAtMs.shift()
+    errorsAtMs.push(nowMs)
+    if (errorsAtMs.length > shownErrorsPerMinute + 1) return ''
+    return errorsAtMs.length > shownErrorsPerMinute
+      ? `More errors are in ${path}\n`
+      : `Error: ${message} (details in ${path})\n`
+  }
+
+  /** Returns the text for the terminal. */
+  const divert = (text: string): string => {
+    if (!text.startsWith('{')) return text
+    const errors = text.split('\n').flatMap((line) => errorIn(line) ?? [])
+    try {
+      append(text)
+    } catch (error) {
+      errors.push(`The log cannot be written: ${error instanceof Error ? error.message : String(error)}`)
+    }
+    return errors.map(shownError).join('')
+  }
+
+  for (const stream of [process.stdout, process.stderr]) {
+    const toTerminal = stream.write.bind(stream)
+    stream.write = (chunk: string | Uint8Array, encoding?: unknown, callback?: unknown): boolean => {
+      const shown = divert(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
+      if (shown !== '') toTerminal(shown)
+      const done = typeof encoding === 'function' ? encoding : callback
+      if (typeof done === 'function') done()
+      return true
+    }
+  }
+}
