@@ -6,8 +6,10 @@ import {
   updateOrganisation,
   updateOrganisationSettings,
 } from '@platform/contract/organisation'
+import { getPlatformSettings, updatePlatformSettings } from '@platform/contract/setup'
 import * as Settings from '@platform/core/accounts/organisation-settings'
 import * as Organisation from '@platform/core/accounts/organisation'
+import * as PlatformSettings from '@platform/core/platform/settings'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -20,5 +22,7 @@ export const handler = serve(
   ),
   route(getOrganisationUsage, async ({ caller }) => result(200, await Organisation.readUsage(caller))),
   route(getOrganisationSettings, async ({ caller }) => result(200, await Settings.read(caller))),
+  route(getPlatformSettings, async () => result(200, await PlatformSettings.read())),
+  route(updatePlatformSettings, async ({ caller, body }) => result(200, await PlatformSettings.update(caller, body))),
   route(updateOrganisationSettings, async ({ caller, body }) => result(200, await Settings.update(caller, body))),
 )

@@ -7,6 +7,7 @@ interface Locked {
   version?: string
   license?: string
   dev?: boolean
+  devOptional?: boolean
   link?: boolean
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
@@ -26,6 +27,9 @@ const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
     .split(' OR ')
     .some((choice) => choice.split(' AND ').every((each) => allowed.has(each)))
 
+/** Maximum number of packages of an installation without development packages. */
+const installedLimit = 150
+
 /** Problems of a lockfile and its page of reasons, one line each. */
 export function dependencyProblems(packages: Readonly<Record<string, Locked>>, page: string): string[] {
   const reasons = new Set([...page.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name))
@@ -36,7 +40,13 @@ export function dependencyProblems(packages: Readonly<Record<string, Locked>>, p
     )
     .filter(({ name }) => !name.startsWith('@platform/'))
   const names = new Set(direct.map(({ name }) => name))
+  const installed = Object.entries(packages).filter(
+    ([path, { dev, devOptional, link }]) => path.includes('node_modules/') && !dev && !devOptional && !link,
+  )
   return [
+    ...(installed.length > installedLimit
+      ? [`npm ci --omit=dev installs ${installed.length} packages; the limit is ${installedLimit}`]
+      : []),
     ...direct
       .filter(({ range }) => !/^(npm:.+@)?\d+\.\d+\.\d+\S*$/.test(range))
       .map(({ path, name, range }) => `${path || 'package.json'}: pin ${name} (${range})`),

@@ -53,6 +53,7 @@ test('every command with structured output prints JSON with --json', async () =>
     token: ['list', `delete ${token.id}`],
     user: ['list', 'get grace', `update ${grace.id} --role Operator`, 'delete grace --yes'],
     organisation: ['create Acme', 'list', 'settings'],
+    platform: ['settings', 'settings --public-url https://new.example.com'],
     notification: ['list --unread', 'read --all'],
     webhook: ['list', `deliveries ${webhook.id}`, `disable ${webhook.id}`, `enable ${webhook.id}`],
     'webhook redeliver': [`${webhook.id} ${delivery.id}`],

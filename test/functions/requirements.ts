@@ -71,6 +71,8 @@ export const requirements: Record<string, string> = {
   'DELETE /api/v1/users/{id}/tokens': 'users:admin',
   'GET /api/v1/organisation/settings': 'user',
   'PATCH /api/v1/organisation/settings': 'users:admin',
+  'GET /api/v1/platform/settings': 'platform:admin',
+  'PATCH /api/v1/platform/settings': 'platform:admin',
   'GET /api/v1/platform/organisations': 'platform:admin',
   'POST /api/v1/platform/organisations': 'platform:admin',
   'PATCH /api/v1/platform/organisations/{id}': 'platform:admin',

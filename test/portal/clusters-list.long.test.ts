@@ -136,6 +136,7 @@ test('a failed page shows its trace id and loads on retry', async ({ open, fleet
   await rows(page).first().waitFor()
   const recover = await failRequests(page, '**/api/v1/clusters?*page=50&*')
   await scrollToRow(page, 4950)
+  await page.getByRole('alert').getByText('Details', { exact: true }).click()
   await page.getByText('trace-4711').waitFor()
   await recover()
   await button(page, 'Try again').click()

@@ -92,9 +92,8 @@ test('rejects a wrong or expired token at its step', async ({ open }) => {
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill('admin.wrong')
   await next(page)
-  const alert = page.getByRole('alert')
-  await alert.getByText('The token is wrong.').first().waitFor()
-  await alert.getByText('Trace id').waitFor()
+  await page.getByText('The token is wrong.').waitFor()
+  expect(await page.getByText(/Trace id|initialAdminToken/).count()).toBe(0)
   await step(page, 'One-time token')
   const json = { error: 'initial_admin_token_expired', message: 'old', traceId: 'x'.repeat(16) }
   await page.route('**/setup/complete', (route) => route.fulfill({ status: 422, json }))

@@ -16,6 +16,7 @@ import { addOrganisationCommands } from './commands/organisation.ts'
 import { addEnrollmentKeyCommands } from './commands/enrollment-key.ts'
 import { addRelayCommands } from './commands/relay.ts'
 import { addNodeCommands } from './commands/node.ts'
+import { addPlatformCommands } from './commands/platform.ts'
 import { addSiteCommands } from './commands/site.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addUpdateCommands } from './commands/update.ts'
@@ -66,6 +67,7 @@ export function program(): Command {
   addEnrollmentKeyCommands(root)
   addNodeCommands(root)
   addRelayCommands(root)
+  addPlatformCommands(root)
   addSiteCommands(root)
   addTokenCommands(root)
   addUserCommands(root)

@@ -123,6 +123,8 @@ export const functions = {
     organisation.getOrganisationUsage,
     organisation.getOrganisationSettings,
     organisation.updateOrganisationSettings,
+    setup.getPlatformSettings,
+    setup.updatePlatformSettings,
   ],
   identity: [
     identity.listProviders,

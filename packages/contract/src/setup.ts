@@ -70,6 +70,20 @@ export const email = z
   .refine((address) => emailPattern.test(address), 'must be an e-mail address')
   .meta({ format: 'idn-email', example: 'ada@example.com' })
 
+/** Settings of the platform. Setup writes them first. */
+export const PlatformSettings = z
+  .object({
+    platformName: z.string().max(100).meta({ example: 'Acme Platform' }),
+    publicUrl: z.string().max(500).meta({ example: 'https://platform.example.com' }),
+    timezone: z.string().max(64).meta({ example: 'Europe/Berlin' }),
+  })
+  .meta({ id: 'PlatformSettings' })
+
+export const PlatformSettingsUpdate = z.strictObject({ publicUrl }).meta({ id: 'PlatformSettingsUpdate' })
+
+export type PlatformSettings = z.infer<typeof PlatformSettings>
+export type PlatformSettingsUpdate = z.infer<typeof PlatformSettingsUpdate>
+
 export const SetupCompletion = z
   .strictObject({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
@@ -112,4 +126,26 @@ export const completeSetup = createRoute({
   responses: { 200: { description: 'Signed in as the new administrator', content: json(TokenSet) } },
   errors: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
+})
+
+const settings = { path: '/api/v1/platform/settings', access: 'platform:admin', tags: ['Setup'] } as const
+
+export const getPlatformSettings = createRoute({
+  ...settings,
+  method: 'get',
+  summary: 'The settings of the platform',
+  responses: { 200: { description: 'The settings', content: json(PlatformSettings) } },
+  capabilities: ['table:read'],
+})
+
+export const updatePlatformSettings = createRoute({
+  ...settings,
+  method: 'patch',
+  summary: 'Change the public address',
+  description:
+    'Redirect addresses of identity providers follow at once: register them at the providers. Sign-ins that have begun must be repeated. Relay commands and the check of the origin of browsers follow within a minute. Sessions and enrolled relays continue.',
+  request: { body: jsonBody(PlatformSettingsUpdate) },
+  responses: { 200: { description: 'The new settings', content: json(PlatformSettings) } },
+  errors: ['conflict'],
+  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

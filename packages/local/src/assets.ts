@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { projectDir } from './settings.ts'
+import { StartError } from './start-error.ts'
 
 const run = promisify(execFile)
 
@@ -85,8 +87,23 @@ interface AssetOptions {
   onOutdated?: (file: string, error: unknown) => void
 }
 
+/** A package contains this file beside its assets, which are complete, and no sources or tools to build them. */
+export const packageMarker = 'packaged'
+
+const isPackaged = existsSync(join(projectDir, 'dist', packageMarker))
+
+/** Throws `StartError` in a checkout that was installed without the tools that build its assets. */
+export function requireBuildTools(): void {
+  if (isPackaged || existsSync(join(projectDir, 'node_modules/esbuild'))) return
+  throw new StartError(
+    'This checkout was installed without the development packages that build its files: run npm ci, or use the tarball ' +
+      'of npm run package, which is already built.',
+  )
+}
+
 /** Skips files that are newer than their sources. */
 export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
+  if (isPackaged) return
   await mkdir(assetsDir, { recursive: true })
   const selected = assets.filter(({ file }) => names?.includes(file) ?? true)
   const builds = selected.map(async ({ file, sources, build }) => {

@@ -48,6 +48,7 @@ export function functionEnvironment(
   return {
     PLAT_API_URL: context.apiUrl,
     ...settings.functionEnvironment,
+    PLAT_DEMO: `${settings.isDemo}`,
     PLAT_CHANNEL_URL: channelPath,
     PLAT_CHANNEL_ENDPOINT: context.channelUrl,
     PLAT_ADMIN_TOKEN_COMMAND: 'npm run -s admin-token',

@@ -2,11 +2,12 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { routePaths } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
-import { buildAssets, pinAssets } from './assets.ts'
+import { buildAssets, pinAssets, requireBuildTools } from './assets.ts'
 import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environment.ts'
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
 import { startChannel } from './channel.ts'
+import type { Scrape } from './gateway/exchange.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
 import { type Log, logToStandardError } from './log.ts'
@@ -41,6 +42,8 @@ export interface PlatformOptions {
   onProgress?: (step: string) => void
   /** Called when the store has failed; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
+  /** Serves requests before the functions do. Returns undefined for other requests. */
+  intercept?: Scrape
   /** URL of a module that exports `EmulatorHooks`, for tests. */
   emulatorHooks?: string
 }
@@ -60,6 +63,7 @@ const gatewayRoutes: GatewayRoute[] = [
 /** Runs the platform in this process. If it cannot start, rejects with the cause and leaves nothing running. */
 export async function startPlatform(settings: Settings, options: PlatformOptions = {}): Promise<Platform> {
   const { log = logToStandardError, onProgress = () => undefined, onDeath = () => undefined } = options
+  requireBuildTools()
   await using resources = new AsyncDisposableStack()
   resources.use(await claimDataFolder(settings.dataDir))
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
@@ -112,7 +116,10 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     channel: channel.accept,
     trustedProxies: settings.trustedProxies,
     log,
-    metrics,
+    metrics: {
+      begin: metrics.begin,
+      scrape: async (request, path) => (await options.intercept?.(request, path)) ?? metrics.scrape(request, path),
+    },
   })
   const stopWork = startWork(settings, { emulators, queues, isCatalogScanned }, functions, log)
   resources.defer(async () => {

@@ -21,11 +21,21 @@ function readSettings(): Settings {
   }
 }
 
+function isDemoRequested([option, ...others]: readonly string[]): boolean {
+  if (option === undefined) return false
+  if (option === '--demo' && others.length === 0) return true
+  console.error(`${[option, ...others].join(' ')} is unknown. The only option is --demo: npm start -- --demo`)
+  return process.exit(2)
+}
+
 async function start(options: PlatformOptions): Promise<void> {
-  const settings = readSettings()
-  for (const name of settings.ignored) console.warn(`${name} is unknown and has no effect.`)
-  print(`Starting the platform. Its data is in ${settings.dataDir}`)
+  const isDemo = isDemoRequested(process.argv.slice(2))
+  const given = readSettings()
+  for (const name of given.ignored) console.warn(`${name} is unknown and has no effect.`)
   // These modules read the settings on import, so they are imported after validation.
+  const demo = isDemo ? await (await import('./demo/run.ts')).prepareDemo(given) : undefined
+  const settings = demo?.settings ?? given
+  print(`Starting the ${isDemo ? 'demo' : 'platform'}. Its data is in ${settings.dataDir}`)
   if (settings.log === 'file' || (settings.log === undefined && process.stdout.isTTY)) {
     const logFile = join(settings.dataDir, 'logs/platform.log')
     print(`Its log is in ${logFile} (PLAT_LOG=stdout prints it here).`)
@@ -34,11 +44,15 @@ async function start(options: PlatformOptions): Promise<void> {
   }
   const { startPlatform } = await import('./platform.ts')
   const onProgress = (step: string) => print(`  ${step}: ready after ${Math.round(performance.now())} ms`)
-  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...options })
-  stopOnSignals(async () => (await starting).stop())
-  const platform = await starting
-  print(await setupHint(platform.url))
-  print(`Platform ready at ${platform.url}`)
+  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...demo?.options, ...options })
+  stopOnSignals(async () => {
+    const platform = await starting
+    await demo?.stop()
+    await platform.stop()
+  })
+  const { url } = await starting
+  if (demo !== undefined) for (const line of await demo.open(url)) print(line)
+  else print(`${await setupHint(url)}\nPlatform ready at ${url}`)
 }
 
 export async function run(options: PlatformOptions = {}): Promise<void> {

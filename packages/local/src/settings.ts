@@ -39,6 +39,8 @@ export interface Settings {
   backupPassphraseFile: string | undefined
   /** `PLAT_…` variables of the functions. */
   functionEnvironment: Record<string, string>
+  /** Set by `npm start -- --demo`, never by the environment. */
+  isDemo: boolean
   /** Where log lines go; by default to a file if standard output is a terminal. */
   log: 'stdout' | 'file' | undefined
   /** Unknown `PLAT_…` names in the environment, such as mistyped ones. */
@@ -164,6 +166,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     releaseKeys,
     metricsToken: data.PLAT_METRICS_TOKEN,
     backupPassphraseFile: data.PLAT_BACKUP_PASSPHRASE_FILE && resolve(data.PLAT_BACKUP_PASSPHRASE_FILE),
+    isDemo: false,
     log: data.PLAT_LOG,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),

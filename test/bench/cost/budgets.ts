@@ -105,6 +105,8 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /webhooks/{id}/deliveries/{id}/redeliver': { storeCalls: 3, writeUnits: 16, messages: 2 },
   'GET /organisation/settings': reads(1),
   'PATCH /organisation/settings': changes(2, 6),
+  'GET /platform/settings': reads(1),
+  'PATCH /platform/settings': changes(2, 6),
   'GET /platform/organisations': reads(2),
   'POST /platform/organisations': changes(2, 14),
   'PATCH /platform/organisations/{id}': { storeCalls: 2, writeUnits: 14, messages: 2 },

@@ -6,6 +6,10 @@ import { layoutVersion } from '@platform/core/db/schema'
 import { getConsistent, patch, remove } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { type PlatformError } from '@platform/core/error'
+import { relayCommand } from '@platform/core/clusters/enrollment-token'
+import { portalConfiguration } from '@platform/core/dashboard/portal-configuration'
+import { publicUrl } from '@platform/core/identity-providers/provider'
+import * as Settings from '@platform/core/platform/settings'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { complete } from '@platform/core/platform/setup'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
@@ -54,6 +58,22 @@ test('creates the platform organisation with one administrator', async () => {
       events: [{ name: 'setup.completed', subject: organisationId, data: { platformName, organisationId } }],
     },
   ])
+})
+
+test('a new public address applies to redirects, relay commands and the check of origins, and is audited', async () => {
+  const caller = await verifyAccessToken((await completeWith(await adminToken())).accessToken)
+  const before = administrator.publicUrl
+  await portalConfiguration()
+  const changed = { ...(await Settings.read()), publicUrl: 'https://new.example.com' }
+  expect(await Settings.update(caller, { publicUrl: changed.publicUrl })).toEqual(changed)
+  expect(await Settings.read()).toEqual(changed)
+  expect(await publicUrl()).toBe(changed.publicUrl)
+  const [platform] = await getConsistent([keys.platform()])
+  expect(relayCommand({ host: 'new.example.com' }, platform, 'A=1')).toContain(`--server ${changed.publicUrl}`)
+  advanceClock(60_000)
+  expect(await portalConfiguration()).toMatchObject({ publicUrl: changed.publicUrl })
+  const audit = { action: 'platform.update_settings', detail: `publicUrl ${changed.publicUrl}, before ${before}` }
+  expect((await pendingRecords(caller.organisationId)).at(-1)).toMatchObject({ audit })
 })
 
 test('keeps the token valid after a rejected request', async () => {

@@ -1,9 +1,10 @@
 import { type PortalConfiguration } from '@platform/contract/portal'
 import { isWithin, now } from '../clock.ts'
+import { config } from '../config.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
-/** Setup writes the configuration once. Later changes appear within this time. */
+/** Changes of the settings appear within this time. */
 const cacheMs = 60_000
 
 let cached: { state: PlatformState; atMs: number } | undefined
@@ -18,6 +19,7 @@ export async function portalConfiguration(): Promise<PortalConfiguration> {
     ...(setupComplete && platformName !== undefined && { platformName }),
     ...(setupComplete && timezone !== undefined && { timezone }),
     ...(setupComplete && publicUrl !== undefined && { publicUrl }),
+    ...(config.PLAT_DEMO === 'true' && { isDemo: true }),
     version,
   }
 }

@@ -1,6 +1,5 @@
 /** `npm run -s admin-token`: prints only the initial admin token of the running platform. */
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import { clientSettings } from '../emulators/http/environment.ts'
+import { readAdminToken } from '../admin-token.ts'
 import { readRuntimeFile, type RuntimeFile } from '../runtime-file.ts'
 import { parseSettings } from '../settings.ts'
 
@@ -16,16 +15,8 @@ async function findPlatformInSetup(): Promise<RuntimeFile> {
   return runtime
 }
 
-async function readToken({ secretsUrl, accessKeyId, adminTokenSecret }: RuntimeFile): Promise<string> {
-  const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))
-  const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: adminTokenSecret }))
-  client.destroy()
-  if (SecretString === undefined) throw new Error('The platform has no initial admin token. Restart it.')
-  return SecretString
-}
-
 try {
-  console.log(await readToken(await findPlatformInSetup()))
+  console.log(await readAdminToken(await findPlatformInSetup()))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1

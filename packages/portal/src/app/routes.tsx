@@ -177,6 +177,7 @@ const newJob = createRoute({
       from: textIn(search, 'from'),
       selector: textIn(search, 'selector'),
       all: search['all'] === true ? (true as const) : undefined,
+      example: textIn(search, 'example'),
     }),
   component: lazyPage(() => import('../pages/jobs/new-job-page.tsx'), 'NewJobPage'),
 })

@@ -1,7 +1,8 @@
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { CloudOff, Menu as MenuIcon } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
-import { useIsOffline } from '../api/account.ts'
+import { useSuspenseQuery } from '@tanstack/react-query'
+import { configurationQuery, useIsOffline } from '../api/account.ts'
 import { queries } from '../api/query.ts'
 import { IconButton } from '../ui/button.tsx'
 import { useLazyPart } from '../ui/hooks.ts'
@@ -27,6 +28,7 @@ export function Shell() {
         <Navigation />
       </aside>
       <main id="main" ref={main} tabIndex={-1} className={styles['main']}>
+        <DemoBanner />
         <OfflineBanner />
         <Suspense fallback={<Loading what="the page" />}>
           <Outlet />
@@ -68,6 +70,16 @@ function DrawerButton() {
       />
       {isOpen && drawer && <drawer.Drawer onClose={() => setIsOpen(false)} />}
     </>
+  )
+}
+
+function DemoBanner() {
+  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
+  if (!isDemo) return null
+  return (
+    <p role="note" className={styles['demo']}>
+      This is a demo. Its data and its relays are on this machine; <code>npm run demo:clean</code> removes them.
+    </p>
   )
 }
 

@@ -43,6 +43,8 @@ export function Form({
   name = submitLabel,
 }: FormProps) {
   const [failure, setFailure] = useState(initialFailure)
+  // An initial error belongs to the fields of this form.
+  const [isNoted, setIsNoted] = useState(() => Object.keys(fieldErrors(initialFailure)).length === 0)
   const [isBusy, setIsBusy] = useState(false)
   const { form, onChange, scope } = useFormDraft(name, hasDraft)
   // Editing a field clears its error. A new object for the same failure would show the error again.
@@ -61,8 +63,10 @@ export function Form({
       await whileSubmitting(hasDraft ? scope : undefined, () => onSubmit(values))
     } catch (error) {
       // The form may have been closed while the request was running.
-      if (isMounted.current) setFailure(error)
-      else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
+      if (isMounted.current) {
+        setIsNoted(!isAtFields(form.current, error))
+        setFailure(error)
+      } else showErrorToast(`${submitLabel}: ${outcomeOf(error)}`, error)
     } finally {
       setIsBusy(false)
     }
@@ -76,7 +80,7 @@ export function Form({
       onFormSubmit={(values) => void submit(values as FormValues)}
     >
       {children}
-      {failure !== undefined && <ErrorNote error={failure} />}
+      {failure !== undefined && isNoted && <ErrorNote error={failure} />}
       <div className={styles['actions']}>
         {actions}
         <Button type="submit" variant={variant} isBusy={isBusy}>
@@ -85,6 +89,12 @@ export function Form({
       </div>
     </Base>
   )
+}
+
+// An error that all its fields show needs no note as well.
+function isAtFields(form: HTMLFormElement | null, error: unknown): boolean {
+  const names = Object.keys(fieldErrors(error))
+  return names.length > 0 && names.every((name) => form?.elements.namedItem(name))
 }
 
 // Without a response it is unknown whether the request was executed.

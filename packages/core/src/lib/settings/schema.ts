@@ -40,6 +40,8 @@ export const Config = z.object({
   PLAT_API_URL: z.string().default('http://127.0.0.1:8080'),
   /** The command that prints the initial admin token, for messages. */
   PLAT_ADMIN_TOKEN_COMMAND: z.string().default('npm run -s admin-token'),
+  /** `true`: the portal says that this is a demo and offers example scripts. Set by the runner. */
+  PLAT_DEMO: z.enum(['true', 'false']).default('false'),
   /** Directory of built files such as the relay program. Empty: `dist` beside the function's code. */
   PLAT_ASSETS_DIR: z.string().default(''),
   /** Where relays open the control channel: an absolute `wss` URL, or a path of the platform. Empty: they poll. */

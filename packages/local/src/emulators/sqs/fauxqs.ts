@@ -23,6 +23,7 @@ interface Library {
   actions: ReadonlyMap<string, Action>
 }
 
+/** Names of the library's files below `sqs/actions`, with a capital. */
 const actionNames = [
   'CreateQueue',
   'GetQueueUrl',
@@ -43,8 +44,8 @@ const actionNames = [
  * export these files, so they are loaded by name and the version is pinned.
  */
 export async function loadFauxqs(): Promise<Library> {
-  const packageUrl = import.meta.resolve('fauxqs')
-  const load = (file: string) => import(new URL(file, packageUrl).href)
+  const libraryUrl = locateLibrary()
+  const load = (file: string) => import(new URL(file, libraryUrl).href)
   const [{ SqsStore }, { PersistenceManager }, { SqsError }, contents] = await Promise.all([
     load('sqs/sqsStore.js'),
     load('persistence.js'),
@@ -57,6 +58,15 @@ export async function loadFauxqs(): Promise<Library> {
     return [name, (await load(`sqs/actions/${member}.js`))[member]]
   })
   return { Store: SqsStore, Persistence: PersistenceManager, SqsError, actions: new Map(await Promise.all(actions)) }
+}
+
+/** The package of the platform contains these files as bundles, because the library has many other dependencies. */
+function locateLibrary(): string {
+  try {
+    return import.meta.resolve('fauxqs')
+  } catch {
+    return new URL('../../../../../dist/fauxqs/', import.meta.url).href
+  }
 }
 
 /** fauxqs checks single UTF-16 units and rejects every emoji. validation.ts checks code points instead. */

@@ -1,4 +1,5 @@
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { CircleCheck, KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { configurationQuery, useHasPermission } from '../../api/account.ts'
@@ -9,6 +10,8 @@ import { Button, ButtonLink, Spinner } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { ErrorNote } from '../../ui/error-note.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import { isTrialAddress } from '../setup/trial-address.ts'
 import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 
@@ -152,20 +155,83 @@ function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster
   )
 }
 
-/** The relay command. It contains a secret that is shown only once. */
+/** How to start the relay. The commands contain a secret that is shown only once. */
 export function RelayCommand({ command }: { command: string }) {
-  const { publicUrl } = useSuspenseQuery(configurationQuery).data
-  const isLocalCommand = publicUrl !== undefined && !command.includes(new URL(publicUrl).origin)
+  const [tab, setTab] = useState('try')
+  const tabs = [
+    { name: 'try', label: 'Try it', content: <TryIt command={command} /> },
+    { name: 'keep', label: 'Keep it running', content: <KeepRunning command={command} /> },
+    { name: 'many', label: 'Many at once', content: <ManyAtOnce /> },
+  ]
   return (
     <>
-      <p>
-        Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
-      </p>
-      <CopyField text={command} label="Relay command" />
+      <Tabs label="Ways to start the relay" tabs={tabs} value={tab} onChange={setTab} />
       <p className={styles['quiet']}>
         The token works once within 24 hours and is not shown again. You can issue a new one on the cluster’s page.
-        {isLocalCommand && ` On a machine that cannot reach this address, use ${publicUrl} in both places instead.`}
       </p>
     </>
   )
 }
+
+function TryIt({ command }: { command: string }) {
+  const { publicUrl } = useSuspenseQuery(configurationQuery).data
+  const isOtherAddress =
+    publicUrl !== undefined && !isTrialAddress(publicUrl) && !command.includes(new URL(publicUrl).origin)
+  return (
+    <>
+      <p>
+        Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
+        The relay ends with the terminal.
+      </p>
+      <CopyField text={command} label="Relay command" />
+      {isOtherAddress && (
+        <p className={styles['quiet']}>
+          On a machine that cannot reach this address, use {publicUrl} in both places instead.
+        </p>
+      )}
+    </>
+  )
+}
+
+function KeepRunning({ command }: { command: string }) {
+  const [download = '', start = ''] = command.split(' && ')
+  const [variable = ''] = start.split(' ')
+  const server = start.slice(start.lastIndexOf(' ') + 1)
+  const namespace = 'kubectl --namespace platform-relay'
+  const secret = `--from-literal=PLAT_RELAY_SERVER=${server} --from-literal=${variable}`
+  return (
+    <>
+      <h3>Service with systemd</h3>
+      <p>The relay starts with the machine, and scripts run as another user that cannot read its key.</p>
+      <CopyField
+        label="Command for systemd"
+        text={`${download} && export ${variable} && sudo --preserve-env=PLAT_ENROLLMENT_TOKEN node platform-relay.mjs install --server ${server}`}
+      />
+      <h3>Container</h3>
+      <p>
+        Run this beside <code>Dockerfile</code> and <code>compose.yaml</code> of <code>packages/relay/deploy</code> in
+        the repository. Scripts run in the container. Keep its volume: it contains the key.
+      </p>
+      <CopyField
+        label="Command for a container"
+        text={`curl -fsSLO ${server}/relay/relay.mjs && PLAT_RELAY_SERVER=${server} ${variable} docker compose up --detach --build`}
+      />
+      <h3>Kubernetes</h3>
+      <p>
+        Build the image with the <code>Dockerfile</code>, push it to your registry, and name it in{' '}
+        <code>kubernetes.yaml</code> of the same folder.
+      </p>
+      <CopyField
+        label="Commands for Kubernetes"
+        text={`kubectl create namespace platform-relay && ${namespace} create secret generic platform-relay ${secret} && ${namespace} apply --filename kubernetes.yaml`}
+      />
+    </>
+  )
+}
+
+const ManyAtOnce = () => (
+  <p>
+    With an <Link to="/clusters/enrollment-keys">enrollment key</Link>, many machines run the same command, and each
+    becomes a cluster of its own. New clusters can wait for your approval. This cluster is not needed for that.
+  </p>
+)

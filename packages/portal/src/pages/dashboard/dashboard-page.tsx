@@ -1,11 +1,13 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
 import { useState } from 'react'
+import { useSummary } from '../../api/account.ts'
 import { Button } from '../../ui/button.tsx'
 import { useLazyPart } from '../../ui/hooks.ts'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import styles from './dashboard.module.css'
+import { GettingStarted } from './getting-started.tsx'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
 import { type Range, rangeList, useRange } from './widgets/history-charts.tsx'
@@ -21,6 +23,8 @@ export function DashboardPage() {
     fetchEditing()
   }
   const dashboard = useDashboard()
+  const { clusters, jobs } = useSummary().data ?? {}
+  const isUnused = clusters?.total === 0 && jobs?.total === 0
   const grid = <WidgetGrid placements={dashboard.placements} />
   const edit = (
     <Button icon={isEditing ? Check : PencilRuler} onClick={isEditing ? () => setIsEditRequested(false) : beginEditing}>
@@ -38,9 +42,12 @@ export function DashboardPage() {
         </>
       }
     >
+      {!isEditing && <GettingStarted />}
       <Loaded query={dashboard.query} what="the dashboard">
         {() => {
           if (isEditing) return <editing.Editing dashboard={dashboard} />
+          // Without clusters and jobs, the widgets would be empty.
+          if (isUnused && !isEditing) return null
           return dashboard.placements.length > 0 ? grid : <EmptyDashboard onEdit={beginEditing} />
         }}
       </Loaded>

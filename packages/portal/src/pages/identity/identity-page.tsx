@@ -3,9 +3,11 @@ import { KeyRound, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Button, TextButton } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
+import { PublicUrlForm } from '../setup/public-url-form.tsx'
 import { AddProvider } from './add-provider.tsx'
 import { ConsentNote } from './consent-note.tsx'
 import { ProviderDialog } from './provider-dialog.tsx'
@@ -69,6 +71,9 @@ function ProviderList() {
                 Add a provider so that users can sign in with their existing accounts.
               </EmptyState>
             )}
+            <Card title="Public address">
+              <PublicUrlForm />
+            </Card>
             <ProviderDialog
               // The dialog would cover the result of the consent request.
               provider={consent === undefined ? find(items) : undefined}

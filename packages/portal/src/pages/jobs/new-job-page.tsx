@@ -1,7 +1,8 @@
 import { unixText } from '@platform/contract/unix-text'
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
+import { configurationQuery } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
@@ -14,6 +15,7 @@ import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { maxPerRequest, type Target, useResolved } from '../clusters/label-queries.ts'
 import { clusterCountText } from '../clusters/selector-completions.ts'
+import { ExampleLinks, exampleScript } from './examples.tsx'
 import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
@@ -29,13 +31,21 @@ export const NewJobPage = () => (
 )
 
 function NewJob() {
-  const { clusterId, from, selector, all } = useSearch({ from: '/signed-in/jobs/new' })
+  const { clusterId, from, selector, all, example } = useSearch({ from: '/signed-in/jobs/new' })
+  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
   const selected = useLocation({ select: ({ state }) => state.clusterIds })
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   return (
     <Page title="Run a script" parent={{ label: 'Jobs', to: '/jobs' }}>
       {from === undefined && (
-        <JobForm draft={{ script: '' }} target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })} />
+        <>
+          {isDemo && <ExampleLinks />}
+          <JobForm
+            key={example}
+            draft={{ script: exampleScript(example) }}
+            target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })}
+          />
+        </>
       )}
       {from !== undefined && (
         <Loaded query={source} what="the earlier job">

@@ -1,4 +1,5 @@
 import type { Schemas } from '../../api/client.ts'
+import { trialAddress } from './trial-address.ts'
 
 /** Values of the wizard, which are the body of the completion request. */
 export type SetupForm = Schemas['SetupCompletion']
@@ -55,7 +56,7 @@ export function initialForm(storedValues: Record<string, unknown>): SetupForm {
   const blank: SetupForm = {
     platformName: '',
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    publicUrl: protocol === 'https:' ? origin : '',
+    publicUrl: protocol === 'https:' ? origin : trialAddress,
     adminUsername: '',
     adminEmail: '',
     adminPassword: '',

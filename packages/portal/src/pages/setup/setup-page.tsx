@@ -9,6 +9,7 @@ import { useFirstField } from '../../ui/hooks.ts'
 import styles from './setup.module.css'
 import { AdministratorStep, NetworkStep, PlatformStep, TokenStep, WelcomeStep } from './step-fields.tsx'
 import { indexOfStep, type StepName, steps } from './steps.ts'
+import { isTrialAddress } from './trial-address.ts'
 import { type Setup, useSetup } from './use-setup.ts'
 
 const contents: Record<StepName, (props: { setup: Setup }) => ReactNode> = {
@@ -83,7 +84,11 @@ export function Review({ setup: { form } }: { setup: Setup }) {
   return (
     <>
       <ReviewSection step="platform" title="Platform" items={{ Name: platformName, 'Time zone': timezone }} />
-      <ReviewSection step="network" title="Network" items={{ 'Public address': publicUrl }} />
+      <ReviewSection
+        step="network"
+        title="Network"
+        items={{ 'Public address': isTrialAddress(publicUrl) ? `${publicUrl} (trial)` : publicUrl }}
+      />
       <ReviewSection
         step="administrator"
         title="Administrator"

@@ -5,6 +5,7 @@ import { Loaded } from '../../ui/state.tsx'
 import { useNow } from '../../ui/time.tsx'
 import { errorOf, isTimezone, type SetupForm } from './setup-form.ts'
 import styles from './setup.module.css'
+import { isTrialAddress } from './trial-address.ts'
 import type { Setup } from './use-setup.ts'
 
 type StepProps = { setup: Setup }
@@ -49,7 +50,9 @@ export const NetworkStep = (props: StepProps) => (
     label="Public address"
     hint={
       <>
-        The https address of this portal, also used by identity providers.
+        The https address of this portal, to which identity providers redirect. You can change it later.
+        {isTrialAddress(props.setup.form.publicUrl) &&
+          ' https://localhost is for a trial: it is enough without identity providers.'}
         {location.protocol !== 'https:' && ` ${location.origin} keeps working on this machine.`}
       </>
     }

@@ -1,0 +1,28 @@
+/** `npm run demo:clean`: stops the processes of the demo and removes its folder. */
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Demo, findDemo, removeDemo } from './folder.ts'
+import { stopRecorded } from './process-record.ts'
+import { platformRecord, relayRecord } from './relays.ts'
+
+/** The limit of a stop of the platform. */
+const platformGraceMs = 45_000
+
+async function stopAll(demo: Demo): Promise<void> {
+  // First the platform, which would start nothing again but waits for its relays.
+  await stopRecorded(platformRecord(demo), platformGraceMs)
+  const names = await readdir(demo.relaysDir).catch(() => [])
+  await Promise.all(names.map((name) => stopRecorded(relayRecord(join(demo.relaysDir, name)), 12_000)))
+}
+
+try {
+  const demo = await findDemo()
+  if (demo !== undefined) {
+    await stopAll(demo)
+    await removeDemo(demo)
+  }
+  console.log(demo === undefined ? 'There is no demo to remove.' : `The demo in ${demo.folder} was removed.`)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}

@@ -1,0 +1,70 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { lstat, mkdir, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import * as z from 'zod'
+import { writeDurably } from '../emulators/secrets/durable-file.ts'
+import { StartError } from '../start-error.ts'
+
+/**
+ * The demo has a folder of its own, which a marker identifies. No other folder is ever used for a demo, changed or
+ * removed.
+ */
+
+const Marker = z.object({ username: z.string(), password: z.string() })
+
+export interface Demo {
+  folder: string
+  dataDir: string
+  relaysDir: string
+  /** The administrator that the demo creates. */
+  username: string
+  password: string
+}
+
+const demoFolder = (): string => resolve('.platform-demo')
+
+const markerIn = (folder: string): string => join(folder, 'demo.json')
+
+/** Returns undefined if the folder does not exist. Throws `StartError` if it is not that of a demo. */
+export async function findDemo(folder = demoFolder()): Promise<Demo | undefined> {
+  const entry = await lstat(folder).catch(() => undefined)
+  if (entry === undefined || (entry.isDirectory() && (await readdir(folder)).length === 0)) return undefined
+  const text = entry.isDirectory() ? await readFile(markerIn(folder), 'utf8').catch(() => '') : ''
+  const marker = z.preprocess(parse, Marker).safeParse(text)
+  if (!marker.success) throw new StartError(`${folder} is not the folder of a demo. Move it, and try again.`)
+  return { folder, dataDir: join(folder, 'data'), relaysDir: join(folder, 'relays'), ...marker.data }
+}
+
+function parse(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return undefined
+  }
+}
+
+/** Creates the folder if it does not exist. It appears with its marker, so a kill leaves no folder without one. */
+export async function openDemo(folder = demoFolder()): Promise<Demo> {
+  const found = await findDemo(folder)
+  if (found !== undefined) return found
+  const draft = `${folder}.${randomUUID()}`
+  await mkdir(draft, { mode: 0o700 })
+  const marker: z.infer<typeof Marker> = { username: 'demo', password: randomBytes(18).toString('base64url') }
+  writeDurably(markerIn(draft), `${JSON.stringify(marker)}\n`)
+  try {
+    await rename(draft, folder)
+  } catch {
+    // Another start was faster.
+    await rm(draft, { recursive: true, force: true })
+  }
+  return (await findDemo(folder)) ?? openDemo(folder)
+}
+
+/** Removes the marker last, so that an interrupted removal can be repeated. */
+export async function removeDemo({ folder }: Demo): Promise<void> {
+  const names = (await readdir(folder)).filter((name) => join(folder, name) !== markerIn(folder))
+  for (const name of names) await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 })
+  await rm(markerIn(folder), { force: true })
+  if (existsSync(folder)) await rmdir(folder)
+}

@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** Process id and start time, because the system reuses ids. */
+interface ProcessRecord {
+  pid: number
+  startedAt: string
+}
+
+/** A shell command that writes the record of its process to the file `$0`, before it becomes the program `$@`. */
+export const recordThenRun = '{ cat "/proc/$$/stat" 2>/dev/null || ps -o pid=,lstart= -p "$$"; } >"$0" && exec "$@"'
+
+const startTimeField = 19
+
+/** Reads the line of `/proc/…/stat` or `ps -o pid=,lstart=`. */
+function parseRecord(line: string): ProcessRecord | undefined {
+  const pid = Number.parseInt(line, 10)
+  // The name of the program, in parentheses, may contain spaces.
+  const startedAt = line.includes(')')
+    ? line.slice(line.lastIndexOf(')') + 2).split(' ')[startTimeField]
+    : line.trim().replace(/^\d+\s+/, '')
+  return pid > 1 && startedAt ? { pid, startedAt } : undefined
+}
+
+function currentRecord(pid: number): ProcessRecord | undefined {
+  try {
+    const line = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // Without an init process, ended orphans remain as zombies.
+    return line.includes(') Z ') ? undefined : parseRecord(line)
+  } catch {
+    return process.platform === 'linux' ? undefined : recordOfPs(pid)
+  }
+}
+
+function recordOfPs(pid: number): ProcessRecord | undefined {
+  try {
+    return parseRecord(execFileSync('ps', ['-o', 'pid=,lstart=', '-p', String(pid)], { encoding: 'utf8' }))
+  } catch {
+    return undefined
+  }
+}
+
+/** Records this process. */
+export function recordOwnProcess(file: string): void {
+  const record = currentRecord(process.pid)
+  writeFileSync(file, `${record?.pid} ${record?.startedAt}\n`, { mode: 0o600 })
+}
+
+function readRecord(file: string): ProcessRecord | undefined {
+  try {
+    return parseRecord(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** Ends the recorded process if it is still the same one. Rejects if it does not end. */
+export async function stopRecorded(file: string, graceMs: number): Promise<void> {
+  const record = readRecord(file)
+  if (record === undefined) return
+  const isRunning = () => currentRecord(record.pid)?.startedAt === record.startedAt
+  for (const [signal, limitMs] of [['SIGTERM', graceMs] as const, ['SIGKILL', 5000] as const]) {
+    if (!isRunning()) return
+    process.kill(record.pid, signal)
+    for (const endMs = performance.now() + limitMs; performance.now() < endMs && isRunning();) await delay(50)
+  }
+  if (isRunning()) throw new Error(`Process ${record.pid} does not end. End it, and try again.`)
+}

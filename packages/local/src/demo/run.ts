@@ -1,0 +1,47 @@
+import type { PlatformOptions } from '../platform.ts'
+import type { Settings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
+import { openDemo } from './folder.ts'
+import { recordOwnProcess } from './process-record.ts'
+import { DemoRelays, platformRecord } from './relays.ts'
+import { seedDemo } from './seed.ts'
+import { createSignInLink } from './sign-in-link.ts'
+
+interface PreparedDemo {
+  settings: Settings
+  options: PlatformOptions
+  /** Fills the started platform. Returns the lines to print, of which the last one is the link. */
+  open: (url: string) => Promise<string[]>
+  stop: () => Promise<void>
+}
+
+/** Throws `StartError` if the settings name other data or allow other machines to connect. */
+export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
+  if (process.env['PLAT_DATA_DIR']) {
+    throw new StartError('The demo has a folder of its own, .platform-demo. Unset PLAT_DATA_DIR to start it.')
+  }
+  if (!['127.0.0.1', '::1', 'localhost'].includes(given.host)) {
+    throw new StartError('Only this machine may use the demo. Unset PLAT_HOST to start it.')
+  }
+  const demo = await openDemo()
+  let serverUrl = ''
+  let relays: DemoRelays | undefined
+  const link = createSignInLink(demo, () => serverUrl)
+
+  const open = async (url: string): Promise<string[]> => {
+    serverUrl = url
+    // The platform has claimed the folder, so no other one of this demo is running.
+    recordOwnProcess(platformRecord(demo))
+    relays = new DemoRelays(demo, url)
+    const problem = await seedDemo(demo, url, relays).then(
+      () => '',
+      (error: unknown) => ` It is incomplete: ${error instanceof Error ? error.message : String(error)}.`,
+    )
+    return [
+      `This is a demo: Ctrl-C stops it, npm run demo:clean removes it.${problem} This link signs in once, within 10 minutes:`,
+      `Demo ready at ${url}${link.path}`,
+    ]
+  }
+  const settings = { ...given, dataDir: demo.dataDir, isDemo: true }
+  return { settings, options: { intercept: link.serve }, open, stop: async () => relays?.stop() }
+}

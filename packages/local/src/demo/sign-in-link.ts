@@ -1,0 +1,70 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Scrape } from '../gateway/exchange.ts'
+import type { HttpResponse } from '../gateway/result.ts'
+import type { Demo } from './folder.ts'
+
+const lifeMs = 10 * 60_000
+const prefix = '/demo/'
+
+const page = (status: number, text: string): HttpResponse => ({
+  status,
+  headers: new Map([
+    ['content-type', 'text/plain; charset=utf-8'],
+    ['cache-control', 'no-store'],
+  ]),
+  body: Buffer.from(`${text}\n`),
+})
+
+interface SignInLink {
+  path: string
+  /** Serves the path. Returns undefined for other requests. */
+  serve: Scrape
+}
+
+/**
+ * A link that signs a browser in once within ten minutes. Only memory contains it; neither logs nor metrics contain its
+ * path.
+ */
+export function createSignInLink({ username, password }: Demo, serverUrl: () => string): SignInLink {
+  const path = prefix + randomBytes(24).toString('base64url')
+  const expiresAtMs = performance.now() + lifeMs
+  let isUsed = false
+
+  const isLink = (candidate: string): boolean =>
+    candidate.length === path.length && timingSafeEqual(Buffer.from(candidate), Buffer.from(path))
+
+  const serve: Scrape = async (request, candidate) => {
+    if (!candidate.startsWith(prefix) || request.method !== 'GET') return undefined
+    if (!isLink(candidate) || isUsed || performance.now() > expiresAtMs) {
+      return page(
+        410,
+        `This link was used or is older than ten minutes. Restart the demo for another one, or sign in as ${username} with ` +
+          'the password in .platform-demo/demo.json.',
+      )
+    }
+    isUsed = true
+    const { host, cookie } = request.headers
+    const response = await fetch(`${serverUrl()}/api/v1/auth/session`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        origin: `http://${host}`,
+        'sec-fetch-site': 'same-origin',
+        ...(cookie !== undefined && { cookie }),
+      },
+      body: JSON.stringify({ username, password }),
+    })
+    if (!response.ok) return page(502, `The sign-in failed with status ${response.status}. Was the password changed?`)
+    return {
+      status: 303,
+      headers: new Map<string, string | string[]>([
+        ['location', '/dashboard'],
+        ['set-cookie', response.headers.getSetCookie()],
+        ['cache-control', 'no-store'],
+        ['referrer-policy', 'no-referrer'],
+      ]),
+      body: Buffer.alloc(0),
+    }
+  }
+  return { path, serve }
+}

@@ -1,0 +1,179 @@
+import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
+import { Circle, CircleCheck, Server, Terminal, Users } from 'lucide-react'
+import { type ReactNode, useState } from 'react'
+import { configurationQuery, useHasPermission, useSummary } from '../../api/account.ts'
+import { api, unwrap } from '../../api/client.ts'
+import { getPreference, setPreference } from '../../lib/preferences.ts'
+import { Button, ButtonLink } from '../../ui/button.tsx'
+import { Card } from '../../ui/card.tsx'
+import { CopyField } from '../../ui/copy.tsx'
+import { ExampleLinks } from '../jobs/examples.tsx'
+import { PublicUrlForm } from '../setup/public-url-form.tsx'
+import { isTrialAddress } from '../setup/trial-address.ts'
+import styles from './dashboard.module.css'
+
+const preference = 'getting_started'
+
+/** The first steps of a new platform, or the examples of a demo. Without an open step it renders nothing. */
+export function GettingStarted() {
+  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
+  const [isHidden, setIsHidden] = useState(() => getPreference(preference) === 'hidden')
+  if (isDemo) return <DemoExamples />
+  if (isHidden) return null
+  const hide = () => {
+    setPreference(preference, 'hidden')
+    setIsHidden(true)
+  }
+  return <Checklist onHide={hide} />
+}
+
+const DemoExamples = () => (
+  <Card title="Run a script on the three clusters of this demo">
+    <p>Choose an example, look at it, and run it.</p>
+    <ExampleLinks />
+  </Card>
+)
+
+interface Step {
+  title: string
+  /** Undefined while it is unknown. */
+  isDone: boolean | undefined
+  content: ReactNode
+}
+
+function Checklist({ onHide }: { onHide: () => void }) {
+  const steps = useSteps()
+  if (steps.every(({ isDone }) => isDone !== false)) return null
+  return (
+    <Card
+      title="Get started"
+      actions={
+        <Button variant="quiet" onClick={onHide}>
+          Hide
+        </Button>
+      }
+    >
+      <ol className={styles['steps']}>
+        {steps.map(({ title, isDone, content }) => (
+          <li key={title}>
+            {isDone ? (
+              <CircleCheck size={20} aria-hidden className={styles['done']} />
+            ) : (
+              <Circle size={20} aria-hidden />
+            )}
+            <div>
+              <h3>
+                {title}
+                <span className="visually-hidden">{isDone ? ' (done)' : ' (to do)'}</span>
+              </h3>
+              {isDone === false && content}
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}
+
+function useSteps(): Step[] {
+  const { publicUrl } = useSuspenseQuery(configurationQuery).data
+  const summary = useSummary().data
+  const mayRegister = useHasPermission('clusters:write')
+  const mayRun = useHasPermission('jobs:write')
+  const mayInvite = useHasPermission('users:admin')
+  const isPlatformAdmin = useHasPermission('platform:admin')
+  const clusters = summary?.clusters
+  const connected = clusters && clusters.byStatus.Healthy + clusters.byStatus.Degraded > 0
+  const isInstalled = useIsInstalled(mayRegister && connected === true)
+  const users = useQuery({
+    queryKey: ['users', 'count'],
+    queryFn: async () => (await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize: 1 } } }))).totalCount,
+    enabled: mayInvite,
+  })
+  const server = location.origin
+  return [
+    mayRegister && {
+      title: 'Register a cluster',
+      isDone: clusters && clusters.total > 0,
+      content: (
+        <>
+          <p>A cluster is one or more machines on which scripts run. This machine will do for a start.</p>
+          <ButtonLink to="/clusters/register" variant="primary" icon={Server}>
+            Register a cluster
+          </ButtonLink>
+          <CopyField label="Command to register a cluster" text="npx plat cluster register berlin-1" />
+        </>
+      ),
+    },
+    mayRegister && {
+      title: 'Install the relay permanently',
+      isDone: connected === undefined ? undefined : connected && isInstalled,
+      content: (
+        <>
+          <p>
+            The command of the registration tries a relay out: it ends when you log out. As a service with systemd, it
+            starts with the machine, and scripts run as another user. Export the enrollment token first:
+          </p>
+          <CopyField
+            label="Command to install the relay"
+            text={`sudo --preserve-env=PLAT_ENROLLMENT_TOKEN node platform-relay.mjs install --server ${server}`}
+          />
+          <p>The page of the registration also describes containers and Kubernetes, which are not detected here.</p>
+        </>
+      ),
+    },
+    mayRun && {
+      title: 'Run a script',
+      isDone: summary?.jobs && summary.jobs.total > 0,
+      content: (
+        <>
+          <ButtonLink to="/jobs/new" search={{ all: true }} icon={Terminal}>
+            Run a script
+          </ButtonLink>
+          <CopyField label="Command to run a script" text="npx plat run --all -- uname -sr" />
+        </>
+      ),
+    },
+    mayInvite && {
+      title: 'Invite a colleague',
+      isDone: users.data === undefined ? undefined : users.data > 1,
+      content: (
+        <>
+          <ButtonLink to="/settings/users" icon={Users}>
+            Users
+          </ButtonLink>
+          <CopyField
+            label="Command to create a user"
+            text="npx plat user create grace --email grace@example.com --role Operator"
+          />
+        </>
+      ),
+    },
+    isPlatformAdmin && {
+      title: 'Set the public address',
+      isDone: publicUrl !== undefined && !isTrialAddress(publicUrl),
+      content: (
+        <>
+          <p>The address is that of a trial. Identity providers redirect to it, so they need the real one.</p>
+          <PublicUrlForm />
+        </>
+      ),
+    },
+  ].filter((step) => step !== false)
+}
+
+/** Whether the relay of the newest healthy cluster runs scripts as another user, as an installed service does. */
+function useIsInstalled(isEnabled: boolean): boolean | undefined {
+  return useQuery({
+    queryKey: ['clusters', 'is-installed'],
+    queryFn: async () => {
+      const query = { status: 'Healthy', pageSize: 1 } as const
+      const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
+      const id = items[0]?.id
+      if (id === undefined) return false
+      const { relay } = await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
+      return relay?.scriptsIsolated === true
+    },
+    enabled: isEnabled,
+  }).data
+}

@@ -1,0 +1,88 @@
+/** `npm run package`: writes the platform with its built files to a tarball, which needs no tools to build them. */
+import { createWriteStream } from 'node:fs'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { buildAssets, packageMarker } from '@platform/local/assets'
+import { build } from 'esbuild'
+import { pack } from 'tar-stream'
+import { report, root, sources } from './source.ts'
+
+const dist = join(root, 'dist')
+
+/** The one-machine platform and `plat`; of the portal only the description, which the lockfile requires. */
+const included =
+  /^(package(-lock)?\.json|(README|CHANGELOG|SECURITY)\.md|docs\/|functions\/|packages\/(?!portal\/)|packages\/portal\/package\.json|scripts\/(rotate-keys|reset-password|invoke-bootstrap)\.ts)/
+
+/** Commands that need no development packages. */
+const commands = 'start demo:clean admin-token registry-password rotate-keys reset-password backup restore'.split(' ')
+
+/** Archives of the same files are equal. */
+const mtime = new Date('2000-01-01T00:00:00Z')
+
+function withoutDevelopmentCommands(description: string): string {
+  const { scripts, ...rest } = JSON.parse(description)
+  const kept = Object.fromEntries(commands.map((name) => [name, scripts[name]]))
+  return `${JSON.stringify({ ...rest, scripts: kept }, null, 2)}\n`
+}
+
+/** Bundles the files of the SQS emulator that the platform loads, under the same names. */
+async function bundleQueues(): Promise<Map<string, Uint8Array>> {
+  const folder = join(root, 'node_modules/fauxqs/dist')
+  const names = ['sqs/sqsStore.js', 'persistence.js', 'common/errors.js', 'sqs/sqsTypes.js']
+  const actions = await readdir(join(folder, 'sqs/actions'))
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: [...names, ...actions.filter((name) => name.endsWith('.js')).map((name) => `sqs/actions/${name}`)],
+    outbase: folder,
+    outdir: join(dist, 'fauxqs'),
+    write: false,
+    bundle: true,
+    // The files share the store's class.
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+  })
+  return new Map(outputFiles.map(({ path, contents }) => [relative(root, path), contents]))
+}
+
+async function contentsOf(): Promise<Map<string, string | Uint8Array>> {
+  await buildAssets(dist)
+  const built = (await readdir(dist)).filter((name) => /\.(html|json|mjs|pack)$/.test(name))
+  const paths = [
+    ...sources().flatMap(({ path }) => (included.test(path) ? [path] : [])),
+    ...built.map((n) => `dist/${n}`),
+  ]
+  const files = paths.map(async (path) => [path, await readFile(join(root, path))] as const)
+  const contents = new Map<string, string | Uint8Array>([...(await Promise.all(files)), ...(await bundleQueues())])
+  contents.set('package.json', withoutDevelopmentCommands(await readFile(join(root, 'package.json'), 'utf8')))
+  contents.set('dist/fauxqs/LICENSE', await readFile(join(root, 'node_modules/fauxqs/LICENSE')))
+  contents.set(`dist/${packageMarker}`, '')
+  return contents
+}
+
+/** Returns the path of the tarball. */
+export async function writePackage(folder: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+  const name = `platform-${version}`
+  const file = join(folder, `${name}.tgz`)
+  const archive = pack()
+  await mkdir(folder, { recursive: true })
+  const contents = await contentsOf()
+  for (const path of [...contents.keys()].toSorted()) {
+    archive.entry({ name: `${name}/${path}`, mtime }, Buffer.from(contents.get(path) ?? ''))
+  }
+  archive.finalize()
+  await pipeline(archive, createGzip(), createWriteStream(file)).catch(async (error: unknown) => {
+    await rm(file, { force: true })
+    throw error
+  })
+  return file
+}
+
+if (import.meta.main) {
+  const file = await writePackage(dist).catch((error: Error) => report([error.message]))
+  if (file !== undefined) console.log(`${file}\nUnpack it, and in its folder run: npm ci --omit=dev && npm start`)
+}
