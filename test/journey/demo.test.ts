@@ -59,7 +59,7 @@ test.skipIf(skipReason !== '')(
     expect(batches.map(({ counts }: any) => counts)).toContainEqual(
       expect.objectContaining({ completed: 2, failed: 1 }),
     )
-    expect((await get('/modules')).items).toMatchObject([{ id: 'hello', status: 'Running' }])
+    expect((await get('/modules')).items).toMatchObject([{ id: 'hello', state: 'Running' }])
     expect((await get('/clusters')).items.map(({ labels }: any) => labels.env).toSorted()).toEqual([
       'prod',
       'prod',

@@ -31,6 +31,8 @@ export default class SummaryReporter extends DefaultReporter {
       .slice(0, slowestCount)) {
       this.log(`  ${taken.toFixed(1).padStart(6)} s  ${path}`)
     }
+    const tests = modules.flatMap((module) => [...module.children.allTests()])
+    for (const { message } of tests.flatMap((test) => test.annotations())) this.log(message)
     const missing = missingPeers(modules.flatMap((module) => [...module.children.allTests('skipped')]))
     if (missing.size > 0)
       this.log(

@@ -35,7 +35,7 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
     relays = new DemoRelays(demo, url)
     const problem = await seedDemo(demo, url, relays).then(
       () => '',
-      (error: unknown) => ` It is incomplete: ${error instanceof Error ? error.message : String(error)}.`,
+      (error: unknown) => ` It is incomplete: ${error instanceof Error ? error.message : String(error)}`,
     )
     return [
       `This is a demo: Ctrl-C stops it, npm run demo:clean removes it.${problem} This link signs in once, within 10 minutes:`,

@@ -39,7 +39,8 @@ class Client {
     this.#url = url
   }
 
-  async signIn(credentials: { username: string; password: string }): Promise<void> {
+  async signIn({ username, password }: Demo): Promise<void> {
+    const credentials = { username, password }
     const { accessToken } = await this.call(z.object({ accessToken: z.string() }), 'POST', '/auth/login', credentials)
     this.#token = accessToken
   }
@@ -116,21 +117,29 @@ const register = async (client: Client, name: string, labels: Record<string, str
   (await client.call(z.object({ id: z.string() }), 'POST', '/clusters', { name, type: 'Hypervisor', labels })).id
 
 const Batches = z.object({
-  items: z.array(z.object({ id: z.string(), name: z.string().optional(), status: z.string() })),
+  items: z.array(
+    z.object({
+      name: z.string().optional(),
+      status: z.string(),
+      counts: z.object({ completed: z.number() }),
+    }),
+  ),
 })
 
 async function runBatch(client: Client, clusterIds: readonly string[]): Promise<void> {
+  // A batch without a completed job was interrupted by a kill of the demo.
   const find = async () =>
-    (await client.call(Batches, 'GET', '/jobs/batch?pageSize=100')).items.find(({ name }) => name === batch.name)
+    (await client.call(Batches, 'GET', '/jobs/batch?pageSize=100')).items.find(
+      ({ name, status, counts }) => name === batch.name && (status !== 'Finished' || counts.completed > 0),
+    )
   if ((await find()) === undefined)
     await client.call(z.unknown(), 'POST', '/jobs/batch', { ...batch, target: { clusterIds } })
   await waitUntil('The batch', async () => (await find())?.status === 'Finished')
 }
 
 async function installHello(client: Client): Promise<void> {
-  const Modules = z.object({ items: z.array(z.object({ id: z.string(), status: z.string() })) })
-  const hello = async () =>
-    (await client.call(Modules, 'GET', '/modules?pageSize=100')).items.find(({ id }) => id === 'hello')
+  const Modules = z.object({ items: z.array(z.object({ id: z.string(), state: z.string() })) })
+  const hello = async () => (await client.call(Modules, 'GET', '/modules')).items.find(({ id }) => id === 'hello')
   if ((await hello()) === undefined) {
     await client.call(z.unknown(), 'POST', '/modules/hello/install', {}).catch((error: unknown) => {
       // An earlier start was stopped during the installation, which continues.
@@ -138,9 +147,9 @@ async function installHello(client: Client): Promise<void> {
     })
   }
   await waitUntil('The installation of the module', async () => {
-    const status = (await hello())?.status
-    if (status === 'Failed') throw new Error('the module hello could not be installed; the page Modules shows why')
-    return status === 'Running'
+    const state = (await hello())?.state
+    if (state === 'Failed') throw new Error('the module hello could not be installed; the page Modules shows why')
+    return state === 'Running'
   })
 }
 
@@ -154,8 +163,9 @@ export async function seedDemo(demo: Demo, url: string, relays: DemoRelays): Pro
   const { setupComplete } = await client.call(z.object({ setupComplete: z.boolean() }), 'GET', '/portal/configuration')
   if (!setupComplete) await completeSetup(client, demo)
   await client.signIn(demo)
-  await Promise.all([
+  const parts = await Promise.allSettled([
     startFleet(client, demo, relays).then((clusterIds) => runBatch(client, clusterIds)),
     installHello(client),
   ])
+  for (const part of parts) if (part.status === 'rejected') throw part.reason
 }
