@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { buildAssets, packageMarker } from '@platform/local/assets'
+import { assetFiles, buildAssets, packageMarker } from '@platform/local/assets'
 import { build } from 'esbuild'
 import { pack } from 'tar-stream'
 import { report, root, sources } from './source.ts'
@@ -50,10 +50,9 @@ async function bundleQueues(): Promise<Map<string, Uint8Array>> {
 
 async function contentsOf(): Promise<Map<string, string | Uint8Array>> {
   await buildAssets(dist)
-  const built = (await readdir(dist)).filter((name) => /\.(html|json|mjs|pack)$/.test(name))
   const paths = [
     ...sources().flatMap(({ path }) => (included.test(path) ? [path] : [])),
-    ...built.map((n) => `dist/${n}`),
+    ...assetFiles.map((n) => `dist/${n}`),
   ]
   const files = paths.map(async (path) => [path, await readFile(join(root, path))] as const)
   const contents = new Map<string, string | Uint8Array>([...(await Promise.all(files)), ...(await bundleQueues())])

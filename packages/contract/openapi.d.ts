@@ -1356,6 +1356,32 @@ export interface paths {
         patch: operations["updateOrganisationSettings"];
         trace?: never;
     };
+    "/api/v1/platform/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The settings of the platform
+         * @description Requires the permission `platform:admin`.
+         */
+        get: operations["getPlatformSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the public address
+         * @description Redirect addresses of identity providers follow at once: register them at the providers. Sign-ins that have begun must be repeated. Relay commands and the check of the origin of browsers follow within a minute. Sessions and enrolled relays continue.
+         *
+         *     Requires the permission `platform:admin`.
+         */
+        patch: operations["updatePlatformSettings"];
+        trace?: never;
+    };
     "/api/v1/platform/identity/providers": {
         parameters: {
             query?: never;
@@ -6156,6 +6182,31 @@ export interface components {
              */
             jobRetentionDays?: number;
         };
+        PlatformSettings: {
+            /**
+             * @description Name of the platform
+             * @example Acme Platform
+             */
+            platformName: string;
+            /**
+             * @description Address of the portal, to which identity providers redirect
+             * @example https://platform.example.com
+             */
+            publicUrl: string;
+            /**
+             * @description IANA identifier
+             * @example Europe/Berlin
+             */
+            timezone: string;
+        };
+        PlatformSettingsUpdate: {
+            /**
+             * Format: uri
+             * @description Portal URL without a path; used for OIDC redirect URIs
+             * @example https://platform.example.com
+             */
+            publicUrl: string;
+        };
         /**
          * @description An identity provider. Secrets are never returned
          * @example {
@@ -7128,6 +7179,8 @@ export interface components {
              * @example https://platform.example.com
              */
             publicUrl?: string;
+            /** @description Present and true on a platform of `npm start -- --demo` */
+            isDemo?: boolean;
             /**
              * @description Version of the platform
              * @example 1.4.0
@@ -15069,6 +15122,117 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["OrganisationSettings"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPlatformSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "platformName": "Acme Platform",
+                     *       "publicUrl": "https://platform.example.com",
+                     *       "timezone": "Europe/Berlin"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlatformSettings"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updatePlatformSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "publicUrl": "https://platform.example.com"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlatformSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description The new settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "platformName": "Acme Platform",
+                     *       "publicUrl": "https://platform.example.com",
+                     *       "timezone": "Europe/Berlin"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PlatformSettings"];
                 };
             };
             400: components["responses"]["BadBody"];

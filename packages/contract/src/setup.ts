@@ -73,9 +73,12 @@ export const email = z
 /** Settings of the platform. Setup writes them first. */
 export const PlatformSettings = z
   .object({
-    platformName: z.string().max(100).meta({ example: 'Acme Platform' }),
-    publicUrl: z.string().max(500).meta({ example: 'https://platform.example.com' }),
-    timezone: z.string().max(64).meta({ example: 'Europe/Berlin' }),
+    platformName: z.string().max(100).meta({ description: 'Name of the platform', example: 'Acme Platform' }),
+    publicUrl: z.string().max(500).meta({
+      description: 'Address of the portal, to which identity providers redirect',
+      example: 'https://platform.example.com',
+    }),
+    timezone: z.string().max(64).meta({ description: 'IANA identifier', example: 'Europe/Berlin' }),
   })
   .meta({ id: 'PlatformSettings' })
 

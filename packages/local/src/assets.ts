@@ -90,6 +90,9 @@ interface AssetOptions {
 /** A package contains this file beside its assets, which are complete, and no sources or tools to build them. */
 export const packageMarker = 'packaged'
 
+/** Names of the built files. */
+export const assetFiles: readonly string[] = assets.map(({ file }) => file)
+
 const isPackaged = existsSync(join(projectDir, 'dist', packageMarker))
 
 /** Throws `StartError` in a checkout that was installed without the tools that build its assets. */

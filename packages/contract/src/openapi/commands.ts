@@ -53,6 +53,8 @@ export const commands: Readonly<Record<string, string>> = {
   createOrganisation: 'plat organisation create Acme',
   updateOrganisation: 'plat organisation quota org_01jd8w5k3zr9x2m4c7t6v0b1qa --clusters 500',
   getOrganisationUsage: 'plat organisation usage',
+  getPlatformSettings: 'plat platform settings',
+  updatePlatformSettings: 'plat platform settings --public-url https://platform.example.com',
   getOrganisationSettings: 'plat organisation settings',
   updateOrganisationSettings: 'plat organisation settings --job-retention-days 90',
   listProviders: 'plat idp list',
