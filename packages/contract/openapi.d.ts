@@ -7179,7 +7179,10 @@ export interface components {
              * @example https://platform.example.com
              */
             publicUrl?: string;
-            /** @description Present and true on a platform of `npm start -- --demo` */
+            /**
+             * @description Present and true on a platform of `npm start -- --demo`
+             * @example true
+             */
             isDemo?: boolean;
             /**
              * @description Version of the platform
@@ -17127,6 +17130,7 @@ export interface operations {
                      *       "platformName": "Acme Platform",
                      *       "timezone": "Europe/Berlin",
                      *       "publicUrl": "https://platform.example.com",
+                     *       "isDemo": true,
                      *       "version": "1.4.0"
                      *     }
                      */

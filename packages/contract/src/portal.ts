@@ -38,7 +38,10 @@ export const PortalConfiguration = z
     platformName: z.string().max(100).optional().meta({ example: 'Acme Platform' }),
     timezone: z.string().max(64).optional().meta({ description: 'IANA identifier', example: 'Europe/Berlin' }),
     publicUrl: z.string().max(500).optional().meta({ example: 'https://platform.example.com' }),
-    isDemo: z.boolean().optional().meta({ description: 'Present and true on a platform of `npm start -- --demo`' }),
+    isDemo: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Present and true on a platform of `npm start -- --demo`', example: true }),
     version,
   })
   .meta({ id: 'PortalConfiguration' })
