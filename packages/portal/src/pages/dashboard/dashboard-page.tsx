@@ -1,18 +1,29 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
-import { useState } from 'react'
-import { useSummary } from '../../api/account.ts'
+import { lazy, Suspense, useState } from 'react'
+import { configurationQuery, useSummary } from '../../api/account.ts'
 import { Button } from '../../ui/button.tsx'
 import { useLazyPart } from '../../ui/hooks.ts'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
 import styles from './dashboard.module.css'
-import { GettingStarted } from './getting-started.tsx'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
 import { type Range, rangeList, useRange } from './widgets/history-charts.tsx'
 
 const loadEditing = () => import('./editing.tsx')
+
+const nothing = { default: () => null }
+// Without the list of first steps, the page is still useful.
+const GettingStarted = lazy(() =>
+  import('./getting-started.tsx').then(
+    (part) => ({ default: part.GettingStarted }),
+    () => nothing,
+  ),
+)
+/** The first steps are shown until an organisation has this many jobs. */
+const newJobs = 5
 
 export function DashboardPage() {
   const [isEditRequested, setIsEditRequested] = useState(false)
@@ -24,7 +35,9 @@ export function DashboardPage() {
   }
   const dashboard = useDashboard()
   const { clusters, jobs } = useSummary().data ?? {}
-  const isUnused = clusters?.total === 0 && jobs?.total === 0
+  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
+  const isNew = isDemo || (jobs !== undefined && jobs.total < newJobs)
+  const isUnused = clusters?.total === 0 && jobs?.total === 0 && dashboard.query.data?.layout === undefined
   const grid = <WidgetGrid placements={dashboard.placements} />
   const edit = (
     <Button icon={isEditing ? Check : PencilRuler} onClick={isEditing ? () => setIsEditRequested(false) : beginEditing}>
@@ -42,7 +55,11 @@ export function DashboardPage() {
         </>
       }
     >
-      {!isEditing && <GettingStarted />}
+      {!isEditing && isNew && (
+        <Suspense>
+          <GettingStarted />
+        </Suspense>
+      )}
       <Loaded query={dashboard.query} what="the dashboard">
         {() => {
           if (isEditing) return <editing.Editing dashboard={dashboard} />

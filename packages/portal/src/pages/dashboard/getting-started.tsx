@@ -8,7 +8,6 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
 import { ExampleLinks } from '../jobs/examples.tsx'
-import { PublicUrlForm } from '../setup/public-url-form.tsx'
 import { isTrialAddress } from '../setup/trial-address.ts'
 import styles from './dashboard.module.css'
 
@@ -155,7 +154,11 @@ function useSteps(): Step[] {
       content: (
         <>
           <p>The address is that of a trial. Identity providers redirect to it, so they need the real one.</p>
-          <PublicUrlForm />
+          <ButtonLink to="/settings/identity">Identity providers</ButtonLink>
+          <CopyField
+            label="Command to set the public address"
+            text="npx plat platform settings --public-url https://platform.example.com"
+          />
         </>
       ),
     },
