@@ -11,6 +11,7 @@ const program = (name: string, ...options: string[]) => [resolve('packages/local
 
 test.skipIf(skipReason !== '')(
   `a demo needs three clicks from its link to a finished script, continues after a kill, and is removed ${skipReason}`,
+  { timeout: 600_000 },
   async ({ annotate }) => {
     await using temporary = await temporaryFolder()
     const cwd = temporary.path
@@ -18,7 +19,9 @@ test.skipIf(skipReason !== '')(
     const run = (env: object, ...command: string[]) =>
       new Program(process.execPath, command, { cwd, env: { ...process.env, PLAT_PORT: '0', ...env } })
     const start = (env = {}) => run(env, ...program('main.ts', '--demo'))
-    const linkOf = async (demo: Program) => (await demo.writes(/Demo ready at (\S+)/))[1] ?? ''
+    // The first start may build the portal.
+    const linkOf = (demo: Program) =>
+      waitFor('the link', async () => /Demo ready at (\S+)/.exec(demo.text)?.[1] ?? (demo.hasEnded && demo.text), 240)
 
     await mkdir(join(folder, 'dynamodb'), { recursive: true })
     for (const [env, message] of [
