@@ -271,7 +271,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/organisation/settings': empty,
   'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365, jobRetentionDays: 30 } }),
   'GET /api/v1/platform/settings': empty,
-  'PATCH /api/v1/platform/settings': () => ({ body: { publicUrl: `https://${unique()}.example.com` } }),
+  'PATCH /api/v1/platform/settings': () => ({ body: { publicUrl: `https://${randomUUID()}.example.com` } }),
   'GET /api/v1/platform/organisations': empty,
   'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
   'PATCH /api/v1/platform/organisations/{id}': ({ organisationId }) => ({
