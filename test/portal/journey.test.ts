@@ -69,7 +69,7 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   expect(await output.textContent()).not.toContain('second')
   await writeFile(signal, '')
   await expect.poll(() => output.textContent()).toContain('second')
-  await heading(page, /^Script/)
+  await heading(page, /^echo first/)
     .getByText('Completed')
     .waitFor()
 
