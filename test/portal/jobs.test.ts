@@ -55,7 +55,8 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
     const { name } = await api.cluster(clusterId)
     await page.getByRole('checkbox', { name, exact: true }).check()
   }
-  await button(page, 'Run on 2 clusters').click()
+  await button(page, 'Review 2 clusters').click()
+  await button(dialog(page), 'Run on 2 clusters').click()
   await page.getByText('Batch of 2 jobs').waitFor()
   const batchId = idInPath(page)
   for (const [index, relay] of relays.entries()) {
@@ -103,11 +104,13 @@ test.runIf(isLong)('selects all clusters of a search, and skips those that are r
   await writeScript(page, 'uptime')
   await field(page, 'Clusters').fill('MANY-')
   await button(page, 'Select all 102').click()
-  await button(page, 'Run on 102 clusters').waitFor()
-  errorsOf(page).allow(/^response 403 POST .*\/jobs\/batch$/)
+  await button(page, /^Show more/).click()
+  await page.getByRole('checkbox', { name: 'many-101', exact: true }).waitFor()
+  errorsOf(page).allow(/^response 403 POST .*\/(jobs\/batch|targets\/resolve)$/)
   expectStatus(await admin.delete(`/api/v1/clusters/${ids[0]}`), 204)
-  await button(page, 'Run on 102 clusters').click()
-  await page.getByText('many-0', { exact: true }).waitFor()
+  await button(page, 'Review 102 clusters').click()
+  await dialog(page).getByText('1 cluster removed').waitFor()
+  await button(dialog(page), 'Run on 101 clusters').click()
   await page.getByText('Batch of 101 jobs').waitFor()
 })
 

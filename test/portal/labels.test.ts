@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { isLong } from '../support/long.ts'
+import { appearanceErrors } from '../support/portal/accessibility.ts'
 import { healthyRelay, seedFleet } from '../support/portal/fleet.ts'
 import { button, dialog, field, heading, link, row } from '../support/portal/locators.ts'
 import { errorsOf, waitForPage } from '../support/portal/open.ts'
@@ -72,11 +73,11 @@ test('selected and all matching clusters are labelled, and get a script', async 
   const [one, two] = [await api.newCluster({ labels }), await api.newCluster({ labels })]
   const page = await open('/clusters?selector=fleet%3Da', { allow: [/^response 409 POST .*\/jobs\/batch$/] })
   await page.getByRole('checkbox', { name: `Select ${one.name}` }).check()
-  await page.getByText('1 selected').waitFor()
+  await page.getByText('1 of 2 selected').waitFor()
   await button(page, 'Change labels').click()
   await field(dialog(page), 'Key').fill('stage')
   await field(dialog(page), 'Value').fill('canary')
-  await button(dialog(page), 'Change labels').click()
+  await button(dialog(page), 'Change 1 cluster').click()
   await page.getByText('1 cluster of 1 changed.').waitFor()
   expect(await labelsOf(api, one.id)).toEqual({ ...labels, stage: 'canary' })
 
@@ -85,21 +86,37 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await dialog(page).getByText(`2 clusters: ${two.name}, ${one.name}.`).waitFor()
   await field(dialog(page), 'Key').fill('stage')
   await button(dialog(page), 'Remove label').click()
-  await button(dialog(page), 'Change labels').click()
+  await button(dialog(page), 'Change 2 clusters').click()
   await page.getByText('1 cluster of 2 changed.').waitFor()
   expect(await labelsOf(api, one.id)).toEqual(labels)
+
+  const { id: siteId } = expectStatus(await (await api.admin).post('/api/v1/sites', { name: `Bonn ${one.name}` }), 201)
+  await page.reload()
+  await waitForPage(page)
+  await button(page, 'Select all 2').click()
+  await button(page, 'Move').click()
+  await field(dialog(page), 'Site').selectOption(siteId)
+  await button(dialog(page), 'Move 2 clusters').click()
+  await page.getByText('2 clusters of 2 changed.').waitFor()
+  expect((await api.cluster(two.id)).siteId).toBe(siteId)
+  await button(page, 'Name').click()
+  await page.waitForURL('**sort=name*')
+  await page.getByRole('columnheader', { name: 'Name' }).and(page.locator('[aria-sort=ascending]')).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Name')
 
   await button(page, 'Run a script').click()
   await heading(page, 'Run a script').waitFor()
   expect(await selectorField(page).inputValue()).toBe('fleet=a')
-  await button(page, 'Run on 2 clusters').waitFor()
   const editor = page.getByRole('textbox', { name: 'Script' })
   await editor.click()
   await editor.fill('uptime')
+  await button(page, 'Review 2 clusters').click()
+  await dialog(page).getByText('2 never connected').waitFor()
+  expect(await appearanceErrors(page, 'review', [360])).toEqual([])
   await api.newCluster({ labels })
-  await button(page, 'Run on 2 clusters').click()
-  await page.getByRole('alert').waitFor()
-  await button(page, 'Run on 3 clusters').click()
+  await button(dialog(page), 'Run on 2 clusters').click()
+  await dialog(page).getByRole('alert').waitFor()
+  await button(dialog(page), 'Run on 3 clusters').click()
   await page.getByText('Batch of 3 jobs').waitFor()
   errorsOf(page).expectNone()
 })
@@ -139,9 +156,12 @@ test.runIf(isLong)(
         ? route.fulfill({ status: 503, json: { error: 'unavailable', message: 'Not now.' } })
         : route.fallback(),
     )
-    await button(page, /^Run on 50\d clusters$/).click()
+    await button(page, /^Review 50\d clusters$/).click()
+    await button(dialog(page), /^Run on 50\d clusters$/).click()
     await page.getByText('1 batch was submitted. The other clusters are selected.').waitFor()
-    await button(page, /^Run on \d clusters$/).click()
+    await page.keyboard.press('Escape')
+    await button(page, /^Review \d clusters$/).click()
+    await button(dialog(page), /^Run on \d clusters$/).click()
     await heading(page, '2 batches').waitFor()
     await row(page, '500 jobs').waitFor()
   },

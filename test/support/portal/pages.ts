@@ -115,6 +115,7 @@ const clustersStates = [
   dialog('filters', 'Saved filters'),
   dialog('columns', 'Columns'),
   form('change-labels', /^Select all /, 'Change labels'),
+  form('move', /^Select all /, 'Move'),
 ]
 const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }

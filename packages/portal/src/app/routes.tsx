@@ -4,6 +4,7 @@ import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
 import { defined, oneOfIn, textIn, textParams, timeIn } from '../lib/search.ts'
+import { clusterSorts, nodeSorts } from '../pages/clusters/cluster-filter.ts'
 import { SessionEnd } from '../pages/sign-in/session-end.tsx'
 import { LeaveQuestion } from '../ui/leave.tsx'
 import { Toasts } from '../ui/toast.tsx'
@@ -114,6 +115,7 @@ const clusters = createRoute({
       type: oneOfIn(search, 'type', ['Hypervisor', 'CloudLocal']),
       search: textIn(search, 'search'),
       selector: textIn(search, 'selector'),
+      sort: oneOfIn(search, 'sort', clusterSorts),
     }),
   component: lazyPage(() => import('../pages/clusters/clusters-page.tsx'), 'ClustersPage'),
 })
@@ -147,7 +149,13 @@ const cluster = createRoute({
 const nodes = createRoute({
   getParentRoute: parent,
   path: '/nodes',
-  validateSearch: textParams('selector', 'os', 'search'),
+  validateSearch: (search) =>
+    defined({
+      selector: textIn(search, 'selector'),
+      os: textIn(search, 'os'),
+      search: textIn(search, 'search'),
+      sort: oneOfIn(search, 'sort', nodeSorts),
+    }),
   component: lazyPage(() => import('../pages/clusters/nodes-page.tsx'), 'NodesPage'),
 })
 

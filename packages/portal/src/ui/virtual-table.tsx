@@ -1,6 +1,8 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
-import { type ReactNode, useEffect } from 'react'
+import { ArrowDown, ArrowUp } from 'lucide-react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { classes } from './class-names.ts'
+import { SelectField } from './field.tsx'
 import { type RowHeight, useWindowRows } from './use-window-rows.ts'
 import styles from './virtual-table.module.css'
 
@@ -13,6 +15,8 @@ export interface VirtualColumn<Row> {
   /** CSS grid track, such as `minmax(10rem, 3fr)` or `8rem`. */
   width: string
   isEnd?: boolean
+  /** The name of the order by this column. */
+  sort?: string
   /**
    * Position on narrow screens: at the start or end of the first line, before it (a checkbox), or hidden. Other columns
    * are on the second line.
@@ -25,6 +29,13 @@ export interface VirtualVariant<Row> {
   columns: readonly VirtualColumn<Row>[]
   rowKey: (row: Row) => string
   rowHeight?: RowHeight
+  sorting?: Sorting
+}
+
+/** The order of a list: the `sort` of a column or, to reverse it, with a leading `-`; undefined for the default order. */
+export interface Sorting {
+  value: string | undefined
+  onChange: (sort: string | undefined) => void
 }
 
 // Below this width rows always have two lines.
@@ -60,6 +71,7 @@ export function VirtualTable<Row>({
   columns,
   rowKey,
   rowHeight = defaultHeight,
+  sorting,
   ...rest
 }: VirtualTableProps<Row>) {
   const { rowAt, onRange, isStuck = false } = rest
@@ -80,43 +92,48 @@ export function VirtualTable<Row>({
   const isWaiting = !isStuck && items.some(({ index }) => rowAt(index) === undefined)
   const keys = new Set<string>()
   return (
-    <div
-      role="table"
-      aria-label={label}
-      aria-rowcount={rest.count + 1}
-      aria-colcount={columns.length}
-      aria-busy={isWaiting}
-      className={styles['table']}
-    >
-      <Head columns={columns} isNarrow={isNarrow} />
-      <div role="rowgroup" ref={list} className={styles['rows']} style={{ blockSize: virtualizer.getTotalSize() }}>
-        {items.map(({ index, start, size }) => {
-          const row = rowAt(index)
-          const key = uniqueKey(keys, row === undefined ? `row ${index}` : rowKey(row), index)
-          return (
-            <div
-              key={key}
-              role="row"
-              aria-rowindex={index + 2}
-              data-index={index}
-              data-blank={row === undefined || undefined}
-              tabIndex={-1}
-              className={classes(styles['row'], isNarrow && styles['narrow'])}
-              style={{
-                blockSize: size,
-                transform: `translateY(${start - topPx}px)`,
-                ...(!isNarrow && { gridTemplateColumns: tracks(columns) }),
-              }}
-            >
-              {isNarrow ? <NarrowCells columns={columns} row={row} /> : <Cells columns={columns} row={row} />}
-            </div>
-          )
-        })}
+    <>
+      {isNarrow && sorting && <SortField columns={columns} sorting={sorting} />}
+      <div
+        role="table"
+        aria-label={label}
+        aria-rowcount={rest.count + 1}
+        aria-colcount={columns.length}
+        aria-busy={isWaiting}
+        className={styles['table']}
+      >
+        <Head columns={columns} isNarrow={isNarrow} sorting={sorting} />
+        <div role="rowgroup" ref={list} className={styles['rows']} style={{ blockSize: virtualizer.getTotalSize() }}>
+          {items.map(({ index, start, size }) => {
+            const row = rowAt(index)
+            const key = uniqueKey(keys, row === undefined ? `row ${index}` : rowKey(row), index)
+            return (
+              <div
+                key={key}
+                role="row"
+                aria-rowindex={index + 2}
+                data-index={index}
+                data-blank={row === undefined || undefined}
+                tabIndex={-1}
+                className={classes(styles['row'], isNarrow && styles['narrow'])}
+                style={{
+                  blockSize: size,
+                  transform: `translateY(${start - topPx}px)`,
+                  ...(!isNarrow && { gridTemplateColumns: tracks(columns) }),
+                }}
+              >
+                {isNarrow ? <NarrowCells columns={columns} row={row} /> : <Cells columns={columns} row={row} />}
+              </div>
+            )
+          })}
+        </div>
+        {rest.count > maxRows && (
+          <p className={styles['note']}>
+            These are the first {maxRows.toLocaleString()}. Filter the list to see others.
+          </p>
+        )}
       </div>
-      {rest.count > maxRows && (
-        <p className={styles['note']}>These are the first {maxRows.toLocaleString()}. Filter the list to see others.</p>
-      )}
-    </div>
+    </>
   )
 }
 
@@ -142,20 +159,83 @@ const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string })
 interface HeadProps<Row> {
   columns: readonly VirtualColumn<Row>[]
   isNarrow: boolean
+  sorting: Sorting | undefined
 }
 
 // With two lines per row the column heads do not apply, so they are only for screen readers.
-const Head = <Row,>({ columns, isNarrow }: HeadProps<Row>) => (
+const Head = <Row,>({ columns, isNarrow, sorting }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
     <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
       {columns.map((column) => (
-        <div key={nameOf(column)} role="columnheader" className={classes(column.isEnd && styles['end'])}>
-          {column.title || <span className="visually-hidden">{nameOf(column)}</span>}
+        <div
+          key={nameOf(column)}
+          role="columnheader"
+          aria-sort={directionOf(column.sort, sorting)}
+          className={classes(column.isEnd && styles['end'])}
+        >
+          {column.sort !== undefined && sorting !== undefined && !isNarrow ? (
+            <SortButton title={column.title} sort={column.sort} sorting={sorting} />
+          ) : (
+            column.title || <span className="visually-hidden">{nameOf(column)}</span>
+          )}
         </div>
       ))}
     </div>
   </div>
 )
+
+function directionOf(sort: string | undefined, sorting: Sorting | undefined) {
+  if (sort === undefined || sorting === undefined) return undefined
+  if (sorting.value === sort) return 'ascending'
+  return sorting.value === `-${sort}` ? 'descending' : 'none'
+}
+
+let pressed: string | undefined
+
+// Ascending, descending, and the default order again.
+function SortButton({ title, sort, sorting }: { title: string; sort: string; sorting: Sorting }) {
+  const direction = directionOf(sort, sorting)
+  const next = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
+  const Icon = direction === 'descending' ? ArrowDown : ArrowUp
+  const button = useRef<HTMLButtonElement>(null)
+  // Another order is another list, so the button is mounted again.
+  useEffect(() => {
+    if (pressed !== sort || document.activeElement !== document.body) return
+    button.current?.focus({ preventScroll: true })
+    pressed = undefined
+  }, [sort])
+  const press = () => {
+    pressed = sort
+    sorting.onChange(next)
+  }
+  return (
+    <button ref={button} type="button" className={styles['sort']} onClick={press}>
+      {title}
+      <Icon size={14} aria-hidden data-shown={direction !== 'none' || undefined} />
+    </button>
+  )
+}
+
+// On narrow screens no column heads are visible.
+function SortField<Row>({ columns, sorting }: { columns: readonly VirtualColumn<Row>[]; sorting: Sorting }) {
+  const options = columns.flatMap(({ title, sort }) =>
+    sort === undefined
+      ? []
+      : [
+          { value: sort, label: `${title}, ascending` },
+          { value: `-${sort}`, label: `${title}, descending` },
+        ],
+  )
+  return (
+    <SelectField
+      name="sort"
+      label="Sort by"
+      value={sorting.value ?? ''}
+      options={[{ value: '', label: 'Newest first' }, ...options]}
+      onChange={(value) => sorting.onChange(value || undefined)}
+    />
+  )
+}
 
 interface CellsProps<Row> {
   columns: readonly VirtualColumn<Row>[]

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { Columns3 } from 'lucide-react'
 import { useState } from 'react'
+import { useHasPermission } from '../../api/account.ts'
 import { getPreference, setPreference } from '../../lib/preferences.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -13,7 +15,8 @@ import { LabelSummary } from './labels.tsx'
 
 export const nameColumn: VirtualColumn<ClusterSummary> = {
   title: 'Name',
-  width: 'minmax(10rem, 3fr)',
+  sort: 'name',
+  width: 'minmax(9rem, 3fr)',
   narrow: 'start',
   cell: ({ id, name }) => (
     <RowLink to="/clusters/$clusterId" params={{ clusterId: id }}>
@@ -22,39 +25,63 @@ export const nameColumn: VirtualColumn<ClusterSummary> = {
   ),
 }
 
-const derived = (title: string, key: string, width: string): VirtualColumn<ClusterSummary> => ({
+const derived = (title: string, sort: string, key: string, width: string): VirtualColumn<ClusterSummary> => ({
   title,
+  sort,
   width,
   narrow: 'hidden',
   cell: ({ labels }) => labels[key],
 })
 
 const optionalColumns: Readonly<Record<string, VirtualColumn<ClusterSummary>>> = {
-  status: { title: 'Status', width: '7.5rem', narrow: 'end', cell: ({ status }) => <StatusBadge status={status} /> },
-  labels: { title: 'Labels', width: 'minmax(10rem, 4fr)', cell: ({ labels }) => <LabelSummary labels={labels} /> },
-  type: { title: 'Type', width: '7rem', narrow: 'hidden', cell: ({ type }) => typeNames[type] },
+  status: {
+    title: 'Status',
+    sort: 'status',
+    width: '7rem',
+    narrow: 'end',
+    cell: ({ status }) => <StatusBadge status={status} />,
+  },
+  labels: { title: 'Labels', width: 'minmax(9rem, 4fr)', cell: ({ labels }) => <LabelSummary labels={labels} /> },
+  type: { title: 'Type', sort: 'type', width: '7rem', narrow: 'hidden', cell: ({ type }) => typeNames[type] },
   nodes: {
     title: 'Nodes',
-    width: '4rem',
+    sort: 'nodeCount',
+    width: '4.5rem',
     isEnd: true,
     narrow: 'hidden',
     cell: ({ nodeCount }) => nodeCount.toLocaleString(),
   },
-  site: { title: 'Site', width: 'minmax(6rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
-  os: derived('OS', 'platform/os', '6rem'),
-  arch: derived('Architecture', 'platform/arch', '7rem'),
-  relay: derived('Relay version', 'platform/relay-version', '7rem'),
+  site: { title: 'Site', sort: 'site', width: 'minmax(5rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
+  os: derived('OS', 'os', 'platform/os', '5rem'),
+  arch: derived('Architecture', 'arch', 'platform/arch', '7rem'),
+  relay: derived('Relay', 'relayVersion', 'platform/relay-version', '5rem'),
+  job: { title: 'Last job', width: 'minmax(8.5rem, 2fr)', cell: (cluster) => <LastJob cluster={cluster} /> },
   seen: {
     title: 'Last seen',
+    sort: 'lastSeenAt',
     width: '8rem',
     cell: ({ lastSeenAt }) => (lastSeenAt ? <Time at={lastSeenAt} /> : 'never'),
   },
   registered: {
     title: 'Registered',
+    sort: 'registeredAt',
     width: '8rem',
     narrow: 'hidden',
     cell: ({ registeredAt }) => <Time at={registeredAt} />,
   },
+}
+
+function LastJob({ cluster: { lastJob } }: { cluster: ClusterSummary }) {
+  if (lastJob === undefined) return null
+  const { id, status, name, createdAt } = lastJob
+  return (
+    <>
+      <StatusBadge status={status} />{' '}
+      <Link to="/jobs/$jobId" params={{ jobId: id }}>
+        {name ?? <Time at={createdAt} />}
+      </Link>
+    </>
+  )
 }
 
 function SiteName({ id }: { id: string | undefined }) {
@@ -63,14 +90,16 @@ function SiteName({ id }: { id: string | undefined }) {
 }
 
 const preference = 'cluster_columns'
-const defaultNames = ['status', 'labels', 'nodes', 'site', 'seen']
+const defaultNames = ['status', 'labels', 'site', 'os', 'relay', 'job']
 
 /** The columns of the list, which this browser remembers. */
 export function useClusterColumns() {
-  const [names, setNames] = useState(() => getPreference(preference)?.split(',') ?? defaultNames)
-  const choose = (chosen: string[]) => {
-    setNames(chosen)
-    setPreference(preference, chosen.join(','))
+  const mayReadJobs = useHasPermission('jobs:read')
+  const [chosen, setNames] = useState(() => getPreference(preference)?.split(',') ?? defaultNames)
+  const names = mayReadJobs ? chosen : chosen.filter((name) => name !== 'job')
+  const choose = (next: string[]) => {
+    setNames(next)
+    setPreference(preference, next.join(','))
   }
   const columns = Object.entries(optionalColumns).filter(([name]) => names.includes(name))
   return { columns: columns.map(([, column]) => column), names, choose }

@@ -1,8 +1,40 @@
+import type { paths } from '@platform/contract/openapi-types'
 import { defined, oneOfIn, textIn } from '../../lib/search.ts'
 import type { Cluster } from './cluster-queries.ts'
 
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Cluster['type'][]
+
+type Query<Path extends '/api/v1/clusters' | '/api/v1/nodes'> = NonNullable<paths[Path]['get']['parameters']['query']>
+
+const bothOrders = <const Field extends string>(fields: readonly Field[]) =>
+  fields.flatMap((field) => [field, `-${field}` as const])
+
+/** Orders of the cluster list. */
+export const clusterSorts = bothOrders([
+  'name',
+  'registeredAt',
+  'status',
+  'lastSeenAt',
+  'nodeCount',
+  'type',
+  'site',
+  'os',
+  'arch',
+  'relayVersion',
+]) satisfies Query<'/api/v1/clusters'>['sort'][]
+
+/** Orders of the node list. */
+export const nodeSorts = bothOrders([
+  'name',
+  'os',
+  'arch',
+  'cpus',
+  'memoryBytes',
+  'rootDiskFreeBytes',
+]) satisfies Query<'/api/v1/nodes'>['sort'][]
+
+export type ClusterSort = (typeof clusterSorts)[number]
 
 /** The filter of the cluster list, stored in the URL and in saved filters. */
 export interface ClusterFilter {

@@ -2,24 +2,32 @@ import { SearchX, Server } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import { ColumnsButton, nameColumn, useClusterColumns } from './cluster-columns.tsx'
-import { type ClusterFilter, filterText, isFiltered } from './cluster-filter.ts'
+import { type ClusterFilter, type ClusterSort, clusterSorts, filterText, isFiltered } from './cluster-filter.ts'
 import { clusterListKey } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { noSelection, type Selection, SelectionBar, selectionColumn } from './selection.tsx'
 import { clusterCountText } from './selector-completions.ts'
 
-interface ListProps {
+interface NoMatchesProps {
   filter: ClusterFilter
   onClear: () => void
 }
 
-export function ClusterList({ filter, onClear }: ListProps) {
+interface ListProps extends NoMatchesProps {
+  sort: ClusterSort | undefined
+  onSort: (sort: ClusterSort | undefined) => void
+}
+
+export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
   const { columns, ...chosen } = useClusterColumns()
+  // Costs another read of the platform, so the jobs are requested only if they are shown.
+  const include = chosen.names.includes('job') ? ('lastJob' as const) : undefined
   // Another filter starts another selection.
   const filterKey = JSON.stringify(filter)
   const [state, setState] = useState({ filterKey, selection: noSelection })
@@ -28,10 +36,12 @@ export function ClusterList({ filter, onClear }: ListProps) {
   return (
     <PagedTable
       label="Clusters"
-      queryKey={[...clusterListKey, filter]}
-      fetchPage={(page, signal) =>
-        unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
-      }
+      queryKey={[...clusterListKey, filter, sort, include]}
+      fetchPage={(page, signal) => {
+        const query = { ...filter, ...defined({ sort, include }), page, pageSize: pageRows }
+        return unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))
+      }}
+      sorting={{ value: sort, onChange: (value) => onSort(oneOfIn({ value }, 'value', clusterSorts)) }}
       columns={[selectionColumn(selection, select), nameColumn, ...columns]}
       rowKey={({ id }) => id}
       pollSeconds={10}
@@ -47,7 +57,7 @@ export function ClusterList({ filter, onClear }: ListProps) {
   )
 }
 
-const NoMatches = ({ filter, onClear }: ListProps) => (
+const NoMatches = ({ filter, onClear }: NoMatchesProps) => (
   <EmptyState icon={SearchX} title="No matching clusters" action={<Button onClick={onClear}>Clear filters</Button>}>
     No cluster matches {filterText(filter)}. Change or clear the filters.
   </EmptyState>

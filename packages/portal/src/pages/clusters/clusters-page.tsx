@@ -7,7 +7,13 @@ import { Button, ButtonLink } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
-import { type ClusterFilter, clusterStatuses, clusterTypes, maxSearchLength } from './cluster-filter.ts'
+import {
+  type ClusterFilter,
+  type ClusterSort,
+  clusterStatuses,
+  clusterTypes,
+  maxSearchLength,
+} from './cluster-filter.ts'
 import { ClusterList } from './cluster-list.tsx'
 import { typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -17,13 +23,14 @@ import { SitesDialog } from './sites.tsx'
 
 /** The list of clusters. Its filter is part of the URL. */
 export function ClustersPage() {
-  const filter = useSearch({ from: '/signed-in/clusters' })
+  const { sort, ...filter } = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })
-  const change = (search: ClusterFilter) => void navigate({ search, replace: true })
+  const change = (next: ClusterFilter) => void navigate({ search: defined({ ...next, sort }), replace: true })
+  const changeSort = (next: ClusterSort | undefined) => void navigate({ search: defined({ ...filter, sort: next }) })
   return (
     <Page title="Clusters" actions={<Actions />}>
       <ClusterFilters filter={filter} onChange={change} />
-      <ClusterList filter={filter} onClear={() => change({})} />
+      <ClusterList filter={filter} sort={sort} onSort={changeSort} onClear={() => change({})} />
     </Page>
   )
 }

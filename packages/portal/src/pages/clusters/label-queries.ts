@@ -1,7 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
+import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { useDebounced } from '../../ui/hooks.ts'
-import { sitesQuery } from './cluster-queries.ts'
+import { existingIds, sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
 
 export type Labels = Schemas['ClusterSummary']['labels']
@@ -45,6 +46,41 @@ export function useResolved(target: Target | undefined) {
 
 const resolve = (target: Target, signal?: AbortSignal) =>
   unwrap(api.POST('/api/v1/targets/resolve', { body: { target }, ...(signal && { signal }) }))
+
+export interface ReviewedTarget {
+  /** Without removed clusters. */
+  target: Target
+  count: number
+  names: readonly string[]
+  byStatus: Schemas['ClusterCounts']
+  removedCount: number
+}
+
+/** Counts the clusters of a target by status before an operation starts. */
+export const reviewQuery = (target: Target) =>
+  queryOptions({
+    queryKey: ['targets', 'review', target],
+    queryFn: () => review(target),
+    staleTime: 0,
+    gcTime: 0,
+  })
+
+async function review(target: Target, removedCount = 0): Promise<ReviewedTarget> {
+  const body = { target, includeStatus: true }
+  try {
+    const { resolvedCount, names, byStatus = noClusters } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
+    return { target, count: resolvedCount, names, byStatus, removedCount }
+  } catch (error) {
+    const { clusterIds } = target
+    if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
+    const existing = await existingIds(clusterIds)
+    const rest = clusterIds.filter((id) => existing.has(id))
+    if (rest.length === 0 || rest.length === clusterIds.length) throw error
+    return review({ clusterIds: rest }, clusterIds.length - rest.length)
+  }
+}
+
+const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 
 /** The ids of all clusters of a target. */
 export async function idsOf(target: Target): Promise<string[]> {

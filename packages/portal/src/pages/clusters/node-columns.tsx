@@ -21,17 +21,25 @@ function freeText({ rootDiskBytes = 0, rootDiskFreeBytes }: Facts): string {
 export const factColumns: VirtualColumn<WithFacts>[] = [
   {
     title: 'Operating system',
+    sort: 'os',
     width: 'minmax(9rem, 2fr)',
     cell: ({ facts }) => <span title={facts?.kernel}>{facts?.osVersion ?? facts?.os}</span>,
   },
-  { title: 'Architecture', width: '7rem', narrow: 'hidden', cell: ({ facts }) => facts?.arch },
-  { title: 'CPUs', width: '3rem', isEnd: true, narrow: 'hidden', cell: ({ facts }) => facts?.cpus },
+  { title: 'Architecture', sort: 'arch', width: '7rem', narrow: 'hidden', cell: ({ facts }) => facts?.arch },
+  { title: 'CPUs', sort: 'cpus', width: '3rem', isEnd: true, narrow: 'hidden', cell: ({ facts }) => facts?.cpus },
   {
     title: 'Memory',
+    sort: 'memoryBytes',
     width: '5rem',
     isEnd: true,
     narrow: 'hidden',
     cell: ({ facts }) => bytesText(facts?.memoryBytes),
   },
-  { title: 'Free disk', width: '9rem', isEnd: true, cell: ({ facts }) => facts && freeText(facts) },
+  {
+    title: 'Free disk',
+    sort: 'rootDiskFreeBytes',
+    width: '9rem',
+    isEnd: true,
+    cell: ({ facts }) => facts && freeText(facts),
+  },
 ]

@@ -1,17 +1,17 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Network, SearchX } from 'lucide-react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { defined } from '../../lib/search.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
-import { PagedTable } from '../../ui/paged-table.tsx'
+import { CursorTable } from '../../ui/cursor-table.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { pageRows } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
-import { maxSearchLength } from './cluster-filter.ts'
+import { maxSearchLength, nodeSorts } from './cluster-filter.ts'
 import styles from './clusters.module.css'
 import { factColumns } from './node-columns.tsx'
 import { SelectorFilter } from './selector-field.tsx'
@@ -21,6 +21,7 @@ type Node = Schemas['NodeSummary']
 const columns: VirtualColumn<Node>[] = [
   {
     title: 'Name',
+    sort: 'name',
     width: 'minmax(9rem, 2fr)',
     narrow: 'start',
     cell: ({ name, clusterId }) => (
@@ -56,10 +57,10 @@ export const NodesPage = () => (
 )
 
 function NodeList() {
-  const filter = useSearch({ from: '/signed-in/nodes' })
+  const { sort, ...filter } = useSearch({ from: '/signed-in/nodes' })
   const navigate = useNavigate({ from: '/nodes' })
   const change = (values: { [Name in keyof NodeFilter]: string | undefined }) =>
-    void navigate({ search: defined({ ...filter, ...values }), replace: true })
+    void navigate({ search: defined({ ...filter, sort, ...values }), replace: true })
   return (
     <Page title="Nodes" lead="The machines of all clusters, with the facts that their relays report.">
       <div role="search" aria-label="Nodes" className={styles['filters']}>
@@ -82,16 +83,27 @@ function NodeList() {
           <SelectorFilter selector={filter.selector} onChange={(selector) => change({ selector })} />
         </div>
       </div>
-      <PagedTable
+      <CursorTable
         label="Nodes"
-        queryKey={['nodes', 'list', filter]}
-        fetchPage={(page, signal) =>
-          unwrap(api.GET('/api/v1/nodes', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }))
-        }
+        queryKey={['nodes', 'list', filter, sort]}
+        fetchPage={(cursor, signal) => {
+          const query = { ...filter, ...defined({ sort, cursor }), pageSize: pageRows }
+          return unwrap(api.GET('/api/v1/nodes', { params: { query }, signal }))
+        }}
         columns={columns}
+        sorting={{
+          value: sort,
+          onChange: (value) =>
+            void navigate({ search: defined({ ...filter, sort: oneOfIn({ value }, 'value', nodeSorts) }) }),
+        }}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 node' : `${total.toLocaleString()} nodes`)}
-        empty={<NoNodes isFiltered={Object.keys(filter).length > 0} onClear={() => void navigate({ search: {} })} />}
+        empty={
+          <NoNodes
+            isFiltered={Object.keys(filter).length > 0}
+            onClear={() => void navigate({ search: defined({ sort }) })}
+          />
+        }
       />
     </Page>
   )

@@ -1,11 +1,11 @@
 import { useNavigate } from '@tanstack/react-router'
-import { Play, Tags, X } from 'lucide-react'
+import { MapPin, Play, Tags, X } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { Button } from '../../ui/button.tsx'
 import { showErrorToast } from '../../ui/toast.tsx'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { BulkLabels } from './bulk-labels.tsx'
+import { BulkLabels, BulkMove } from './bulk-changes.tsx'
 import { type ClusterFilter, isFiltered } from './cluster-filter.ts'
 import { type ClusterSummary, matchingClusters } from './cluster-queries.ts'
 import styles from './clusters.module.css'
@@ -56,7 +56,7 @@ export function SelectionBar({ filter, total, selection, onChange }: SelectionBa
   return (
     <div role="group" aria-label="Selected clusters" className={styles['buttons']}>
       <span role="status" className={styles['selected']}>
-        {count > 0 && `${count.toLocaleString()} selected`}
+        {count > 0 && `${count.toLocaleString()} of ${total.toLocaleString()} selected`}
       </span>
       {count > 0 && <BulkActions targetOf={() => targetOf(filter, selection)} />}
       {!selection.isAll && (
@@ -76,7 +76,7 @@ function BulkActions({ targetOf: find }: { targetOf: () => Promise<Target> }) {
   const mayWrite = useHasPermission('clusters:write')
   const navigate = useNavigate()
   const [isBusy, setIsBusy] = useState(false)
-  const [labelled, setLabelled] = useState<Target>()
+  const [change, setChange] = useState<{ Form: typeof BulkLabels; target: Target }>()
   const act = async (action: (target: Target) => unknown) => {
     setIsBusy(true)
     try {
@@ -100,11 +100,24 @@ function BulkActions({ targetOf: find }: { targetOf: () => Promise<Target> }) {
         </Button>
       )}
       {mayWrite && (
-        <Button icon={Tags} isBusy={isBusy} onClick={() => void act(setLabelled)}>
-          Change labels
-        </Button>
+        <>
+          <Button
+            icon={Tags}
+            isBusy={isBusy}
+            onClick={() => void act((target) => setChange({ Form: BulkLabels, target }))}
+          >
+            Change labels
+          </Button>
+          <Button
+            icon={MapPin}
+            isBusy={isBusy}
+            onClick={() => void act((target) => setChange({ Form: BulkMove, target }))}
+          >
+            Move
+          </Button>
+        </>
       )}
-      {labelled !== undefined && <BulkLabels target={labelled} onClose={() => setLabelled(undefined)} />}
+      {change !== undefined && <change.Form target={change.target} onClose={() => setChange(undefined)} />}
     </>
   )
 }

@@ -89,10 +89,20 @@ interface SiteFieldProps {
   /** Id of the selected site; '' if none is selected. */
   value: string
   onChange: (siteId: string) => void
+  isOptional?: boolean
 }
 
-export function SiteField({ value, onChange }: SiteFieldProps) {
+export function SiteField({ value, onChange, isOptional = true }: SiteFieldProps) {
   const { data: sites = [] } = useQuery(sitesQuery)
   const options = [{ value: '', label: 'No site' }, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
-  return <SelectField name="siteId" label="Site" isOptional value={value} options={options} onChange={onChange} />
+  return (
+    <SelectField
+      name="siteId"
+      label="Site"
+      isOptional={isOptional}
+      value={value}
+      options={options}
+      onChange={onChange}
+    />
+  )
 }

@@ -7,7 +7,7 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Card } from '../../ui/card.tsx'
-import { useDraft } from '../../ui/draft.ts'
+import { discardChanges, useDraft } from '../../ui/draft.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -18,6 +18,7 @@ import { clusterCountText } from '../clusters/selector-completions.ts'
 import { ExampleLinks, exampleScript } from './examples.tsx'
 import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
+import { Review } from './review.tsx'
 import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, requestOf, submitBatches } from './submission.ts'
 import { completeTarget, noTarget, type TargetInput, targetOf } from './target.ts'
@@ -90,51 +91,74 @@ function JobForm({ draft, target: initialTarget }: { draft: Draft; target: Targe
   const count = target.kind === 'picked' ? target.clusterIds.length : resolved?.resolvedCount
   const onlyId = target.kind === 'picked' && count === 1 ? target.clusterIds[0] : undefined
   const isBatch = onlyId === undefined && count !== 0
-  const { submit, progress } = useSubmit((clusterIds) => setTarget({ ...noTarget, clusterIds }))
+  const [reviewed, setReviewed] = useState<{ target: Target; values: FormValues }>()
+  const { submit, progress } = useSubmit((clusterIds) => {
+    setTarget({ ...noTarget, clusterIds })
+    setReviewed((review) => review && { ...review, target: { clusterIds } })
+  })
+  const draftNow = { ...draft, script: isKept ? script : text, nodeIds }
   const choose = (next: TargetInput) => {
     setTarget(next)
     // The selected nodes belong to the previous cluster.
     setNodeIds(undefined)
   }
+  // One selected cluster is visible in the form. Several are reviewed first.
+  const start = async (values: FormValues) => {
+    requestOf(draftNow, values)
+    const complete = completeTarget(target, count)
+    if (onlyId !== undefined) return submit(draftNow, values, { onlyId, ...complete })
+    setReviewed({ target: complete.target, values })
+    return false
+  }
   return (
-    <Form
-      name="job"
-      submitLabel={isBatch && count !== undefined ? `Run on ${clusterCountText(count)}` : 'Run job'}
-      onSubmit={(values) =>
-        submit({ ...draft, script: isKept ? script : text, nodeIds }, values, {
-          onlyId,
-          ...completeTarget(target, count),
-        })
-      }
-    >
-      <div className={styles['columns']}>
-        <Card title={<span id="script-label">Script</span>}>
-          <ScriptEditor initial={script} onChange={setScript} labelledBy="script-label" />
-          <p className={styles['quiet']}>
-            A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
-            <code>sh</code>.
-          </p>
-          {found.length > 0 && (
-            <div role="status">
-              <p>
-                The script has {found.join(' and ')}, which interpreters reject.
-                {isKept ? ' It is submitted unchanged.' : ' The text is converted when you submit it.'}
-              </p>
-              <CheckField label="Submit the script unchanged" checked={isKept} onChange={setIsKept} />
-            </div>
-          )}
-        </Card>
-        <Card title="Targets">
-          <TargetPicker input={target} onChange={choose} resolved={resolved} />
-          {onlyId !== undefined && <NodePicker clusterId={onlyId} chosen={nodeIds} onChange={setNodeIds} />}
+    <>
+      {reviewed !== undefined && (
+        <Review
+          target={reviewed.target}
+          verb="Run on"
+          onClose={() => setReviewed(undefined)}
+          onConfirm={async ({ target: checked, count: checkedCount }) => {
+            await submit(draftNow, reviewed.values, { onlyId: undefined, target: checked, count: checkedCount })
+            discardChanges()
+          }}
+        >
           {progress !== undefined && <p role="status">{progress}</p>}
-          <TextField name="name" label="Name" maxLength={100} placeholder="Rotate logs" isOptional />
-          <TextField name="reason" label="Reason" maxLength={500} placeholder="Ticket 4711" isOptional />
-          <JobLimits timeoutSeconds={draft.timeoutSeconds} />
-          {isBatch && <BatchLimits count={count ?? 0} />}
-        </Card>
-      </div>
-    </Form>
+        </Review>
+      )}
+      <Form
+        name="job"
+        submitLabel={isBatch && count !== undefined ? `Review ${clusterCountText(count)}` : 'Run job'}
+        onSubmit={start}
+      >
+        <div className={styles['columns']}>
+          <Card title={<span id="script-label">Script</span>}>
+            <ScriptEditor initial={script} onChange={setScript} labelledBy="script-label" />
+            <p className={styles['quiet']}>
+              A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
+              <code>sh</code>.
+            </p>
+            {found.length > 0 && (
+              <div role="status">
+                <p>
+                  The script has {found.join(' and ')}, which interpreters reject.
+                  {isKept ? ' It is submitted unchanged.' : ' The text is converted when you submit it.'}
+                </p>
+                <CheckField label="Submit the script unchanged" checked={isKept} onChange={setIsKept} />
+              </div>
+            )}
+          </Card>
+          <Card title="Targets">
+            <TargetPicker input={target} onChange={choose} resolved={resolved} />
+            {onlyId !== undefined && <NodePicker clusterId={onlyId} chosen={nodeIds} onChange={setNodeIds} />}
+            {progress !== undefined && reviewed === undefined && <p role="status">{progress}</p>}
+            <TextField name="name" label="Name" maxLength={100} placeholder="Rotate logs" isOptional />
+            <TextField name="reason" label="Reason" maxLength={500} placeholder="Ticket 4711" isOptional />
+            <JobLimits timeoutSeconds={draft.timeoutSeconds} />
+            {isBatch && <BatchLimits count={count ?? 0} />}
+          </Card>
+        </div>
+      </Form>
+    </>
   )
 }
 

@@ -1,8 +1,7 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
-import { useSummary } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { defined, oneOfIn } from '../../lib/search.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
@@ -61,7 +60,6 @@ export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
       )}
       {kind === 'saved' && <FilterPicker filterId={filterId} onChange={(id) => change({ filterId: id })} />}
       {(kind === 'saved' || kind === 'all') && <p role="status">{resolved !== undefined && matchText(resolved)}</p>}
-      {kind === 'all' && <NotConnected />}
     </>
   )
 }
@@ -73,30 +71,24 @@ function FilterPicker({ filterId, onChange }: { filterId: string; onChange: (fil
   return <SelectField name="savedFilter" label="Saved filter" options={all} value={filterId} onChange={onChange} />
 }
 
-// The summary counts all clusters, so other targets have no such numbers.
-function NotConnected() {
-  const { Offline = 0, Pending = 0 } = useSummary().data?.clusters?.byStatus ?? {}
-  if (Offline + Pending === 0) return null
-  return (
-    <p className={styles['quiet']}>
-      {Offline} offline, {Pending} never connected. Their jobs wait for the relay until the delivery timeout.
-    </p>
-  )
-}
-
 interface ClusterPickerProps {
   chosen: string[]
   onChange: (clusterIds: string[]) => void
 }
 
-/** Selects clusters. It offers the newest clusters that match the search. */
+/** Selects clusters. It offers the clusters that match the search, by name. */
 function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
   const [searchText, setSearchText] = useState('')
   const search = useDebounced(searchText.trim())
-  const query = useQuery({
+  const query = useInfiniteQuery({
     queryKey: ['clusters', 'targets', search],
-    queryFn: ({ signal }) =>
-      unwrap(api.GET('/api/v1/clusters', { params: { query: { pageSize, ...(search && { search }) } }, signal })),
+    queryFn: ({ pageParam: cursor, signal }) => {
+      const parameters = { pageSize, sort: 'name' as const, ...defined({ search: search || undefined, cursor }) }
+      return unwrap(api.GET('/api/v1/clusters', { params: { query: parameters }, signal }))
+    },
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    select: ({ pages }) => ({ items: pages.flatMap(({ items }) => items), totalCount: pages.at(-1)?.totalCount ?? 0 }),
     placeholderData: keepPreviousData,
     // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
@@ -128,8 +120,10 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
               ))}
               {items.length === 0 && <NoClusters isNarrowed={search !== ''} />}
             </div>
-            {totalCount > items.length && (
-              <p className={styles['quiet']}>{totalCount - items.length} more. Search to find them.</p>
+            {query.hasNextPage && (
+              <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+                Show more ({(totalCount - items.length).toLocaleString()} left)
+              </Button>
             )}
             <SearchChoice search={search} count={totalCount} chosen={chosen} onChange={onChange} />
           </>

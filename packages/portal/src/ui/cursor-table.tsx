@@ -1,0 +1,67 @@
+import { hashKey, type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Button } from './button.tsx'
+import { ErrorNote } from './error-note.tsx'
+import { Loading } from './state.tsx'
+import styles from './virtual-table.module.css'
+import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
+
+interface CursorPage<Row> {
+  items: Row[]
+  totalCount: number
+  nextCursor?: string
+  /** False if the total does not include all rows. */
+  searchedAll?: boolean
+}
+
+interface CursorTableProps<Row> extends VirtualVariant<Row> {
+  queryKey: QueryKey
+  fetchPage: (cursor: string | undefined, signal: AbortSignal) => Promise<CursorPage<Row>>
+  summary: (total: number) => string
+  empty: ReactNode
+}
+
+/** A list that is read by cursor, page after page, because the API does not know the number of all rows. */
+export const CursorTable = <Row,>(props: CursorTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
+
+const marginRows = 20
+
+function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTableProps<Row>) {
+  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey,
+    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+  })
+  const [first] = data?.pages ?? []
+  if (first === undefined)
+    return error === null ? (
+      <Loading what={table.label.toLowerCase()} />
+    ) : (
+      <ErrorNote error={error} onRetry={() => void refetch()} />
+    )
+  const rows = data?.pages.flatMap(({ items }) => items) ?? []
+  if (rows.length === 0 && !hasNextPage) return empty
+  const total = hasNextPage ? Math.max(first.totalCount, rows.length) : rows.length
+  const isExact = !hasNextPage || first.searchedAll !== false
+  const more = () => void (hasNextPage && !isFetching && error === null && fetchNextPage())
+  return (
+    <div className={styles['paged']}>
+      <p role="status" className={styles['count']}>
+        {isExact ? summary(total) : `More than ${summary(total)}`}
+      </p>
+      <VirtualTable
+        {...table}
+        count={rows.length}
+        rowAt={(index) => rows[index]}
+        onRange={(_, last) => last >= rows.length - marginRows && more()}
+      />
+      {error !== null && <ErrorNote error={error} onRetry={() => void fetchNextPage()} />}
+      {hasNextPage && (
+        <Button className={styles['more']} isBusy={isFetching} onClick={() => void fetchNextPage()}>
+          Show more
+        </Button>
+      )}
+    </div>
+  )
+}
