@@ -73,10 +73,10 @@ const eventSection = (document: ApiDocument, events: readonly WebhookEntry[]): H
     ${events.map(([type, entry]) => webhook(document, type, entry))}
   </section>`
 
-const pageHeader = html`<div class="bar">
+const pageHeader = html`<header class="bar">
   <div class="brand">${new Html(mark.replace('<svg ', '<svg aria-hidden="true" '))} <span>Platform</span></div>
   <a class="back" href="/">Back to the portal</a>
-</div>`
+</header>`
 
 // Not `html` templates: the texts must match the hashes in the policy byte for byte.
 const styleElement = new Html(`<style>${style}</style>`)
