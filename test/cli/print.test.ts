@@ -198,7 +198,7 @@ test.each([
 test('names the problem and the next step of every error of the platform, without routes', () => {
   const traceId = 'f'.repeat(32)
   const rejected = (code: string, fields: object = {}, headers = {}) => {
-    const [status = 0, message = '', wire = code] = errors[code as ErrorCode] as readonly [number, string, string?]
+    const [status, message, wire = code] = errors[code as ErrorCode] as readonly [number, string, string?]
     return toApiRejection(new Response('', { status, headers }), { error: wire, message, traceId, ...fields })
   }
   for (const [code, [status]] of Object.entries(errors)) {
@@ -250,6 +250,7 @@ test.each([
     const shown = text.next(bytes.subarray(0, at)) + text.next(bytes.subarray(at)) + text.end()
     if (at === 0) expect(shown).toBe(expected)
     expect(stripVTControlCharacters(shown)).toBe(stripVTControlCharacters(expected))
+    // oxlint-disable-next-line no-control-regex -- the beginning of a colour
     expect(shown.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(/(?![\n\t])\p{Cc}/u)
   }
   const plain = new TerminalText({ hasColor: false })

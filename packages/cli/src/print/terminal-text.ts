@@ -5,7 +5,9 @@ const maxStyleLength = 256
 
 // Colours and styles (SGR); the end of a line, which is empty where output is appended; other characters that control a
 // terminal or reorder text.
+// oxlint-disable-next-line no-control-regex -- terminals are controlled by these characters
 const token = /\u001b\[([\d;:]{0,64})m|\u001b\[0?K|\r\n|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]|\n/gu
+// oxlint-disable-next-line no-control-regex -- as above
 const unfinished = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/
 
 /**

@@ -27,7 +27,7 @@ export interface Session {
   renewalKey?: string
 }
 
-export const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homeFolder(), '.config'), 'plat')
+const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homeFolder(), '.config'), 'plat')
 
 function homeFolder(): string {
   try {
