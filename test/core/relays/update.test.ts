@@ -192,7 +192,7 @@ test('removed clusters are skipped, and a relay that enrolls again is offered th
   await fleet.sweep()
   expect(await counts(fleet)).toMatchObject({ pending: 0, offered: 2, skipped: 1 })
   await fleet.report(relayOfSite, 'completed')
-  const [waiting] = fleet.sites.filter(({ id }) => id !== removed!.id && id !== replaced!.id)
+  const waiting = fleet.sites.find(({ id }) => id !== removed!.id && id !== replaced!.id)
   await Cluster.remove(fleet.caller, waiting!.id)
   await fleet.sweep()
   expect(await fleet.record()).toMatchObject({ status: 'Completed' })

@@ -5,7 +5,7 @@ import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { selectorOption } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
-import { exitCodes } from '../exit.ts'
+import { CliError, exitCodes } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
 import { Progress } from '../print/progress.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
@@ -29,7 +29,8 @@ const columns: Column<RelayUpdate>[] = [
 ]
 
 interface UpdateOptions extends Shown {
-  selector: string
+  /** Not a required option, because that would apply to the subcommands too. */
+  selector?: string
   canary?: number
   maxConcurrent?: number
   wait?: true
@@ -43,7 +44,7 @@ export function addRelayCommands(program: Command): void {
     'plat relay update -l env=prod --canary 3 --max-concurrent 20',
     'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
   ])
-    .requiredOption('-l, --selector <selector>', 'clusters with these labels, such as env=prod', selectorOption)
+    .option('-l, --selector <selector>', 'required: clusters with these labels, such as env=prod', selectorOption)
     .option('--canary <n>', 'relays that must complete the update before others start; default 1', wholeNumber(1, 100))
     .option('--max-concurrent <n>', 'relays that install it at the same time; default 50', wholeNumber(1, 500))
     .option('--yes', 'do not ask before an update of more than 10 clusters')
@@ -73,6 +74,7 @@ async function cancel(id: string, options: Shown): Promise<void> {
 const unaskedLimit = 10
 
 async function start({ selector, canary, maxConcurrent, wait, yes, ...options }: UpdateOptions): Promise<void> {
+  if (selector === undefined) throw new CliError('usage', 'Specify the clusters: --selector LABELS.')
   const api = wait ? connectToFollow() : connect()
   const target = { selector }
   const { resolvedCount } = await unwrap(api.POST('/api/v1/targets/resolve', { body: { target } }))

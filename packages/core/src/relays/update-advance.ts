@@ -15,6 +15,7 @@ import {
   addReason,
   countsOf,
   membersOf,
+  nameOf,
   parseRelayUpdate,
   positionsOf,
   type Progress,
@@ -52,8 +53,13 @@ export async function advance(update: RelayUpdateRecord): Promise<void> {
   let record: RelayUpdateRecord | undefined = update
   for (let step = 0; record !== undefined && step < maxSteps && elapsedMs() < untilMs; step++) {
     const draft: Draft = {
-      ...{ record, ids: await membersOf(record), states: [...record.states], reasons: { ...record.reasons } },
-      ...{ cursor: record.cursor, writes: [], offered: [] },
+      record,
+      ids: await membersOf(record),
+      states: [...record.states],
+      reasons: { ...record.reasons },
+      cursor: record.cursor,
+      writes: [],
+      offered: [],
     }
     await collect(draft)
     record = record.status === 'Running' ? await proceed(draft) : await withdraw(draft)
@@ -121,7 +127,7 @@ async function rollbackReason(draft: Draft): Promise<string | undefined> {
   if (rolledBack === 0 || (!isCanary && rolledBack * rollbackShare <= relayCount)) return undefined
   const positions = positionsOf(draft, 'R').slice(0, 10)
   const items = await getMany(positions.map((position) => clusterKey(draft, position)))
-  const names = items.map((item, index) => String(item?.['name'] ?? draft.ids[positions[index] ?? 0]))
+  const names = items.map((item, index) => nameOf(item) ?? draft.ids[positions[index] ?? 0])
   const more = rolledBack > names.length ? ` and ${rolledBack - names.length} more` : ''
   const reason = positions.map((position) => draft.reasons[position]).find((text) => text !== undefined)
   const rule = isCanary ? 'before the canaries were complete' : `which is more than 5 % of ${relayCount} relays`

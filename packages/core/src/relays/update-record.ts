@@ -85,8 +85,11 @@ export function reasonOf({ states, reasons }: Progress, version: string, positio
 export function countsOf({ states }: Progress) {
   const counts = { pending: 0, offered: 0, completed: 0, rolledBack: 0, skipped: 0 }
   const names = {
-    ...{ Pending: 'pending', Offered: 'offered', Completed: 'completed' },
-    ...{ RolledBack: 'rolledBack', Skipped: 'skipped' },
+    Pending: 'pending',
+    Offered: 'offered',
+    Completed: 'completed',
+    RolledBack: 'rolledBack',
+    Skipped: 'skipped',
   } as const satisfies Record<RelayUpdateClusterStatus, keyof typeof counts>
   for (const state of states) counts[names[statusOf(state)]]++
   return counts
@@ -123,3 +126,7 @@ export async function membersOf({ organisationId, id }: RelayUpdateRecord): Prom
   const items = await queryAll({ pk: keys.relayUpdateMembers(organisationId, id, 0).pk })
   return items.flatMap(({ ids }) => decompress(ids).split(' '))
 }
+
+/** The name in the item of a cluster; undefined if the cluster was removed. */
+export const nameOf = (item: Item | undefined): string | undefined =>
+  typeof item?.['name'] === 'string' ? item['name'] : undefined

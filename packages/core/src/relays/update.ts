@@ -37,6 +37,7 @@ import { advance } from './update-advance.ts'
 import {
   memberWrites,
   membersOf,
+  nameOf,
   parseRelayUpdate,
   positionsOf,
   progressAttributes,
@@ -99,8 +100,11 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
         'relay_update_running',
       ),
       createItem(keys.relayUpdate(organisationId, id), {
-        ...{ ...fields, ...progressAttributes(progress), target: JSON.stringify(target) },
-        ...{ gsi1pk: keys.relayUpdatesOf(organisationId), ...keys.due(id, createdAtMs) },
+        ...fields,
+        ...progressAttributes(progress),
+        target: JSON.stringify(target),
+        gsi1pk: keys.relayUpdatesOf(organisationId),
+        ...keys.due(id, createdAtMs),
       }),
       ...memberWrites(organisationId, id, clusterIds),
     ],
@@ -168,7 +172,7 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
   )
   return positions.map((position, index) => {
     const reason = reasonOf(record, record.version, position)
-    const name = String(items[index]?.['name'] ?? '')
+    const name = nameOf(items[index]) ?? ''
     const status = statusOf(record.states[position] ?? 'P')
     return { clusterId: shown[index] ?? '', name, status, ...(reason !== undefined && { reason }) }
   })

@@ -44,8 +44,8 @@ export class Updater {
     if (this.#offered === undefined) return undefined
     const { id, version } = this.#offered
     if (version === relayVersion) return { id, status: 'completed' }
-    const obstacle = obstacleTo(version)
-    if (obstacle !== undefined) return { id, status: 'skipped', reason: obstacle }
+    const skipped = skipReason(version)
+    if (skipped !== undefined) return { id, status: 'skipped', reason: skipped }
     const candidate = this.#programs.candidate
     const reason = candidate?.id === id ? candidate.reason : this.#problem
     const status = candidate?.id === id && candidate.state === 'rolledBack' ? 'rolledBack' : 'pending'
@@ -93,7 +93,7 @@ export class Updater {
     if (
       this.#isStaging ||
       (known?.id === offer.id && known.sha256 === offer.sha256) ||
-      obstacleTo(offer.version) !== undefined
+      skipReason(offer.version) !== undefined
     )
       return
     this.#isStaging = true
@@ -127,7 +127,7 @@ export class Updater {
 }
 
 /** Why this relay does not install a version. */
-function obstacleTo(version: string): string | undefined {
+function skipReason(version: string): string | undefined {
   if (releaseKeyPem === undefined)
     return 'The relay is not part of a release, so it cannot verify updates. Install its program again'
   return isNewer(version, relayVersion) ? undefined : `The relay has version ${relayVersion}`
