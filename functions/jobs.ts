@@ -1,7 +1,9 @@
 import { cancelBatch, getBatch, listBatches, retryBatch, submitBatch } from '@platform/contract/batch'
 import { cancelJob, getJob, listJobs, submitJob } from '@platform/contract/job'
+import { getBatchGroups, listBatchResults, listGroupClusters } from '@platform/contract/job-group'
 import { getJobOutput } from '@platform/contract/job-output'
 import * as Batch from '@platform/core/jobs/batches/batch'
+import * as Groups from '@platform/core/jobs/batches/groups'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readBytes, readOutput } from '@platform/core/jobs/output'
@@ -25,4 +27,11 @@ export const handler = serve(
   route(getBatch, async ({ caller, params }) => result(200, await Batch.read(caller, params.batchId))),
   route(cancelBatch, async ({ caller, params }) => result(202, await Batch.cancel(caller, params.batchId))),
   route(retryBatch, async ({ caller, params }) => result(202, await Batch.retry(caller, params.batchId))),
+  route(getBatchGroups, async ({ caller, params }) => result(200, await Groups.read(caller, params.batchId))),
+  route(listGroupClusters, async ({ caller, params, query }) =>
+    result(200, await Groups.listClusters(caller, params, query)),
+  ),
+  route(listBatchResults, async ({ caller, params, query }) =>
+    result(200, await Groups.listResults(caller, params.batchId, query)),
+  ),
 )

@@ -756,6 +756,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/batch/{batchId}/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The ended jobs of a batch, grouped by equal results
+         * @description Failures first, then the largest groups. Jobs are in one group if status, reason, exit code and all bytes of the output are equal. The response is current even while jobs still run; `pending` counts those.
+         *
+         *     Requires the permission `jobs:read`.
+         */
+        get: operations["getBatchGroups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/batch/{batchId}/groups/{group}/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The clusters of a group
+         * @description `group` is the `key` of a group, or its position in the list, from 0. The key does not change, and neither does the position once all jobs have ended. The list has one item for each job, the last of the batch first.
+         *
+         *     Requires the permission `jobs:read`.
+         */
+        get: operations["listGroupClusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/batch/{batchId}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The jobs of a batch with their results, for an export
+         * @description The last job of the batch first. `plat batch export` and the portal write all pages as CSV or JSON. Jobs that are not stored yet are missing while the batch runs.
+         *
+         *     Requires the permission `jobs:read`.
+         */
+        get: operations["listBatchResults"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}": {
         parameters: {
             query?: never;
@@ -5136,6 +5202,165 @@ export interface components {
             cancelled: number;
         };
         /**
+         * @description The groups of a batch
+         * @example {
+         *       "groups": [
+         *         {
+         *           "key": "91b2d4e8a0c37f56",
+         *           "status": "Failed",
+         *           "statusReason": "exit_nonzero",
+         *           "exitCode": 1,
+         *           "outputSha256": "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+         *           "count": 1,
+         *           "sample": "hello\n",
+         *           "sampleTruncated": false,
+         *           "sampleJobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "clusterIds": [
+         *             "clus_01jd8w5k3zr9x2m4c7t6v0b1qa"
+         *           ]
+         *         }
+         *       ],
+         *       "pending": 0
+         *     }
+         */
+        JobGroups: {
+            /** @description Groups, failures first, then the largest */
+            groups: components["schemas"]["JobGroup"][];
+            /**
+             * Format: int32
+             * @description Number of jobs that have not ended; once it is 0, the groups are complete
+             * @example 0
+             */
+            pending: number;
+        };
+        /** @description Jobs that ended with the same status, reason, exit code and output */
+        JobGroup: {
+            /**
+             * @description Identifies the group. Equal results have the same key, in every batch
+             * @example 4f0c1b7a9d2e6358
+             */
+            key: string;
+            /**
+             * @description Status of the jobs
+             * @example Failed
+             * @enum {string}
+             */
+            status: "Completed" | "Failed" | "Cancelled";
+            /**
+             * @description Why the job ended without success: a time limit, an exit code, a cancellation, its relay or the platform
+             * @enum {string}
+             */
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
+            /**
+             * Format: int32
+             * @description null if the script did not run, or did not exit by itself
+             * @example 0
+             */
+            exitCode: number | null;
+            /**
+             * @description `result.outputSha256` of the jobs; null without a result
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256: string | null;
+            /**
+             * Format: int32
+             * @description Number of jobs
+             * @example 287
+             */
+            count: number;
+            /**
+             * @description The first 2000 characters of the output of one job, or fewer. Absent without a result, and after the first 40 groups
+             * @example Linux 6.1.0
+             */
+            sample?: string;
+            /** @description Whether the output is longer than `sample` */
+            sampleTruncated?: boolean;
+            /**
+             * @description A job of the group, which has the complete output
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            sampleJobId: string;
+            /** @description The clusters of at most 100 jobs; …/groups/{group}/clusters lists all */
+            clusterIds: string[];
+        };
+        /** @description A cluster of a group, with its job */
+        GroupCluster: {
+            /**
+             * @description Identifier of the cluster
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            clusterId: string;
+            /**
+             * @description Name of the cluster
+             * @example berlin-1
+             */
+            name: string;
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+        };
+        /** @description A job of a batch with its result */
+        JobOutcome: {
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Identifier of the cluster
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            clusterId: string;
+            /**
+             * @description Name of the cluster
+             * @example berlin-1
+             */
+            clusterName: string;
+            /**
+             * @description Status of the job
+             * @example Completed
+             * @enum {string}
+             */
+            status: "Queued" | "Running" | "Completed" | "Failed" | "Cancelled";
+            /**
+             * @description Why the job ended without success: a time limit, an exit code, a cancellation, its relay or the platform
+             * @enum {string}
+             */
+            statusReason?: "cancelled_by_user" | "delivery_timeout" | "exit_nonzero" | "execution_timeout" | "relay_rejected" | "interrupted" | "lease_lost" | "dead_lettered" | "batch_error_limit" | "cluster_removed" | "module_operation_failed" | "update_failed";
+            /**
+             * Format: int32
+             * @description null if the script did not run, or did not exit by itself
+             * @example 0
+             */
+            exitCode: number | null;
+            /**
+             * @description `result.outputSha256` of the jobs; null without a result
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256: string | null;
+            /**
+             * Format: date-time
+             * @description Time of the start; absent before it
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            startedAt?: string;
+            /**
+             * Format: date-time
+             * @description Time of the end; absent before it
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            completedAt?: string;
+            /**
+             * @description The first 4000 characters of the output, or fewer
+             * @example Linux
+             */
+            output: string;
+            /** @description Whether the output of the job is longer than `output` */
+            outputTruncated: boolean;
+        };
+        /**
          * @example {
          *       "id": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
@@ -5167,7 +5392,8 @@ export interface components {
          *           }
          *         ],
          *         "truncated": false,
-         *         "totalBytes": 6
+         *         "totalBytes": 6,
+         *         "outputSha256": "4828e60247c1636f57b7446a314e7f599c12b53d40061cc851a1442004354fed"
          *       }
          *     }
          */
@@ -5286,6 +5512,11 @@ export interface components {
              * @description Bytes that the scripts wrote, including dropped ones
              */
             totalBytes: number;
+            /**
+             * @description SHA-256 of all bytes that the scripts wrote. If there are several nodes or both streams: of the SHA-256 sums of each node and stream, in hex, sorted, one per line. The platform computes it for up to 32 KiB of output, and takes it from the relay otherwise; it is then absent if the relay has not reported it
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256?: string;
         };
         NodeResult: {
             /**
@@ -8212,6 +8443,11 @@ export interface components {
                 /** @description In order of arrival; at most 65,536 bytes together */
                 chunks: components["schemas"]["OutputPiece"][];
             };
+            /**
+             * @description Of all output, including dropped bytes, as in the result of a job. It has no effect for up to 32 KiB of output
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256?: string;
         };
         Goodbye: {
             /**
@@ -12311,6 +12547,307 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getBatchGroups: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the batch */
+                batchId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The groups */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "groups": [
+                     *         {
+                     *           "key": "91b2d4e8a0c37f56",
+                     *           "status": "Failed",
+                     *           "statusReason": "exit_nonzero",
+                     *           "exitCode": 1,
+                     *           "outputSha256": "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+                     *           "count": 1,
+                     *           "sample": "hello\n",
+                     *           "sampleTruncated": false,
+                     *           "sampleJobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterIds": [
+                     *             "clus_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "pending": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["JobGroups"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `batch_not_found`: The batch does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listGroupClusters: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the batch */
+                batchId: string;
+                /** @description Key or position of the group */
+                group: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of clusters */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "berlin-1",
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["GroupCluster"][];
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @description Maximum number of items of a page
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `batch_not_found`: The batch does not exist or is not accessible.
+             *     - `group_not_found`: The batch has no such group. See GET /api/v1/jobs/batch/{batchId}/groups.
+             */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listBatchResults: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the batch */
+                batchId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of results */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterName": "berlin-1",
+                     *           "status": "Completed",
+                     *           "exitCode": 0,
+                     *           "outputSha256": "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+                     *           "startedAt": "2026-11-21T09:30:00.000Z",
+                     *           "completedAt": "2026-11-21T09:30:00.000Z",
+                     *           "output": "Linux\n",
+                     *           "outputTruncated": true
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["JobOutcome"][];
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @description Maximum number of items of a page
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `batch_not_found`: The batch does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getJob: {
         parameters: {
             query?: never;
@@ -12365,7 +12902,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "truncated": false,
-                     *         "totalBytes": 6
+                     *         "totalBytes": 6,
+                     *         "outputSha256": "4828e60247c1636f57b7446a314e7f599c12b53d40061cc851a1442004354fed"
                      *       }
                      *     }
                      */
@@ -12452,7 +12990,8 @@ export interface operations {
                      *           }
                      *         ],
                      *         "truncated": false,
-                     *         "totalBytes": 6
+                     *         "totalBytes": 6,
+                     *         "outputSha256": "4828e60247c1636f57b7446a314e7f599c12b53d40061cc851a1442004354fed"
                      *       }
                      *     }
                      */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
 import { expectStatus, invalidFields } from './support/answer.ts'
@@ -140,6 +140,36 @@ const reasonsOf = async (platform: Platform, jobIds: string[]) => {
   const jobs = await Promise.all(jobIds.map((id) => platform.job(id)))
   return jobs.map(({ status, statusReason }) => [status, statusReason].filter(Boolean).join(' '))
 }
+
+test('groups the jobs of a batch by equal results, pages their clusters and exports them', async ({
+  platform,
+  admin,
+}) => {
+  const relay = await platform.newRelay()
+  const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 4) })
+  await completeInOrder(relay, [0, 3, 0])
+  const get = async (path: string) => expectStatus(await admin.get(`${batchPath}/${batchId}/${path}`), 200)
+  const { groups, pending } = await get('groups')
+  const emptySha256 = createHash('sha256').digest('hex')
+  const common = { outputSha256: emptySha256, sample: '', clusterIds: [relay.clusterId] }
+  expect(groups).toMatchObject([
+    { ...common, status: 'Failed', statusReason: 'exit_nonzero', exitCode: 3, count: 1, sampleJobId: jobIds[1] },
+    { ...common, status: 'Completed', exitCode: 0, count: 2 },
+  ])
+  expect(pending).toBe(1)
+  await completeInOrder(relay, [3])
+  expect((await get('groups')).groups[1].key).toBe(groups[1].key)
+  const first = await get(`groups/${groups[1].key}/clusters?pageSize=1`)
+  const second = await get(`groups/1/clusters?pageSize=1&cursor=${first.nextCursor}`)
+  expect([...first.items, ...second.items].map(({ jobId }: any) => jobId)).toEqual([jobIds[2], jobIds[0]])
+  expectStatus(await admin.get(`${batchPath}/${batchId}/groups/2/clusters`), 404, 'group_not_found')
+  const results = await get('results')
+  expect(results.items.map(({ exitCode }: any) => exitCode)).toEqual([3, 0, 3, 0])
+  expect(results).toMatchObject({
+    totalCount: 4,
+    items: { 0: { jobId: jobIds[3], output: '', outputTruncated: false } },
+  })
+})
 
 test('releases at most maxConcurrency jobs at once and runs all of them', async ({ platform }) => {
   const relay = await platform.newRelay()

@@ -239,6 +239,12 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/jobs/batch/{batchId}': batchParams,
   'POST /api/v1/jobs/batch/{batchId}/cancel': batchParams,
   'POST /api/v1/jobs/batch/{batchId}/retry': finishedBatch,
+  'GET /api/v1/jobs/batch/{batchId}/groups': finishedBatch,
+  'GET /api/v1/jobs/batch/{batchId}/groups/{group}/clusters': async (user) => {
+    const { params } = await finishedBatch(user)
+    return { params: { ...params, group: '0' } }
+  },
+  'GET /api/v1/jobs/batch/{batchId}/results': finishedBatch,
 
   'GET /api/v1/users/me/dashboard-layout': empty,
   'PATCH /api/v1/users/me/dashboard-layout': () => ({ body: { layout: [] } }),

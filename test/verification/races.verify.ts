@@ -234,7 +234,7 @@ test('no job lacks its cluster, and clusters count their active jobs', async () 
   const clusters = new Map(
     items.filter(({ pk }) => String(pk).endsWith('#CLUSTER')).map((item) => [String(item['id']), item]),
   )
-  const jobs = items.filter(({ sk }) => sk === 'JOB')
+  const jobs = items.filter(({ sk }) => String(sk).startsWith('JOB#'))
   claimNone(
     'jobs without a cluster',
     jobs.filter(({ clusterId }) => !clusters.has(String(clusterId))),

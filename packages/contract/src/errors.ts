@@ -53,6 +53,7 @@ export const errors = {
   site_not_found: [404, 'The site does not exist or is not accessible.'],
   job_not_found: [404, 'The job does not exist or is not accessible.'],
   batch_not_found: [404, 'The batch does not exist or is not accessible.'],
+  group_not_found: [404, 'The batch has no such group. See GET /api/v1/jobs/batch/{batchId}/groups.'],
   identity_provider_not_found: [404, 'The identity provider does not exist or is not accessible.'],
   user_not_found: [404, 'The user does not exist or is not accessible.'],
   organisation_not_found: [404, 'The organisation does not exist or is not accessible.'],

@@ -12,6 +12,7 @@ import * as health from './health.ts'
 import * as history from './history.ts'
 import * as identity from './identity.ts'
 import * as job from './job.ts'
+import * as jobGroup from './job-group.ts'
 import * as jobOutput from './job-output.ts'
 import * as meta from './meta.ts'
 import * as module from './module.ts'
@@ -79,6 +80,9 @@ export const functions = {
     batch.getBatch,
     batch.cancelBatch,
     batch.retryBatch,
+    jobGroup.getBatchGroups,
+    jobGroup.listGroupClusters,
+    jobGroup.listBatchResults,
     job.getJob,
     job.cancelJob,
     jobOutput.getJobOutput,
@@ -183,6 +187,7 @@ const nouns = [
   history,
   identity,
   job,
+  jobGroup,
   jobOutput,
   meta,
   module,

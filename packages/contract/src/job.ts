@@ -105,6 +105,13 @@ export const NodeResult = z
   })
   .meta({ id: 'NodeResult' })
 
+/** SHA-256 of all output of a job, in hex. */
+export const outputSha256 = z
+  .string()
+  .max(64)
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ example: '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03' })
+
 /**
  * Result of an ended job. If `truncated`, `output` is about the first 256 KiB and the last 768 KiB, in whole lines. A
  * line with the number of dropped bytes marks the cut. `binary` means that bytes that are not valid UTF-8 were
@@ -118,6 +125,10 @@ export const JobResult = z
     nodes: z.array(NodeResult).max(2000),
     truncated: z.boolean(),
     totalBytes: z.int().min(0).meta({ description: 'Bytes that the scripts wrote, including dropped ones' }),
+    outputSha256: outputSha256.optional().meta({
+      description:
+        'SHA-256 of all bytes that the scripts wrote. If there are several nodes or both streams: of the SHA-256 sums of each node and stream, in hex, sorted, one per line. The platform computes it for up to 32 KiB of output, and takes it from the relay otherwise; it is then absent if the relay has not reported it',
+    }),
   })
   .meta({ id: 'JobResult' })
 
@@ -214,6 +225,7 @@ export const Job = z
         nodes: [{ nodeId: 'node_01jd8w5k3zr9x2m4c7t6v0b1qa', exitCode: 0, output: 'Linux\n' }],
         truncated: false,
         totalBytes: 6,
+        outputSha256: '4828e60247c1636f57b7446a314e7f599c12b53d40061cc851a1442004354fed',
       },
     },
   })

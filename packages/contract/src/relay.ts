@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { id, jsonBytes, line, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { FactsReport } from './facts.ts'
+import { outputSha256 } from './job.ts'
 import { outputStreams } from './job-output.ts'
 
 // The relay protocol. Every request except enrollment has the header `Authorization: Relay <JWT>`. The relay signs the
@@ -282,6 +283,10 @@ export const Completion = z
     nodes: z.array(z.object({ nodeId: id('node'), exitCode: z.int32().nullable() })).max(2000),
     output: z.object({ seq: OutputSeq, chunks: OutputPieces }).optional().meta({
       description: 'The rest of the output, instead of a last output call. It has no effect if `seq` is stored',
+    }),
+    outputSha256: outputSha256.optional().meta({
+      description:
+        'Of all output, including dropped bytes, as in the result of a job. It has no effect for up to 32 KiB of output',
     }),
   })
   .refine(({ output }) => piecesSize(output?.chunks) <= outputCallBytes, {

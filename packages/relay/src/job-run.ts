@@ -1,4 +1,5 @@
 import type { InvokeScriptPayload } from '@platform/contract/job'
+import { OutputHash } from '@platform/contract/output-hash'
 import { randomUUID } from 'node:crypto'
 import { Execution, type StopReason, notStarted } from './execution.ts'
 import type { StopMode } from './executor/executor.ts'
@@ -97,14 +98,19 @@ export class JobRun {
     const keepsLast = () => server.acceptsLastOutput
     const upload = new Upload({ lease, output: new Output(), client, keepsLast, onCancel })
     upload.start(signal)
+    const hash = new OutputHash()
     this.#execution = new Execution({
       jobId,
       payload,
       nodes,
-      onOutput: (nodeId, stream, bytes) => upload.append(nodeId, stream, bytes),
+      onOutput: (nodeId, stream, bytes) => {
+        hash.append(nodeId, stream, bytes)
+        upload.append(nodeId, stream, bytes)
+      },
       onSpawned: (leader) => warnOnError(() => journal.append({ state: 'spawned', jobId, leader })),
     })
     if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.mode)
-    await reportCompletion(this.#deps, lease, await this.#execution.run(), upload)
+    const ending = await this.#execution.run()
+    await reportCompletion(this.#deps, lease, { ...ending, outputSha256: hash.digest() }, upload)
   }
 }

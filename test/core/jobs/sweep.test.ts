@@ -386,7 +386,8 @@ test('purges all items of a job, including much output', async () => {
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   await Cluster.remove(caller, enrolled.cluster.id)
   await sweep()
-  expect((await query({ pk: keys.job(caller.organisationId, jobId).pk })).items).toEqual([])
+  for (const { pk } of [keys.job(caller.organisationId, jobId), keys.jobDetails(caller.organisationId, jobId)])
+    expect((await query({ pk })).items).toEqual([])
 })
 
 test('removes jobs with their output after the retention that follows their end; counts stay exact after an interruption', async () => {
@@ -420,7 +421,7 @@ test('removes jobs with their output after the retention that follows their end;
   {
     using _ = onStoreCall({
       before: async ({ input }) => {
-        const removesJob = input.TransactItems?.some(({ Delete }: any) => Delete?.Key?.sk === 'JOB')
+        const removesJob = input.TransactItems?.some(({ Delete }: any) => String(Delete?.Key?.sk).startsWith('JOB#'))
         if (removesJob && interruptions++ === 0) throw new Error('interrupted')
       },
     })
@@ -431,7 +432,8 @@ test('removes jobs with their output after the retention that follows their end;
   await Promise.all([sweep(), sweep()])
   await runProjections(caller)
   expect(await get(keys.job(other.caller.organisationId, other.jobId))).toBeUndefined()
-  expect((await query({ pk: keys.job(organisationId, jobId).pk })).items).toEqual([])
+  for (const { pk } of [keys.job(organisationId, jobId), keys.jobDetails(organisationId, jobId)])
+    expect((await query({ pk })).items).toEqual([])
   for (const filter of [{}, { clusterId }, { type: 'InvokeScript' }]) {
     const { items, totalCount } = await listed(filter)
     expect([items.map(({ id }) => id), totalCount]).toEqual([[waiting.id, late.id], 2])

@@ -14,7 +14,7 @@ import { type Tenant } from './tenant.ts'
 
 type Difference = (tenant: Tenant, own: readonly Item[], items: readonly Item[]) => string[] | Promise<string[]>
 
-const jobsOf = (own: readonly Item[]): Item[] => own.filter(({ sk }) => sk === 'JOB')
+const jobsOf = (own: readonly Item[]): Item[] => own.filter(({ sk }) => String(sk).startsWith('JOB#'))
 const endsWith =
   (suffix: string) =>
   ({ pk }: Item) =>

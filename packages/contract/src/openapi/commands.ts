@@ -32,6 +32,8 @@ export const commands: Readonly<Record<string, string>> = {
   listBatches: 'plat batch list',
   getBatch: 'plat batch get batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
   cancelBatch: 'plat batch cancel batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  getBatchGroups: 'plat batch groups batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  listBatchResults: 'plat batch export batch_01jd8w5k3zr9x2m4c7t6v0b1qa --format csv',
   retryBatch: 'plat batch retry batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
   listApiTokens: 'plat token list',
   createApiToken: "plat token create 'nightly backup' --permission clusters:read",

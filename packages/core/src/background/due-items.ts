@@ -174,7 +174,7 @@ async function countingFailures(state: SweepState, item: Item, work: (item: Item
 
 async function processItem(item: Item): Promise<void> {
   if (isOperation(item)) return requeueIfStalled(parseOperation(item))
-  if (item['sk'] === 'JOB') return enforceDeadline(parseJob(item))
+  if (keys.isJob({ sk: String(item['sk']) })) return enforceDeadline(parseJob(item))
   if (item['sk'] === 'BATCH') return checkBatch(parseBatch(item))
   if (item['sk'] === 'USER') return purgePreferences(item)
   if (item['sk'] === 'OUTBOX-CHECK') return checkOutbox(item)

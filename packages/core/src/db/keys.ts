@@ -292,18 +292,36 @@ export const webhookDeliveries = (organisationId: string, webhookId: string): st
 /** Jobs that wait for a cluster's relay, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
-/** Shares its partition with the job's payload, result and output. Output is sorted by byte offset. */
+/** The ids of a batch and of its jobs differ only in the last two characters, so that one query returns all its jobs. */
+const batchPartition = (organisationId: string, id: string): string =>
+  `ORG#${organisationId}#BATCH#${id.slice(-26, -2)}`
+const jobSort = (jobId: string): string => `JOB#${jobId.slice(-2)}`
+/** In the partition of its batch. A job without a batch, or an operation, has such a partition for itself. */
 export const job = (organisationId: string, jobId: string): Key => ({
+  pk: batchPartition(organisationId, jobId),
+  sk: jobSort(jobId),
+})
+export const isJob = ({ sk }: Pick<Key, 'sk'>): boolean => sk.startsWith('JOB#')
+export const jobsOfBatch = (organisationId: string, batchId: string): { pk: string; from: string; to: string } => ({
+  pk: batchPartition(organisationId, batchId),
+  from: jobSort(''),
+  to: jobSort('~'),
+})
+/** The partition of payload, result and output of a job. */
+export const jobDetails = (organisationId: string, jobId: string): { pk: string } => ({
   pk: `ORG#${organisationId}#JOB#${jobId}`,
-  sk: 'JOB',
 })
 export const payload = (organisationId: string, jobId: string): Key => ({
-  ...job(organisationId, jobId),
+  ...jobDetails(organisationId, jobId),
   sk: 'PAYLOAD',
 })
-export const result = (organisationId: string, jobId: string): Key => ({ ...job(organisationId, jobId), sk: 'RESULT' })
+export const result = (organisationId: string, jobId: string): Key => ({
+  ...jobDetails(organisationId, jobId),
+  sk: 'RESULT',
+})
+/** Sorted by byte offset. */
 export const output = (organisationId: string, jobId: string, offset: number): Key => ({
-  pk: `ORG#${organisationId}#JOB#${jobId}`,
+  ...jobDetails(organisationId, jobId),
   sk: `OUTPUT#${String(offset).padStart(15, '0')}`,
 })
 
@@ -335,7 +353,7 @@ export const clusterJobs = (clusterId: string): string => `CLUSTER#${clusterId}#
 
 /** Until all jobs are stored, the partition also holds the batch's clusters and its jobs in chunks. */
 export const batch = (organisationId: string, batchId: string): Key => ({
-  pk: `ORG#${organisationId}#BATCH#${batchId}`,
+  pk: batchPartition(organisationId, batchId),
   sk: 'BATCH',
 })
 export const batchClusters = (organisationId: string, batchId: string): Key => ({

@@ -22,7 +22,7 @@ const maxAttempts = 4
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const reported = JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes])
   // 128 bits suffice to recognise a repeat.
-  const completion = sha256(reported).slice(0, 32)
+  const completion = Buffer.from(sha256(reported), 'hex').subarray(0, 16).toString('base64url')
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
@@ -32,7 +32,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     const result = await resultOf(job, report, chunks)
     const failure = await commit(caller, {
       writes: [
-        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks), ...result.field }),
+        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks), ...result.fields }),
         ...(result.hasOutput ? [] : outputWrites(job, chunks)),
         ...result.writes,
       ],

@@ -46,7 +46,7 @@ async function checkRunning(job: JobRecord): Promise<void> {
       : ({ status: 'Failed', statusReason: timeLimitOf(job) <= now() ? 'execution_timeout' : 'lease_lost' } as const)
   const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
-    writes: [...finishWrites(job, { ...end, ...result.field }), ...result.writes],
+    writes: [...finishWrites(job, { ...end, ...result.fields }), ...result.writes],
     ...effectsOfEnd(job, end),
   })
 }

@@ -126,7 +126,8 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
   const { job, payload } = lookup
   const view = jobView(job, parsePayload(payload))
   const result = 'result' in lookup ? lookup.result : undefined
-  return (result ?? job.result) === undefined ? view : { ...view, result: await readResult(job, result, view.payload) }
+  const hasResult = isTerminal(job) && (result ?? job.result) !== undefined
+  return hasResult ? { ...view, result: await readResult(job, result, view.payload) } : view
 }
 
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {

@@ -2,12 +2,12 @@ import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contra
 import { jobTitle } from '@platform/contract/job-title'
 import { jobIdOf } from './batches/id.ts'
 import { listPendingJobs } from './batches/find-job.ts'
-import { findVisibleBatch } from './batches/record.ts'
+import { findVisibleBatch, readJobsOf } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { parseRemoved } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
-import { get, getConsistent, getMany, type Item } from '../db/table.ts'
+import { get, getConsistent, type Item } from '../db/table.ts'
 import {
   chunksOf,
   indexedKeys,
@@ -241,10 +241,9 @@ async function pageOfBatch(
   const { batch, removed } = found
   const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
-  const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
-  const jobs = jobIds.flatMap((id, index) => {
-    const item = items[index]
-    const job = item === undefined ? pending.get(id) : parseJob(item)
+  const stored = new Map((await readJobsOf(organisationId, batchId)).map((job) => [job.id, job]))
+  const jobs = jobIds.flatMap((id) => {
+    const job = stored.get(id) ?? pending.get(id)
     return job === undefined || !matches(job, filter) || removed.has(job.clusterId) ? [] : [job]
   })
   const { items: pageJobs, ...rest } = pageOfItems(jobs, page, ({ id }) => id)

@@ -39,7 +39,7 @@ export const toItem = (chunks: readonly Chunk[]): Item => ({
   chunks: JSON.stringify(chunks.map(({ offset, nodeId, stream, bytes }) => [offset, nodeId, stream, bytes.length])),
 })
 
-function fromItem(item: Item): Chunk[] {
+export function fromItem(item: Item): Chunk[] {
   const { data, chunks } = OutputItem.parse(item)
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.length)
   let position = 0
@@ -62,14 +62,11 @@ export const parseChunkView = ({ data, encoding, ...chunk }: OutputChunk): Chunk
   bytes: Buffer.from(data, encoding ?? 'utf8'),
 })
 
-const StoredResult = z.object({ chunks: z.string().optional() })
-const Views = z.array(OutputChunk)
+const StoredResult = z.object({ chunks: z.array(OutputChunk).optional() })
 
 /** All output, if it is part of the job's record. */
-function chunksInRecord({ result }: JobRecord): Chunk[] | undefined {
-  const { chunks } = result === undefined ? {} : StoredResult.parse(JSON.parse(result))
-  return chunks === undefined ? undefined : Views.parse(JSON.parse(chunks)).map(parseChunkView)
-}
+const chunksInRecord = ({ result }: JobRecord): Chunk[] | undefined =>
+  result === undefined ? undefined : StoredResult.parse(JSON.parse(result)).chunks?.map(parseChunkView)
 
 /** The chunks of at most `limit` calls, from the first call that begins at the offset or later. */
 export async function readChunks(job: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {

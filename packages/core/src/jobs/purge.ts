@@ -41,7 +41,7 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
     isEmpty &&= items.length === 0
     await purge(
       organisationId,
-      items.map(({ pk, sk }) => ({ pk: String(pk), sk: String(sk) })),
+      items.map(({ id }) => String(id)),
     )
     after = next
   } while (after !== undefined && elapsedMs() < untilMs)
@@ -49,9 +49,10 @@ async function purgeJobs(organisationId: string, clusterId: string, untilMs: num
 }
 
 /** Removes the record last, because the index lists a job until its record is removed. */
-async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Promise<void> {
-  await removeDetails(jobKeys)
-  const records = (await getConsistent(jobKeys)).filter((item) => item !== undefined).map(parseJob)
+async function purge(organisationId: string, jobIds: readonly string[]): Promise<void> {
+  await removeDetails(organisationId, jobIds)
+  const items = await getConsistent(jobIds.map((id) => keys.job(organisationId, id)))
+  const records = items.filter((item) => item !== undefined).map(parseJob)
   if (records.length === 0) return
   await commit(system(organisationId), {
     writes: records.map(({ id, status }) => remove(keys.job(organisationId, id), { status: { is: status } })),
@@ -60,7 +61,6 @@ async function purge(organisationId: string, jobKeys: readonly keys.Key[]): Prom
 }
 
 /** Removes payload, result and output of jobs. */
-export async function removeDetails(jobKeys: readonly keys.Key[]): Promise<void> {
-  // The space excludes the job's own record from the range.
-  await forEachLimit(concurrency, jobKeys, ({ pk, sk }) => removeAll({ pk, from: `${sk} ` }))
+export async function removeDetails(organisationId: string, jobIds: readonly string[]): Promise<void> {
+  await forEachLimit(concurrency, jobIds, (id) => removeAll(keys.jobDetails(organisationId, id)))
 }

@@ -60,6 +60,10 @@ export const JobRecord = z.object({
   payload: z.instanceof(Uint8Array).optional(),
   /** JSON; absent if it is a separate item. */
   result: z.string().optional(),
+  /** Absent without a result, and if no node exited by itself. */
+  exitCode: z.number().optional(),
+  /** In the record, like the exit code, so that a batch can be grouped by its results. */
+  outputSha256: z.instanceof(Uint8Array).optional(),
   /** The sort key of the sweep's index. */
   duesk: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),

@@ -1,12 +1,13 @@
 import { isUtf8 } from 'node:buffer'
 import { type JobResult } from '@platform/contract/job'
 import { OutputChunk } from '@platform/contract/job-output'
+import { OutputHash } from '@platform/contract/output-hash'
 import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { type Item, replace, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
-import { type Chunk, chunkView, parseChunkView, readChunks } from './output-item.ts'
+import { type Chunk, chunkView, fromItem, parseChunkView, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
 
 /** A result includes up to 32 KiB of output, so that reading a small job takes no further reads. */
@@ -23,37 +24,58 @@ const maxOutputBytes = 2_400_000
 /** A function response has at most 6 MB; the rest is for the fields of the job. */
 const maxResponseBytes = 6_100_000
 
-const Chunks = z.array(OutputChunk)
-const NodeExits = z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() }))
-const ResultRecord = z.object({ exitCode: z.number().nullable(), nodes: z.string(), chunks: z.string().optional() })
+const ResultRecord = z.object({
+  nodes: z.array(z.object({ nodeId: z.string(), exitCode: z.number().nullable() })),
+  chunks: z.array(OutputChunk).optional(),
+})
 
 /**
- * The field of the job's record, or the write of a separate item. `last` is output that is not stored yet; if the
+ * The fields of the job's record, and the write of a separate item. `last` is output that is not stored yet; if the
  * record then has all output, it needs no item of its own.
  */
 export async function resultOf(
   job: JobRecord,
-  { exitCode, nodes }: Pick<Completion, 'exitCode' | 'nodes'>,
+  { exitCode: reportedCode, nodes, outputSha256 }: Pick<Completion, 'exitCode' | 'nodes' | 'outputSha256'>,
   last: readonly Chunk[] = [],
-): Promise<{ field: { result?: string }; writes: WriteItem[]; hasOutput: boolean }> {
-  const chunks = await inlineChunks(job, last)
-  const result = {
-    exitCode: exitCodeOf(nodes, exitCode),
-    nodes: JSON.stringify(nodes),
-    ...(chunks !== undefined && { chunks }),
+): Promise<{ fields: ResultFields; writes: WriteItem[]; hasOutput: boolean }> {
+  const all = await smallOutput(job, last)
+  const chunks = all && inlineViews(all)
+  const exitCode = exitCodeOf(nodes, reportedCode)
+  const sum = (all && hashOf(all)) ?? outputSha256
+  const fields = {
+    ...(exitCode !== null && { exitCode }),
+    ...(sum !== undefined && { outputSha256: Buffer.from(sum, 'hex') }),
   }
-  const text = JSON.stringify(result)
-  return Buffer.byteLength(text) <= maxRecordBytes
-    ? { field: { result: text }, writes: [], hasOutput: chunks !== undefined }
-    : { field: {}, writes: [replace(keys.result(job.organisationId, job.id), result)], hasOutput: false }
+  const result = JSON.stringify({ nodes, chunks })
+  return Buffer.byteLength(result) <= maxRecordBytes
+    ? { fields: { ...fields, result }, writes: [], hasOutput: chunks !== undefined }
+    : { fields, writes: [replace(keys.result(job.organisationId, job.id), { result })], hasOutput: false }
 }
 
-async function inlineChunks(job: JobRecord, last: readonly Chunk[]): Promise<string | undefined> {
+type ResultFields = Pick<JobRecord, 'result' | 'exitCode' | 'outputSha256'>
+
+async function smallOutput(job: JobRecord, last: readonly Chunk[]): Promise<Chunk[] | undefined> {
   const { offset, bytes } = last.at(-1) ?? { offset: job.outputBytes, bytes: [] }
   if (offset + bytes.length > maxInlineBytes || job.nextSeq + last.length > maxInlineChunks) return undefined
   const stored = job.outputBytes === 0 ? [] : await readChunks(job, 0)
-  const chunks = JSON.stringify([...stored, ...last].map(chunkView))
-  return Buffer.byteLength(chunks) <= maxInlineJsonBytes ? chunks : undefined
+  return [...stored, ...last]
+}
+
+function inlineViews(all: readonly Chunk[]): OutputChunk[] | undefined {
+  const views = all.map(chunkView)
+  return Buffer.byteLength(JSON.stringify(views)) <= maxInlineJsonBytes ? views : undefined
+}
+
+/** Undefined if the relay has dropped some of the output. */
+function hashOf(all: readonly Chunk[]): string | undefined {
+  const hash = new OutputHash()
+  let position = 0
+  for (const { offset, nodeId, stream, bytes } of all) {
+    if (offset !== position) return undefined
+    position += bytes.length
+    hash.append(nodeId, stream, bytes)
+  }
+  return hash.digest()
 }
 
 /** Returns the first non-zero exit code of the nodes; if there is none, null if a node was stopped, and 0 otherwise. */
@@ -63,15 +85,35 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
   return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
 
+const resultRecord = (job: Pick<JobRecord, 'result'>, item: Item | undefined) =>
+  ResultRecord.parse(JSON.parse(job.result ?? String(item?.['result'])))
+
+const inlineChunks = ({ chunks }: z.infer<typeof ResultRecord>): Chunk[] | undefined => chunks?.map(parseChunkView)
+
+/** The items that contain the start of the output, unless the record does. */
+export function startKeys({ organisationId, id, result, outputBytes }: JobRecord): keys.Key[] {
+  const isInRecord = outputBytes === 0 || (result !== undefined && resultRecord({ result }, undefined).chunks)
+  return isInRecord ? [] : [keys.result(organisationId, id), keys.output(organisationId, id, 0)]
+}
+
+/** At most `length` characters, from the items of `startKeys` and without a further read. */
+export function startOfOutput(job: JobRecord, [result, output]: readonly (Item | undefined)[], length: number) {
+  const inline = (job.result ?? result) === undefined ? undefined : inlineChunks(resultRecord(job, result))
+  const chunks = inline ?? (output === undefined ? [] : fromItem(output))
+  const bytes = Buffer.concat(chunks.map((chunk) => chunk.bytes))
+  const text = bytes.toString()
+  return {
+    text: text.slice(0, length).toWellFormed(),
+    isTruncated: text.length > length || bytes.length < job.outputBytes,
+  }
+}
+
 /** The output is cut so that it fits into a function response together with the payload. */
 export async function readResult(job: JobRecord, item: Item | undefined, payload: unknown): Promise<JobResult> {
-  const record = ResultRecord.parse(job.result === undefined ? item : JSON.parse(job.result))
-  const chunks =
-    record.chunks === undefined
-      ? await readChunks(job, 0)
-      : Chunks.parse(JSON.parse(record.chunks)).map((chunk) => parseChunkView(chunk))
+  const record = resultRecord(job, item)
+  const chunks = inlineChunks(record) ?? (await readChunks(job, 0))
   const ranges = separated(retained(chunks, job.outputBytes))
-  const nodes = NodeExits.parse(JSON.parse(record.nodes)).map((node) => ({
+  const nodes = record.nodes.map((node) => ({
     ...node,
     output: joined(ranges, ({ nodeId }) => nodeId === node.nodeId).toString(),
   }))
@@ -87,9 +129,10 @@ export async function readResult(job: JobRecord, item: Item | undefined, payload
   return {
     output,
     ...(!isUtf8(all) && { binary: true }),
-    exitCode: record.exitCode,
+    exitCode: job.exitCode ?? null,
     nodes: nodes.map((node) => ({ ...node, output: fitToResponse(node.output, nodeBytes) })),
     truncated: isNodeCut || output !== text || ranges.some(({ missingBytes }) => missingBytes > 0),
     totalBytes: job.outputBytes,
+    ...(job.outputSha256 && { outputSha256: Buffer.from(job.outputSha256).toString('hex') }),
   }
 }

@@ -110,7 +110,10 @@ const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: String(pk), sk: String(sk) 
  * of them, the next round removes the rest. The jobs of a removed cluster are left to its purge.
  */
 async function removeJobs(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
-  await removeDetails(jobs.map(({ id }) => keys.job(organisationId, id)))
+  await removeDetails(
+    organisationId,
+    jobs.map(({ id }) => id),
+  )
   let rest = jobs
   while (rest.length > 0) {
     const counters = counterWrites(

@@ -180,7 +180,7 @@ test('expansion stores 500 jobs like single jobs and deletes the chunks, with on
   expect((await Promise.all(clusterIds.map(inboxItems))).flat().toSorted()).toEqual(jobIds)
   const counts = clusterIds.map((id) => records.filter(({ clusterId }) => clusterId === id).length)
   expect(await clusterCounters(caller, clusterIds)).toEqual(counts.map((count) => [count, count, count]))
-  const { items } = await query({ pk: keys.batch(caller.organisationId, batchId).pk })
+  const { items } = await query({ pk: keys.batch(caller.organisationId, batchId).pk, to: 'JOB' })
   expect(items.map(({ sk }) => sk)).toEqual(['BATCH'])
   await runProjections(caller)
   expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 500, Queued: 500 })

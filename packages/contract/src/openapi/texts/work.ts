@@ -92,6 +92,18 @@ export const workTexts: Texts = {
     nodeId: 'Node that wrote it',
     data: 'Text, or Base64; see `encoding`',
   },
+  JobGroups: { '': 'The groups of a batch', groups: 'Groups, failures first, then the largest' },
+  JobGroup: {
+    '': 'Jobs that ended with the same status, reason, exit code and output',
+    status: ['Status of the jobs', 'Failed'],
+  },
+  'JobGroup JobOutcome': { statusReason },
+  GroupCluster: { '': 'A cluster of a group, with its job', name: 'Name of the cluster' },
+  JobOutcome: {
+    '': 'A job of a batch with its result',
+    clusterName: 'Name of the cluster',
+    status: ['Status of the job', 'Completed'],
+  },
   listJobs: { status: 'Only jobs with this status', type: 'Only jobs of this type' },
   AcceptedBatch: {
     jobIds: 'Jobs, in the order of the request; of a target, newest cluster first',

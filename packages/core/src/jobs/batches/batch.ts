@@ -2,8 +2,7 @@ import { type AcceptedBatch, type Batch, batchLimit, type BatchSubmission } from
 import { defaultDeliverWithinSeconds, InvokeScriptPayload } from '@platform/contract/job'
 import { createBatch } from './create.ts'
 import { parseRemovalGuard } from '../../clusters/removal-guard.ts'
-import { jobIdOf } from './id.ts'
-import { type BatchRecord, batchView, findBatch, parseBatch } from './record.ts'
+import { type BatchRecord, batchView, findBatch, parseBatch, readJobsOf } from './record.ts'
 import { type SubmittedJob, submittedJobs, submittedToAll } from './submission.ts'
 import { startOnTarget } from '../../clusters/target.ts'
 import { type Caller } from '../../caller.ts'
@@ -15,7 +14,7 @@ import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
 import { pageOfRange } from '../../db/index-page.ts'
 import { paged, type PageQuery } from '../../db/paging.ts'
-import { type JobRecord, parseJob, payloadText } from '../record.ts'
+import { type JobRecord, payloadText } from '../record.ts'
 import { enqueueBatch } from '../../aws/queues.ts'
 
 export async function submit(caller: Caller, submission: BatchSubmission): Promise<AcceptedBatch> {
@@ -81,10 +80,8 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
 }
 
 /** Skips jobs of removed clusters, because a batch with an unknown cluster is rejected as a whole. */
-async function jobsToRetry({ organisationId, id, submittedCount }: BatchRecord): Promise<SubmittedJob[]> {
-  const jobIds = Array.from({ length: submittedCount }, (_, index) => jobIdOf(id, index))
-  const items = await getMany(jobIds.map((jobId) => keys.job(organisationId, jobId)))
-  const records = items.filter((item) => item !== undefined).map(parseJob)
+async function jobsToRetry({ organisationId, id }: BatchRecord): Promise<SubmittedJob[]> {
+  const records = (await readJobsOf(organisationId, id)).toReversed()
   const failed = records.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
   const clusterIds = [...new Set(failed.map(({ clusterId }) => clusterId))]
   const [clusters, payloads] = await Promise.all([

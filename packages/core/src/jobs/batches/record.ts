@@ -3,10 +3,10 @@ import { type BatchCounts } from '@platform/contract/event'
 import * as z from 'zod'
 import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
-import { get, getConsistent, type Item } from '../../db/table.ts'
+import { get, getConsistent, type Item, queryAll } from '../../db/table.ts'
 import { parseRemoved } from '../../clusters/removed.ts'
 import { isId } from '../../id.ts'
-import { type JobEnd } from '../record.ts'
+import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { submitterFields, submitterView } from '../../submitter.ts'
 
 const BatchRecord = z.object({
@@ -55,6 +55,10 @@ export async function findVisibleBatch(organisationId: string, batchId: string) 
   const [item, removed] = await getConsistent(itemKeys)
   return item && { batch: parseBatch(item), removed: parseRemoved(removed) }
 }
+
+/** The stored jobs of a batch, newest first. One query returns about 500 jobs. */
+export const readJobsOf = async (organisationId: string, batchId: string): Promise<JobRecord[]> =>
+  (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), newestFirst: true })).map(parseJob)
 
 export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled

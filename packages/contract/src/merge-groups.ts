@@ -1,0 +1,31 @@
+import type { JobGroup } from './job-group.ts'
+
+/** Maximum number of clusters that a group lists. */
+export const listedClusters = 100
+
+type Ordered = Pick<JobGroup, 'key' | 'status' | 'count'>
+
+const order: Record<JobGroup['status'], number> = { Failed: 0, Cancelled: 1, Completed: 2 }
+
+/** The order of groups: failures first, then the largest groups. Groups of equal size are in the order of their keys. */
+export const compareGroups = (one: Ordered, other: Ordered): number =>
+  order[one.status] - order[other.status] || other.count - one.count || (one.key < other.key ? -1 : 1)
+
+/** Merges the groups of several batches, such as those that one submission created. Equal results have equal keys. */
+export function mergeGroups<Group extends Ordered & Pick<JobGroup, 'clusterIds'>>(
+  parts: readonly { groups: readonly Group[]; pending: number }[],
+): { groups: Group[]; pending: number } {
+  const byKey = Map.groupBy(
+    parts.flatMap(({ groups }) => groups),
+    ({ key }) => key,
+  )
+  const merged = [...byKey.values()].map((same) =>
+    same.reduce((sum, group) => ({
+      ...group,
+      ...sum,
+      count: sum.count + group.count,
+      clusterIds: [...new Set([...sum.clusterIds, ...group.clusterIds])].slice(0, listedClusters),
+    })),
+  )
+  return { groups: merged.toSorted(compareGroups), pending: parts.reduce((sum, { pending }) => sum + pending, 0) }
+}

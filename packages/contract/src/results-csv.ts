@@ -1,0 +1,30 @@
+import type { JobOutcome } from './job-group.ts'
+
+// Spreadsheets run a cell that starts with one of these characters as a formula, also after white space.
+const formula = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u
+
+/** A text as a quoted cell of a CSV file (RFC 4180). An apostrophe keeps spreadsheets from running it as a formula. */
+const cell = (text: string): string => `"${formula.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`
+
+const columns = [
+  'clusterName',
+  'clusterId',
+  'status',
+  'statusReason',
+  'exitCode',
+  'startedAt',
+  'completedAt',
+  'jobId',
+  'outputSha256',
+  'outputTruncated',
+  'output',
+] as const satisfies readonly (keyof JobOutcome)[]
+
+const line = (cells: readonly string[]): string => `${cells.join(',')}\r\n`
+
+const cellOf = (value: JobOutcome[keyof JobOutcome]): string =>
+  typeof value === 'string' ? cell(value) : String(value ?? '')
+
+/** The results of a batch as a CSV file with a heading. Text is quoted, and cannot run as a formula in spreadsheets. */
+export const resultsCsv = (results: readonly JobOutcome[]): string =>
+  line(columns) + results.map((result) => line(columns.map((column) => cellOf(result[column])))).join('')
