@@ -160,6 +160,19 @@ test('prints the output of several clusters under their names and exits with the
   expect(err).toContain('2 clusters: 1 completed, 1 not completed.')
 })
 
+test('groups equal results, failures first, and exports them; the exit code is that of the run', async () => {
+  const script = 'case $PWD in *berlin*) echo =no; exit 4;; esac; seq 12'
+  const grouped = await plat.run(['run', '--all', '--group', '--', script])
+  const lines = Array.from({ length: 10 }, (_, index) => `  | ${index + 1}\n`).join('')
+  const groups = `1 Failed, exit code 4: berlin-1\n  | =no\n1 Completed, exit code 0: munich-1\n${lines}  | …\n`
+  expect([grouped.exitCode, grouped.out]).toEqual([4, groups])
+  const [batchId = ''] = /batch_\w+/.exec(grouped.err) ?? []
+  expect(await plat.prints(['batch', 'groups', batchId])).toBe(groups)
+  const { items } = await plat.json(['batch', 'export', batchId])
+  expect(items).toMatchObject([{ status: expect.any(String) }, { outputTruncated: false }])
+  expect((await plat.run(['batch', 'export', batchId, '--format', 'csv'])).out).toContain(`false,"'=no\n"\r\n`)
+})
+
 test.runIf(isLong)('labels each line with its node if a cluster has several', async () => {
   const nodes = { nodes: ['gate', 'worker'].map((name) => ({ name, executor: 'local' })) }
   const relayFolder = join(folder, 'two-nodes')

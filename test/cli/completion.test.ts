@@ -85,7 +85,7 @@ test('loads the module tools only for module commands', async () => {
     expect(
       loaded.filter(
         (url) =>
-          !/\/packages\/(cli\/|contract\/src\/(unix-text|selector)|oci\/src\/(make-folder|plain-transport)|relay\/src\/proxy)|\/node_modules\/(commander|openapi-fetch)\//.test(
+          !/\/packages\/(cli\/|contract\/src\/(unix-text|selector|merge-groups|results-csv)|oci\/src\/(make-folder|plain-transport)|relay\/src\/proxy)|\/node_modules\/(commander|openapi-fetch)\//.test(
             url,
           ),
       ),

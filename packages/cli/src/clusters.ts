@@ -50,6 +50,10 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
 export const existingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
   new Set((await listedByIds(api, ids)).map(({ id }) => id))
 
+/** The names of the clusters that still exist, by their ids. */
+export const namesOf = async (api: Api, ids: readonly string[]): Promise<Map<string, string>> =>
+  new Map((await listedByIds(api, ids)).map(({ id, name }) => [id, name]))
+
 async function listedByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
   const clusters: Cluster[] = []
   for (let from = 0; from < ids.length; from += maxPageSize) {
@@ -74,7 +78,7 @@ export async function clusterNames(api: Api, ids: readonly string[]): Promise<Ma
 export async function selectedClusters(api: Api, selector: string): Promise<NamedCluster[]> {
   const body = { target: { selector }, includeIds: true }
   const { clusterIds = [] } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
-  const names = new Map((await listedByIds(api, clusterIds)).map(({ id, name }) => [id, name]))
+  const names = await namesOf(api, clusterIds)
   // A new cluster may not be in the list yet.
   return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
@@ -6,6 +6,8 @@ import { findClusters } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { cancelBatch, getBatch } from '../jobs/batch.ts'
 import { readBatchFile } from '../jobs/batch-file.ts'
+import { exportFormats, exportResults } from '../jobs/export-results.ts'
+import { printGroups } from '../jobs/groups.ts'
 import { readText, type ScriptOptions, unixScripts } from '../jobs/script.ts'
 import { waitForBatch } from '../jobs/wait-batch.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
@@ -64,6 +66,16 @@ export function addBatchCommands(program: Command): void {
       process.exitCode = await waitForBatch(connectToFollow(), id, options)
     },
   )
+  addCommand(batch, 'groups <id>', 'show groups of equal results, failures first').action(
+    (id: string, options: Shown) => printGroups(connect(), [id], options),
+  )
+  addCommand(batch, 'export <id>', 'print the results of all jobs, as CSV or JSON', [
+    'plat batch export batch_01jd8w5k3zr9x2m4c7t6v0b100 --format csv > results.csv',
+  ])
+    .addOption(new Option('--format <format>', 'format of the results').choices(exportFormats).default('json'))
+    .action((id: string, { json, format }: Shown & { format: (typeof exportFormats)[number] }) =>
+      exportResults(connect(), id, json ? 'json' : format),
+    )
   addCommand(batch, 'cancel <id>', 'cancel all unfinished jobs of a batch').action(cancel)
   addCommand(batch, 'retry <id>', 'retry failed and cancelled jobs as a new batch')
     .option('--wait', 'wait for the new batch')

@@ -37,6 +37,7 @@ export function addRunCommand(program: Command): void {
       `plat run --cluster berlin-1 --name 'Rotate logs' --reason 'Ticket 4711' -f rotate.sh`,
       `plat run -l 'env=prod,!legacy' -- uname -sr`,
       'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
+      'plat run --all --group -- uname -r',
     ],
   )
     .option('--cluster <name|id>', 'target cluster; repeatable', collectValues)
@@ -55,6 +56,7 @@ export function addRunCommand(program: Command): void {
     .option('--max-concurrency <n>', 'with several clusters: maximum concurrent jobs', wholeNumber(1, 500))
     .option('--max-errors <n>', 'with several clusters: cancel the rest after this many failures', wholeNumber(0, 500))
     .option('--raw', rawDescription)
+    .option('--group', 'print groups of equal results, failures first, instead of the output of each cluster')
     .option('--output-dir <folder>', 'with several clusters: write one output file per cluster')
     .action(async (words: string[], options: RunOptions & TargetOptions & ScriptOptions & { file?: string }) => {
       const script = await scriptOf(options.file, words, options)
@@ -62,7 +64,7 @@ export function addRunCommand(program: Command): void {
       const clusters = await selectClusters(api, options)
       const [only] = clusters
       if (only === undefined) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
-      process.exitCode = await (clusters.length === 1
+      process.exitCode = await (clusters.length === 1 && !options.group
         ? runOnOne(api, await findCluster(api, only.id), script, options)
         : runOnMany(api, clusters, script, options))
     })

@@ -10,6 +10,7 @@ import { cellOf } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say, write, writeJsonLine } from '../print/write.ts'
 import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, followBatches } from './batch.ts'
+import { printGroups } from './groups.ts'
 import { Interrupt } from './interrupt.ts'
 import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
 import { escapedForTerminal, withLineEnd } from './printer.ts'
@@ -25,7 +26,13 @@ export async function runOnMany(
   script: string,
   options: RunOptions,
 ): Promise<number> {
-  if (options.node) throw new CliError('usage', '--node requires a single cluster. Select it with --cluster NAME.')
+  if (options.node)
+    throw new CliError(
+      'usage',
+      `--node requires a single cluster${options.group ? ', without --group' : ''}. Select it with --cluster NAME.`,
+    )
+  if (options.group && options.detach)
+    throw new CliError('usage', '--group and --detach exclude each other. See: plat batch groups --help')
   if (options.outputDir !== undefined) makeOutputFolder(options.outputDir)
   const run = new Run(api, clusters, { script, options })
   using interrupt = new Interrupt()
@@ -39,6 +46,7 @@ export async function runOnMany(
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
   }
   if (!options.detach) await run.follow()
+  if (options.group) await run.printGroups()
   const code = options.detach ? await run.printBatches() : run.printSummary()
   // A detached run does not wait, so it cannot know whether all jobs were cancelled.
   const isComplete = code === exitCodes.ok && run.notStartedCount === 0 && !options.detach
@@ -138,7 +146,8 @@ class Run {
   async #printJob(job: Job): Promise<void> {
     this.#codes.set(job.id, exitCodeOf(job))
     this.#progress.clear()
-    if (this.#options.json) return writeJsonLine(job)
+    if (this.#options.group && this.#options.outputDir === undefined) return
+    if (this.#options.json && !this.#options.group) return writeJsonLine(job)
     const name = this.#names.get(this.#clusterOf.get(job.id) ?? '') ?? job.id
     const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
@@ -147,6 +156,11 @@ class Run {
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
+  }
+
+  printGroups(): Promise<void> {
+    const batchIds = this.#batches.map(({ batchId }) => batchId)
+    return printGroups(this.#api, batchIds, this.#options, this.#names)
   }
 
   /** Prints the summary and returns the first non-zero exit code. */

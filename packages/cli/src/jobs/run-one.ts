@@ -22,6 +22,7 @@ export interface RunOptions extends Shown {
   maxErrors?: number
   outputDir?: string
   raw?: true
+  group?: true
 }
 
 export function jobOf(

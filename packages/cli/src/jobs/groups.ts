@@ -1,0 +1,56 @@
+import { mergeGroups } from '@platform/contract/merge-groups'
+import type { Api, Schemas } from '../api/client.ts'
+import { unwrap } from '../api/unwrap.ts'
+import { namesOf } from '../clusters.ts'
+import type { Shown } from '../print/show.ts'
+import { cellOf } from '../print/table.ts'
+import { counted, sanitiseText } from '../print/text.ts'
+import { say, write, writeJson } from '../print/write.ts'
+
+type Group = Schemas['JobGroup']
+
+const maxNames = 5
+const maxLines = 10
+/** Groups whose clusters are named; the names of all of them are read with one request. */
+const maxNamed = 20
+
+const groupsOf = (api: Api, batchId: string): Promise<Schemas['JobGroups']> =>
+  unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups', { params: { path: { batchId } } }))
+
+/** Prints the groups of equal results of batches, failures first. */
+export async function printGroups(
+  api: Api,
+  batchIds: readonly string[],
+  { json }: Shown,
+  knownNames?: ReadonlyMap<string, string>,
+): Promise<void> {
+  const merged = mergeGroups(await Promise.all(batchIds.map((id) => groupsOf(api, id))))
+  if (json) return writeJson(merged)
+  const { groups, pending } = merged
+  const listed = groups.slice(0, maxNamed).flatMap(({ clusterIds }) => clusterIds.slice(0, maxNames))
+  const names = knownNames ?? (await namesOf(api, listed))
+  for (const group of groups) await write(textOf(group, names))
+  if (groups.length === 0) say('No job has ended.')
+  if (pending > 0) say(`Not ended: ${counted(pending, 'job')}.`)
+}
+
+function textOf(group: Group, names: ReadonlyMap<string, string>): string {
+  const { count, clusterIds, sample, sampleTruncated = false } = group
+  const shown = clusterIds.slice(0, maxNames).map((id) => cellOf(names.get(id) ?? id))
+  const more = count > shown.length ? ` and ${count - shown.length} more` : ''
+  const heading = `${count} ${endOf(group)}: ${shown.join(', ')}${more}\n`
+  return heading + (sample === undefined ? '' : excerpt(sample, sampleTruncated))
+}
+
+function endOf({ status, statusReason, exitCode }: Group): string {
+  const reason = statusReason === undefined || statusReason === 'exit_nonzero' ? '' : ` ${statusReason}`
+  return `${status}${reason}${exitCode === null ? '' : `, exit code ${exitCode}`}`
+}
+
+/** The first lines of the output. */
+function excerpt(sample: string, isTruncated: boolean): string {
+  const lines = sanitiseText(sample).replace(/\n$/, '').split('\n')
+  const shown = lines.slice(0, maxLines).map((line) => `  | ${line}\n`)
+  const isCut = isTruncated || lines.length > maxLines
+  return sample === '' ? '  (no output)\n' : `${shown.join('')}${isCut ? '  | …\n' : ''}`
+}
