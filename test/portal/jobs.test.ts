@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { waitForBatch, jobFor, submitBatch, waitForJobs } from '../conformance/support/batch.ts'
 import { isLong } from '../support/long.ts'
+import { appearanceErrors } from '../support/portal/accessibility.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { errorsOf } from '../support/portal/open.ts'
 import { requestsDuring } from '../support/portal/requests.ts'
@@ -62,6 +64,8 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
   for (const [index, relay] of relays.entries()) {
     for (const jobId of await waitForJobs(relay, [])) {
       const { leaseId } = await relay.claim(jobId)
+      const data = index === 0 ? 'all well\n' : '<b>bad</b>\n'
+      expectStatus(await relay.output(jobId, { leaseId, seq: 0, data }), 200)
       expectStatus(await relay.complete(jobId, leaseId, index), 200)
     }
   }
@@ -70,6 +74,27 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
   const counts = page.getByRole('list', { name: 'Jobs by status' })
   await counts.getByText('1 Failed').waitFor()
   await counts.getByText('1 Completed').waitFor()
+  const groups = page.getByRole('list', { name: 'Groups of equal results' }).getByRole('listitem')
+  await groups.nth(1).getByText('all well').waitFor()
+  expect(await groups.first().innerText()).toMatch(/^1\s*Failed\s*exit code 1[^]*<b>bad<\/b>/)
+  await page.getByLabel('Script of the job').getByText('uptime').waitFor()
+  await button(page, 'Compare two results').click()
+  const diff = page.getByRole('region', { name: 'Differences' })
+  await expect.poll(() => diff.innerText()).toBe('- all well\n+ <b>bad</b>\n')
+  expect(await appearanceErrors(page, 'batch-results')).toEqual([])
+  const download = page.waitForEvent('download')
+  await button(page, 'Export CSV').click()
+  expect(await readFile(await (await download).path(), 'utf8')).toContain(',false,"<b>bad</b>\n"\r\n')
+  await groups
+    .first()
+    .getByRole('button', { name: /^Run on these/ })
+    .click()
+  await button(page, 'Run job').waitFor()
+  await page
+    .getByText((await api.cluster(relays[1].clusterId)).name)
+    .first()
+    .waitFor()
+  await page.goBack()
   await button(page, 'Retry failed jobs').click()
   await button(dialog(page), 'Retry failed jobs').click()
   await page.getByText('Batch of 1 job', { exact: true }).waitFor()

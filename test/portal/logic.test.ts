@@ -15,6 +15,7 @@ import {
 import { selectorCompletions } from '../../packages/portal/src/pages/clusters/selector-completions.ts'
 import { isOutdated } from '../../packages/portal/src/pages/dashboard/widgets/relay-versions.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
+import { diffLines } from '../../packages/portal/src/pages/jobs/line-diff.ts'
 import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
 import { nameOf } from '@platform/contract/user-name'
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
@@ -186,6 +187,24 @@ test('counts output that the platform truncated in bytes, not letters', () => {
 test('selects the output of one node', () => {
   const parts = outputReader()([chunk(0, 'a'), chunk(1, 'b', 'node_b'), chunk(2, 'c')])
   expect(rowsOf(parts, 'node_b').map(({ part, lostBytes }) => [part.data, lostBytes])).toEqual([['b', 0]])
+})
+
+test('a diff shows the changed lines with three equal lines around them', () => {
+  const lines = (...changed: [number, string][]) => {
+    const texts = Array.from({ length: 20 }, (_, index) => `line ${index}`)
+    for (const [index, text] of changed) texts[index] = text
+    return texts.join('\n')
+  }
+  const shown = (before: string, after: string) =>
+    diffLines(before, after).map((row) => (row.kind === 'skipped' ? `@${row.count}` : `${row.kind[0]} ${row.text}`))
+  const near = (from: number) => [from, from + 1, from + 2].map((index) => `s line ${index}`)
+  expect(shown(lines(), lines([10, 'x']))).toEqual(['@7', ...near(7), 'r line 10', 'a x', ...near(11), '@6'])
+  expect(shown('a\nb\n', 'b\nc')).toEqual(['r a', 's b', 'a c'])
+  expect(shown('', 'a')).toEqual(['a a'])
+  expect(shown('a\n', 'a')).toEqual(['@1'])
+  // Too many different lines are not compared with each other.
+  const many = (name: string) => Array.from({ length: 3000 }, (_, index) => `${name} ${index}`).join('\n')
+  expect(diffLines(many('a'), many('b'))).toHaveLength(6000)
 })
 
 /** Pairs of the same provider, spelled differently. */

@@ -1,4 +1,3 @@
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { useIsOffline } from '../api/account.ts'
@@ -34,7 +33,7 @@ export const Loading = ({ what }: { what: string }) => (
 )
 
 interface LoadedProps<Data> {
-  query: Pick<UseQueryResult<Data>, 'data' | 'error' | 'refetch'>
+  query: { data: Data | undefined; error: Error | null; refetch: () => unknown }
   what: string
   children: (data: Data) => ReactNode
 }

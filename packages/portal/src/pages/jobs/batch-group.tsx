@@ -7,6 +7,8 @@ import { ErrorNote } from '../../ui/error-note.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
 import { BatchProgress, polledBatchQuery } from './batch-progress.tsx'
+import { BatchResults } from './batch-results.tsx'
+import { BatchScript } from './batch-script.tsx'
 
 type Batch = Schemas['Batch']
 
@@ -24,9 +26,11 @@ export function BatchGroup({ batchIds }: { batchIds: readonly string[] }) {
       parent={{ label: 'Jobs', to: '/jobs' }}
     >
       {failed !== undefined && <ErrorNote error={failed.error} onRetry={() => void failed.refetch()} />}
+      <BatchResults batchIds={batchIds} />
       <Card title="Progress">
         <BatchProgress counts={sumOf(batches)} />
       </Card>
+      <BatchScript batchId={batchIds[0] ?? ''} />
       <Card title="Batches">
         <Table label="Batches" columns={columns} rows={batches} keyOf={({ id }) => id} />
       </Card>

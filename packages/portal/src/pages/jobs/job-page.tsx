@@ -8,17 +8,15 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery, setQueryData } from '../../api/query.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button, ButtonLink } from '../../ui/button.tsx'
-import { Card } from '../../ui/card.tsx'
-import { CopyButton } from '../../ui/copy.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { useClusterName } from '../clusters/cluster-queries.ts'
 import { JobDetails, JobSteps, NodeResults } from './job-details.tsx'
 import { jobQuery, nodeNames, useCluster } from './job-queries.ts'
-import styles from './jobs.module.css'
 import { NotFoundNotice } from './not-found-notice.tsx'
 import { OutputPanel } from './output-panel.tsx'
+import { ScriptCard } from './script-card.tsx'
 import { isFinished } from './status.ts'
 
 export function JobPage() {
@@ -61,13 +59,7 @@ function JobView({ job }: { job: Schemas['Job'] }) {
         <NodeResults nodes={job.result.nodes} nameOf={nameOf} />
       )}
       {job.type === 'InvokeScript' && job.status !== 'Queued' && <OutputPanel jobId={job.id} nameOf={nameOf} />}
-      {typeof script === 'string' && (
-        <Card title="Script" actions={<CopyButton text={script} label="Copy script" />}>
-          <pre role="region" className={styles['script']} tabIndex={0} aria-label="Script of the job">
-            {script}
-          </pre>
-        </Card>
-      )}
+      {typeof script === 'string' && <ScriptCard script={script} />}
     </>
   )
 }

@@ -1,0 +1,93 @@
+import { mergeGroups } from '@platform/contract/merge-groups'
+import { queryOptions, useQueries } from '@tanstack/react-query'
+import { isApiError } from '../../api/api-error.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { pollEvery } from '../../api/query.ts'
+
+export type Group = Schemas['JobGroup']
+
+/** A group in a few words, such as `287 Completed, exit code 0`. */
+export const groupText = ({ count, status, statusReason, exitCode }: Group): string => {
+  const reason = statusReason === undefined || statusReason === 'exit_nonzero' ? [] : [statusReason]
+  const code = exitCode === null ? [] : [`exit code ${exitCode}`]
+  return [`${count.toLocaleString()} ${status}`, ...reason, ...code].join(', ')
+}
+
+const pageSize = 100
+
+export const groupsKey = (batchId: string) => ['batches', 'groups', batchId]
+
+const groupsQuery = (batchId: string) =>
+  queryOptions({
+    queryKey: groupsKey(batchId),
+    queryFn: ({ signal }) =>
+      unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups', { params: { path: { batchId } }, signal })),
+    refetchInterval: (current) => (current.state.data?.pending === 0 ? false : pollEvery(5)(current)),
+  })
+
+/** The groups of equal results of all batches together. The data is undefined until all are loaded. */
+export const useGroups = (batchIds: readonly string[]) =>
+  useQueries({
+    queries: batchIds.map(groupsQuery),
+    combine: (results) => {
+      const parts = results.flatMap(({ data }) => data ?? [])
+      return {
+        data: parts.length === batchIds.length ? mergeGroups(parts) : undefined,
+        error: results.find(({ error }) => error !== null)?.error ?? null,
+        refetch: () => Promise.all(results.map(({ refetch }) => refetch())),
+      }
+    },
+  })
+
+interface Listed<Row> {
+  items: Row[]
+  nextCursor?: string | undefined
+}
+
+async function allPages<Row>(read: (cursor: string | undefined) => Promise<Listed<Row>>): Promise<Row[]> {
+  const rows: Row[] = []
+  let cursor: string | undefined
+  do {
+    const page = await read(cursor)
+    rows.push(...page.items)
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return rows
+}
+
+const paging = (cursor: string | undefined) => ({ pageSize, ...(cursor !== undefined && { cursor }) })
+
+/** All clusters of a group. A batch without the group has none. */
+export async function clustersOf(batchIds: readonly string[], group: string): Promise<Schemas['GroupCluster'][]> {
+  const clustersIn = (batchId: string) =>
+    allPages((cursor) => {
+      const params = { path: { batchId, group }, query: paging(cursor) }
+      return unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups/{group}/clusters', { params }))
+    })
+  const found: Schemas['GroupCluster'][] = []
+  for (const batchId of batchIds) {
+    try {
+      found.push(...(await clustersIn(batchId)))
+    } catch (error) {
+      if (!isApiError(error, 'group_not_found')) throw error
+    }
+  }
+  return found
+}
+
+/** The results of all jobs, for an export. `onProgress` receives the number of results read so far. */
+export async function readResults(
+  batchIds: readonly string[],
+  onProgress: (count: number) => void,
+): Promise<Schemas['JobOutcome'][]> {
+  const results: Schemas['JobOutcome'][] = []
+  for (const batchId of batchIds)
+    await allPages(async (cursor) => {
+      const params = { path: { batchId }, query: paging(cursor) }
+      const page = await unwrap(api.GET('/api/v1/jobs/batch/{batchId}/results', { params }))
+      results.push(...page.items)
+      onProgress(results.length)
+      return page
+    })
+  return results
+}

@@ -1,0 +1,73 @@
+/** One line of a diff, or a number of equal lines that are not shown. */
+export type DiffRow = { kind: 'same' | 'removed' | 'added'; text: string } | { kind: 'skipped'; count: number }
+
+// Above this product of line numbers, the differing middle is shown as replaced, because comparing it takes too long.
+const maxCells = 4_000_000
+// Equal lines around a change.
+const context = 3
+
+/** The lines in which two texts differ, with a few equal lines around them. */
+export function diffLines(before: string, after: string): DiffRow[] {
+  const [left, right] = [linesOf(before), linesOf(after)]
+  let start = 0
+  while (start < Math.min(left.length, right.length) && left[start] === right[start]) start++
+  let end = 0
+  const most = Math.min(left.length, right.length) - start
+  while (end < most && left.at(-1 - end) === right.at(-1 - end)) end++
+  const middle = changes(left.slice(start, left.length - end), right.slice(start, right.length - end))
+  return withoutEqual([...left.slice(0, start).map(same), ...middle, ...left.slice(left.length - end).map(same)])
+}
+
+type Line = Exclude<DiffRow, { kind: 'skipped' }>
+
+const linesOf = (text: string): string[] => {
+  const lines = text.split('\n')
+  return lines.at(-1) === '' ? lines.slice(0, -1) : lines
+}
+
+const same = (text: string): Line => ({ kind: 'same', text })
+const removed = (text: string): Line => ({ kind: 'removed', text })
+const added = (text: string): Line => ({ kind: 'added', text })
+
+// The longest common subsequence of lines.
+function changes(left: readonly string[], right: readonly string[]): Line[] {
+  if (left.length * right.length > maxCells) return [...left.map(removed), ...right.map(added)]
+  const width = right.length + 1
+  const lengths = new Uint32Array((left.length + 1) * width)
+  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0
+  for (let row = left.length - 1; row >= 0; row--)
+    for (let column = right.length - 1; column >= 0; column--)
+      lengths[row * width + column] =
+        left[row] === right[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1))
+  const lines: Line[] = []
+  let [row, column] = [0, 0]
+  while (row < left.length || column < right.length) {
+    const [one, other] = [left[row], right[column]]
+    if (one !== undefined && one === other) {
+      lines.push(same(one))
+      row++
+      column++
+    } else if (one !== undefined && (other === undefined || at(row + 1, column) >= at(row, column + 1))) {
+      lines.push(removed(one))
+      row++
+    } else {
+      lines.push(added(other ?? ''))
+      column++
+    }
+  }
+  return lines
+}
+
+function withoutEqual(lines: readonly Line[]): DiffRow[] {
+  const isNear = new Uint8Array(lines.length)
+  for (const [index, { kind }] of lines.entries())
+    if (kind !== 'same') isNear.fill(1, Math.max(0, index - context), index + context + 1)
+  const rows: DiffRow[] = []
+  for (const [index, line] of lines.entries()) {
+    const last = rows.at(-1)
+    if (isNear[index]) rows.push(line)
+    else if (last?.kind === 'skipped') last.count++
+    else rows.push({ kind: 'skipped', count: 1 })
+  }
+  return rows
+}
