@@ -96,7 +96,7 @@ test('documented limits match the contract', () => {
 
 // The runner or the deployment sets these.
 const internalSettings =
-  /^PLAT_(?:QUEUE_|SECRET_|CHANNEL_(?:ENDPOINT|PREFIX|URL)|FUNCTION_[AP]|(?:MODULE|RELEASE)_KEYS|MODULE_(?:HOST|LOG|PRE|PROC|REG|REP|ROL|RUN)|UPDATE_[ST]|(?:TABLE|ASSETS_DIR|STARTED_AT_MS|FAILPOINT|VALIDATE_RESPONSES|ADMIN_TOKEN_COMMAND|WRITE_CHECK_INTERVAL_SECONDS)$)/
+  /^PLAT_(?:QUEUE_|SECRET_|CHANNEL_(?:ENDPOINT|PREFIX|URL)|FUNCTION_[AP]|(?:MODULE|RELEASE)_KEYS|MODULE_(?:HOST|LOG|PRE|PROC|REG|REP|ROL|RUN)|UPDATE_[ST]|(?:TABLE|ASSETS_DIR|DEMO|STARTED_AT_MS|FAILPOINT|VALIDATE_RESPONSES|ADMIN_TOKEN_COMMAND|WRITE_CHECK_INTERVAL_SECONDS)$)/
 
 test('docs/operations.md lists every setting once', () => {
   const schemas = ['core/src/lib/settings/schema.ts', 'local/src/settings.ts'].map((file) => read(`packages/${file}`))
