@@ -43,10 +43,10 @@ export async function* measurePortal({ isQuick }: Effort): AsyncGenerator<Sectio
       record('jump to the end: row loaded', performance.now() - startedAtMs)
       await page.goto('/clusters')
       await waitForPage(page)
-      for (const field of ['textbox', 'combobox'] as const) {
-        const name = field === 'textbox' ? 'Name' : 'Label selector'
+      for (const field of ['searchbox', 'combobox'] as const) {
+        const name = field === 'searchbox' ? 'Name' : 'Label selector'
         await page.getByRole(field, { name, exact: true }).focus()
-        for (const letterMs of await type(page, field === 'textbox' ? 'cluster-0000' : 'env=prod'))
+        for (const letterMs of await type(page, field === 'searchbox' ? 'cluster-0000' : 'env=prod'))
           record(`typing into ${name}: letter`, letterMs)
       }
       await page.getByRole('status').filter({ hasText: '100 clusters' }).first().waitFor()
