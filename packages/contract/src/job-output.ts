@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { pathId } from './common.ts'
+import { pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { jobStatuses } from './job.ts'
 
@@ -16,6 +16,9 @@ export const OutputChunk = z
     stream: z.enum(outputStreams),
     data: z.string().max(131_072).meta({ example: 'Linux\n' }),
     encoding: z.literal('base64').optional(),
+    at: timestamp.optional().meta({
+      description: 'Time at which the platform received it; absent if it is the time of the item before',
+    }),
   })
   .meta({ id: 'OutputChunk' })
 

@@ -13,6 +13,7 @@ import { findStoredResponse } from '@platform/core/outbox/idempotency'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, errorCodeOf, expectError } from '../../support/fixtures.ts'
+import { advanceClock } from '../../support/clock.ts'
 import { maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import {
@@ -273,6 +274,28 @@ test('reads output from any offset', async () => {
     { offset: 3, data: 'lo\n' },
   ]
   expect(await readOutput(caller, jobId, 1)).toMatchObject({ items, nextOffset: 6, finished: false })
+})
+
+test('output has the time of its arrival, also after the end, and only where it changes', async () => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  const nodeId = enrolled.relay.nodes[0]?.id ?? ''
+  const piece = { nodeId, stream: 'stdout', data: 'x' } as const
+  await append(enrolled.request(), jobId, { leaseId, seq: 0, chunks: [piece, piece] })
+  const hourMs = 3_600_000
+  advanceClock(hourMs)
+  const output = { seq: 1, chunks: [piece, piece] }
+  await complete(enrolled.request(), jobId, { ...completionReport(enrolled, leaseId), output })
+  const hours = (at = '') => Math.round((now() - Date.parse(at)) / hourMs)
+  const { items } = await readOutput(caller, jobId, 0)
+  expect(items.map(({ at }) => hours(at))).toEqual([1, Number.NaN, 0, Number.NaN])
+
+  const { jobId: other, ...second } = await runningJob()
+  await complete(second.enrolled.request(), other, {
+    ...completionReport(second.enrolled, second.leaseId),
+    output: { ...output, seq: 0 },
+  })
+  const { completedAt } = await Job.read(second.caller, other)
+  expect((await readOutput(second.caller, other, 0)).items.map(({ at }) => at)).toEqual([completedAt, undefined])
 })
 
 async function resultOf(chunks: readonly string[], payload: object = {}) {

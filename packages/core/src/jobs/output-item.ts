@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { OutputChunk, outputStreams } from '@platform/contract/job-output'
 import type { OutputPiece, OutputReport } from '@platform/contract/relay'
 import * as z from 'zod'
+import { now, optionalTimestamp } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, query, queryAll } from '../db/table.ts'
 import type { ByteRange } from './output-range.ts'
@@ -14,10 +15,12 @@ import type { JobRecord } from './record.ts'
 export interface Chunk extends ByteRange {
   nodeId: string
   stream: OutputChunk['stream']
+  /** Time at which the chunk was received. */
+  atMs?: number | undefined
 }
 
 const Boundaries = z.array(z.tuple([z.number(), z.string(), z.enum(outputStreams), z.number()]))
-const OutputItem = z.object({ data: z.instanceof(Uint8Array), chunks: z.string() })
+const OutputItem = z.object({ data: z.instanceof(Uint8Array), chunks: z.string(), atMs: z.number().optional() })
 
 /** Returns the chunks of a call. `from` is the offset in the job's output at which the call continues. */
 export function chunksOf(
@@ -37,36 +40,48 @@ export function chunksOf(
 export const toItem = (chunks: readonly Chunk[]): Item => ({
   data: Buffer.concat(chunks.map(({ bytes }) => bytes)),
   chunks: JSON.stringify(chunks.map(({ offset, nodeId, stream, bytes }) => [offset, nodeId, stream, bytes.length])),
+  atMs: now(),
 })
 
 export function fromItem(item: Item): Chunk[] {
-  const { data, chunks } = OutputItem.parse(item)
+  const { data, chunks, atMs } = OutputItem.parse(item)
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.length)
   let position = 0
   return Boundaries.parse(JSON.parse(chunks)).map(([offset, nodeId, stream, length]) => {
     const start = position
     position += length
-    return { offset, nodeId, stream, bytes: bytes.subarray(start, position) }
+    return { offset, nodeId, stream, bytes: bytes.subarray(start, position), atMs }
   })
 }
 
-export const chunkView = ({ offset, nodeId, stream, bytes }: Chunk): OutputChunk => ({
+const chunkView = ({ offset, nodeId, stream, bytes, atMs }: Chunk): OutputChunk => ({
   offset,
   nodeId,
   stream,
   ...(isUtf8(bytes) ? { data: bytes.toString() } : { data: bytes.toString('base64'), encoding: 'base64' as const }),
+  ...optionalTimestamp('at', atMs),
 })
 
-export const parseChunkView = ({ data, encoding, ...chunk }: OutputChunk): Chunk => ({
-  ...chunk,
-  bytes: Buffer.from(data, encoding ?? 'utf8'),
-})
+/** A chunk has no time if it is that of the chunk before, because many small chunks would exceed a response. */
+export const chunkViews = (chunks: readonly Chunk[]): OutputChunk[] =>
+  chunks.map(chunkView).map(({ at, ...chunk }, index, all) => (at === all[index - 1]?.at ? chunk : { ...chunk, at }))
+
+/** `firstAtMs` is the time of the chunks before the first one with a time. */
+export function parseChunkViews(views: readonly OutputChunk[], firstAtMs?: number): Chunk[] {
+  let atMs = firstAtMs
+  return views.map(({ data, encoding, at, ...chunk }) => {
+    if (at !== undefined) atMs = Date.parse(at)
+    return { ...chunk, bytes: Buffer.from(data, encoding ?? 'utf8'), atMs }
+  })
+}
 
 const StoredResult = z.object({ chunks: z.array(OutputChunk).optional() })
 
 /** All output, if it is part of the job's record. */
-const chunksInRecord = ({ result }: JobRecord): Chunk[] | undefined =>
-  result === undefined ? undefined : StoredResult.parse(JSON.parse(result)).chunks?.map(parseChunkView)
+function chunksInRecord({ result, completedAtMs }: JobRecord): Chunk[] | undefined {
+  const { chunks } = result === undefined ? {} : StoredResult.parse(JSON.parse(result))
+  return chunks && parseChunkViews(chunks, completedAtMs)
+}
 
 /** The chunks of at most `limit` calls, from the first call that begins at the offset or later. */
 export async function readChunks(job: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {

@@ -10,7 +10,7 @@ import { storeContention, platformError } from '../error.ts'
 import { isTerminal, type JobRecord } from './record.ts'
 import { checkLease, findOwnJob } from './claim.ts'
 import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
-import { type Chunk, chunksBefore, chunksOf, chunkView, readChunks, toItem } from './output-item.ts'
+import { type Chunk, chunksBefore, chunksOf, chunkViews, readChunks, toItem } from './output-item.ts'
 import { headBytes, joined, separated, tailBytes } from './output-range.ts'
 
 /** Relays append output while a job runs; callers read it from a byte offset. */
@@ -106,7 +106,7 @@ export async function deleteMiddle({ organisationId, id, outputBytes }: JobRecor
 
 export async function readOutput(caller: Caller, jobId: string, offset: number): Promise<JobOutput> {
   const { ranges, nextOffset, status, finished } = await outputFrom(caller, jobId, offset, readCallLimit)
-  return { items: ranges.map(chunkView), nextOffset, status, finished }
+  return { items: chunkViews(ranges), nextOffset, status, finished }
 }
 
 /** The output from an offset as bytes, with a line for each part that was dropped. */

@@ -4,10 +4,11 @@ import { OutputChunk } from '@platform/contract/job-output'
 import { OutputHash } from '@platform/contract/output-hash'
 import { type Completion } from '@platform/contract/relay'
 import * as z from 'zod'
+import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, replace, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
-import { type Chunk, chunkView, fromItem, parseChunkView, readChunks } from './output-item.ts'
+import { type Chunk, chunkViews, fromItem, parseChunkViews, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
 
 /** A result includes up to 32 KiB of output, so that reading a small job takes no further reads. */
@@ -58,11 +59,13 @@ async function smallOutput(job: JobRecord, last: readonly Chunk[]): Promise<Chun
   const { offset, bytes } = last.at(-1) ?? { offset: job.outputBytes, bytes: [] }
   if (offset + bytes.length > maxInlineBytes || job.nextSeq + last.length > maxInlineChunks) return undefined
   const stored = job.outputBytes === 0 ? [] : await readChunks(job, 0)
-  return [...stored, ...last]
+  // Without earlier output, the time is that of the result.
+  const received = last.map((chunk) => ({ ...chunk, atMs: stored.length === 0 ? undefined : now() }))
+  return [...stored, ...received]
 }
 
 function inlineViews(all: readonly Chunk[]): OutputChunk[] | undefined {
-  const views = all.map(chunkView)
+  const views = chunkViews(all)
   return Buffer.byteLength(JSON.stringify(views)) <= maxInlineJsonBytes ? views : undefined
 }
 
@@ -88,7 +91,8 @@ export function exitCodeOf(nodes: Completion['nodes'], reported: number | null):
 const resultRecord = (job: Pick<JobRecord, 'result'>, item: Item | undefined) =>
   ResultRecord.parse(JSON.parse(job.result ?? String(item?.['result'])))
 
-const inlineChunks = ({ chunks }: z.infer<typeof ResultRecord>): Chunk[] | undefined => chunks?.map(parseChunkView)
+const inlineChunks = ({ chunks }: z.infer<typeof ResultRecord>): Chunk[] | undefined =>
+  chunks && parseChunkViews(chunks)
 
 /** The items that contain the start of the output, unless the record does. */
 export function startKeys({ organisationId, id, result, outputBytes }: JobRecord): keys.Key[] {

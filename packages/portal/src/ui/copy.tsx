@@ -6,7 +6,7 @@ import styles from './copy.module.css'
 const shownMs = 2000
 
 /** Copies a text and shows a confirmation for two seconds. */
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function CopyButton({ text, label = 'Copy' }: { text: string | (() => string); label?: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'blocked'>()
   useEffect(() => {
     if (outcome === undefined) return undefined
@@ -16,7 +16,7 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   const copy = async () => {
     try {
       // Without TLS the clipboard does not exist.
-      await navigator.clipboard.writeText(text)
+      await navigator.clipboard.writeText(typeof text === 'string' ? text : text())
       setOutcome('copied')
     } catch {
       setOutcome('blocked')

@@ -1,9 +1,11 @@
 import { useEffect, useState, useSyncExternalStore } from 'react'
+import { language } from '../lib/language.ts'
 
 // Times are in the browser's time zone.
-const absolute = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
-const withZone = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+const absolute = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+const withZone = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' })
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' })
 
 const steps = [
   [60, 'second', 1],
@@ -73,6 +75,9 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
     </time>
   )
 }
+
+/** The time of day with seconds, always with eight characters. */
+export const clockText = (at: string): string => clock.format(Date.parse(at))
 
 /** The duration of a job or step, or '' until it has ended. */
 export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>

@@ -11,8 +11,27 @@ import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time
 import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
+/** Where and when a job ran, by whom, and why it ended. */
+export function JobLead({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
+  const { clusterId, createdBy, createdAt, result, statusReason } = job
+  return (
+    <>
+      {clusterId !== undefined && (
+        <>
+          On <ClusterLink id={clusterId} name={clusterName} />
+          {', '}
+        </>
+      )}
+      by {submitterText(createdBy)}, <Time at={createdAt} />
+      {result !== undefined && typeof result.exitCode === 'number' && `, exit code ${result.exitCode}`}.{' '}
+      {statusReason !== undefined && reasonText(statusReason)}
+      {job.cancelRequestedAt !== undefined && job.status === 'Running' && 'Cancelling: waiting for the relay.'}
+    </>
+  )
+}
+
 export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
-  const { clusterId, statusReason, result, lateResult, reason } = job
+  const { clusterId, result, lateResult, reason } = job
   const items: (readonly [string, ReactNode])[] = [
     [
       'Id',
@@ -35,9 +54,7 @@ export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterN
     ...(result === undefined ? [] : [['Exit code', result.exitCode ?? 'none'] as const]),
   ]
   return (
-    <Card title="Overview">
-      {statusReason !== undefined && <p>{reasonText(statusReason)}</p>}
-      {job.cancelRequestedAt !== undefined && job.status === 'Running' && <p>Cancelling: waiting for the relay.</p>}
+    <Card title="Details">
       <DescriptionList items={items} />
       {lateResult !== undefined && (
         <p>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { Ban, Play } from 'lucide-react'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
@@ -12,7 +12,7 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { useClusterName } from '../clusters/cluster-queries.ts'
-import { JobDetails, JobSteps, NodeResults } from './job-details.tsx'
+import { JobDetails, JobLead, JobSteps, NodeResults } from './job-details.tsx'
 import { jobQuery, nodeNames, useCluster } from './job-queries.ts'
 import { NotFoundNotice } from './not-found-notice.tsx'
 import { OutputPanel } from './output-panel.tsx'
@@ -34,6 +34,7 @@ export function JobPage() {
       title={job?.title ?? 'Job'}
       tabTitle={job && tabTitleOf(job, clusterName)}
       badge={job && <StatusBadge status={job.status} />}
+      lead={job && <JobLead job={job} clusterName={clusterName} />}
       parent={{ label: 'Jobs', to: '/jobs' }}
       actions={job && <JobActions job={job} />}
     >
@@ -49,16 +50,16 @@ const tabTitleOf = ({ title, status }: Schemas['Job'], clusterName: string | und
 
 function JobView({ job }: { job: Schemas['Job'] }) {
   const { data: cluster } = useCluster(job.clusterId)
-  const nameOf = nodeNames(cluster)
+  const nameOf = useMemo(() => nodeNames(cluster), [cluster])
   const { script } = job.payload
   return (
     <>
-      <JobDetails job={job} clusterName={cluster?.name} />
+      {job.type === 'InvokeScript' && job.status !== 'Queued' && <OutputPanel jobId={job.id} nameOf={nameOf} />}
       {job.steps !== undefined && job.steps.length > 0 && <JobSteps steps={job.steps} />}
       {job.result !== undefined && job.result.nodes.length > 0 && (
         <NodeResults nodes={job.result.nodes} nameOf={nameOf} />
       )}
-      {job.type === 'InvokeScript' && job.status !== 'Queued' && <OutputPanel jobId={job.id} nameOf={nameOf} />}
+      <JobDetails job={job} clusterName={cluster?.name} />
       {typeof script === 'string' && <ScriptCard script={script} />}
     </>
   )

@@ -1,4 +1,3 @@
-// oxlint-disable no-control-regex -- this file handles control characters
 import type { components } from '../../../../contract/openapi.d.ts'
 
 type Chunk = components['schemas']['OutputChunk']
@@ -9,28 +8,25 @@ export interface Part extends Chunk {
 }
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 const bytesOf = ({ data, encoding }: Chunk): Uint8Array<ArrayBuffer> =>
   encoding === undefined ? encoder.encode(data) : Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
 
-// An escape sequence or line ending that may continue in the next chunk.
-const incompleteEnd = /(?:\u001b(?:\[[0-?]{0,40}[ -/]{0,5}|\][^\u0007\u001b]{0,200})?|\r)$/
+/** A node and a stream. Their output is independent of other sources. */
+export const sourceOf = ({ stream, nodeId }: Pick<Chunk, 'stream' | 'nodeId'>): string => `${stream} ${nodeId}`
 
-/**
- * Returns a function that reads the chunks of a job in order. An unfinished sequence is moved to the next chunk of the
- * same node and stream.
- */
+/** Returns a function that reads the chunks of a job in order. */
 export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
-  const pending = new Map<string, string>()
+  const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
+  let time: string | undefined
   const read = (chunk: Chunk): Part => {
-    const source = `${chunk.stream} ${chunk.nodeId}`
+    const decoder = decoders.get(sourceOf(chunk)) ?? new TextDecoder('utf-8', { ignoreBOM: true })
+    decoders.set(sourceOf(chunk), decoder)
     const bytes = bytesOf(chunk)
-    // Bytes that are not valid UTF-8 are replaced in the text.
-    const text = (pending.get(source) ?? '') + decoder.decode(bytes)
-    const rest = incompleteEnd.exec(text)?.[0] ?? ''
-    pending.set(source, rest)
-    return { ...chunk, data: text.slice(0, text.length - rest.length), bytes }
+    time = chunk.at ?? time
+    // A character may continue in the next chunk. Bytes that are not valid UTF-8 are replaced in the text.
+    const data = decoder.decode(bytes, { stream: true })
+    return { ...chunk, data, bytes, ...(time !== undefined && { at: time }) }
   }
   return (chunks) => chunks.map(read)
 }
@@ -63,28 +59,8 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
     .filter(({ part }) => nodeId === '' || part.nodeId === nodeId)
 
 export const lostText = (bytes: number): string =>
-  `\n── ${bytes.toLocaleString()} bytes of the output of all nodes were not retained ──\n`
+  `── ${bytes.toLocaleString('en')} bytes of the output of all nodes were not retained ──`
 
 /** The unchanged bytes of the output, for the download. */
 export const fileParts = (rows: readonly OutputRow[]): (string | Uint8Array<ArrayBuffer>)[] =>
-  rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [lostText(lostBytes), part.bytes] : [part.bytes]))
-
-// Sequences of the forms `ESC [ … letter`, `ESC ] … BEL` and `ESC letter`.
-const escapeSequences = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
-const controlCharacters = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g
-
-/** Converts terminal output to plain text: without colours, and with rewritten lines in their final state. */
-export const plainText = (written: string): string =>
-  written
-    .replaceAll(escapeSequences, '')
-    .replaceAll('\r\n', '\n')
-    .split('\n')
-    .map(finalLine)
-    .join('\n')
-    .replaceAll(controlCharacters, '')
-
-// A carriage return restarts the line. Progress bars use it.
-function finalLine(line: string): string {
-  const content = line.replace(/\r+$/, '')
-  return content.slice(content.lastIndexOf('\r') + 1)
-}
+  rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [`\n${lostText(lostBytes)}\n`, part.bytes] : [part.bytes]))

@@ -1,0 +1,132 @@
+// oxlint-disable no-control-regex -- this file handles control characters
+
+/** Colours of text that have enough contrast in both themes. Black and white are the normal colour of text. */
+type Colour = 'red' | 'green' | 'yellow' | 'blue' | 'magenta' | 'cyan' | 'grey'
+
+/** Appearance of text. Text on a background has the normal colour, so that it cannot be invisible. */
+export interface Style {
+  colour?: Colour | undefined
+  background?: Colour | undefined
+  bold?: boolean
+  italic?: boolean
+  underline?: boolean
+  strike?: boolean
+  reverse?: boolean
+}
+
+interface Segment {
+  text: string
+  style: Style
+}
+
+// CSI sequences, strings such as titles of windows, and other escape sequences.
+const escapeSequence =
+  /\u001b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-~]|\[[0-?]*[ -/]*$|$)/g
+
+// Also characters that change the direction of the text, because they could disguise it.
+const unsafe = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g
+
+/** Converts a line of terminal output to plain text. */
+export const plainText = (line: string): string => line.replaceAll(escapeSequence, '').replaceAll(unsafe, '')
+
+/** A carriage return restarts the line. Progress bars use it. */
+export function finalLine(line: string): string {
+  const content = line.replace(/\r+$/, '')
+  return content.slice(content.lastIndexOf('\r') + 1)
+}
+
+/** The parts of a line with different styles. Only sequences that set colours and fonts have an effect. */
+export function segmentsOf(line: string, start: Style): { segments: Segment[]; end: Style } {
+  const segments: Segment[] = []
+  let style = start
+  let from = 0
+  const add = (to: number) => {
+    const text = line.slice(from, to).replaceAll(unsafe, '')
+    if (text !== '') segments.push({ text, style })
+  }
+  for (const { index, 0: sequence, 1: parameters = '', 2: command } of line.matchAll(escapeSequence)) {
+    add(index)
+    from = index + sequence.length
+    if (command === 'm') style = styleAfter(style, parameters)
+  }
+  add(line.length)
+  return { segments, end: style }
+}
+
+/** The style at the end of a line. */
+export const endStyle = (line: string, start: Style): Style =>
+  line.includes('\u001b') ? segmentsOf(line, start).end : start
+
+const colours = [undefined, 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', undefined] as const
+
+const changes: Record<number, Style> = {
+  1: { bold: true },
+  2: { colour: 'grey' },
+  3: { italic: true },
+  4: { underline: true },
+  7: { reverse: true },
+  9: { strike: true },
+  22: { bold: false },
+  23: { italic: false },
+  24: { underline: false },
+  27: { reverse: false },
+  29: { strike: false },
+  39: { colour: undefined },
+  49: { background: undefined },
+}
+
+function styleAfter(before: Style, parameters: string): Style {
+  const codes = parameters.split(/[;:]/, 40).map(Number)
+  let style = before
+  for (let at = 0; at < codes.length; at++) {
+    const code = codes[at] ?? 0
+    if (code === 38 || code === 48) {
+      const hasIndex = codes[at + 1] === 5
+      const colour = hasIndex ? indexedColour(codes[at + 2] ?? 0) : nearestColour(codes.slice(at + 2, at + 5))
+      style = { ...style, [code === 38 ? 'colour' : 'background']: colour }
+      at += hasIndex ? 2 : 4
+    } else style = code === 0 ? {} : { ...style, ...(changes[code] ?? basicColour(code)) }
+  }
+  return style
+}
+
+function basicColour(code: number): Style {
+  const [tens, index] = [Math.floor(code / 10), code % 10]
+  if (index > 7) return {}
+  if (tens === 3 || tens === 9) return { colour: indexedColour(tens === 9 ? index + 8 : index) }
+  if (tens === 4 || tens === 10) return { background: indexedColour(tens === 10 ? index + 8 : index) }
+  return {}
+}
+
+// 16 basic colours, a cube with 6 levels of red, green and blue, and shades of grey.
+function indexedColour(index: number): Colour | undefined {
+  if (index === 8) return 'grey'
+  if (index < 16) return colours[index % 8]
+  if (index > 231) return index < 244 ? 'grey' : undefined
+  const cube = index - 16
+  return nearestColour([Math.floor(cube / 36), Math.floor(cube / 6) % 6, cube % 6].map((level) => level * 51))
+}
+
+function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Colour | undefined {
+  const [low, high] = [Math.min(red, green, blue), Math.max(red, green, blue)]
+  if (high - low < 48) return high > 80 && high < 160 ? 'grey' : undefined
+  const middle = (low + high) / 2
+  return colours[Number(red > middle) + 2 * Number(green > middle) + 4 * Number(blue > middle)]
+}
+
+/** Splits segments at the matches of a pattern with the flag `g`. */
+export function withMatches(segments: readonly Segment[], pattern: RegExp): (Segment & { isMatch: boolean })[] {
+  const text = segments.map((segment) => segment.text).join('')
+  const ranges = [...text.matchAll(pattern)].map(({ 0: match, index }) => [index, index + match.length] as const)
+  let from = 0
+  return segments.flatMap((segment) => {
+    const [start, end] = [from, from + segment.text.length]
+    from = end
+    const bounds = ranges.flat().filter((bound) => start < bound && bound < end)
+    return [start, ...bounds].map((cut, index) => ({
+      text: text.slice(cut, bounds[index] ?? end),
+      style: segment.style,
+      isMatch: ranges.some(([first, last]) => first <= cut && cut < last),
+    }))
+  })
+}
