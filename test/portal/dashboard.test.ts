@@ -66,6 +66,24 @@ test('dragged and resized widgets keep their position after a reload', async ({ 
   expect(await storedPosition(person, 'cluster-health')).toEqual(position)
 })
 
+test('numbers follow the period and show the change; clusters that never connected need attention', async ({
+  open,
+  person,
+}) => {
+  const page = await open('/dashboard', { as: person })
+  const jobs = widget(page, 'Jobs')
+  await widget(page, 'Clusters that need attention').getByText('never connected').first().waitFor()
+  await jobs.getByText('compared with the previous 24 hours').first().waitFor()
+  await button(page, '7 d').click()
+  await jobs.getByText('compared with the previous 7 days').first().waitFor()
+  const failed = jobs.getByRole('link', { name: /Failed/ })
+  expect(await failed.getAttribute('href')).toMatch(/status=Failed&since=/)
+  expect(await failed.innerText()).toMatch(/^[1-9]/)
+  const breakdown = widget(page, 'Clusters by site or label')
+  await breakdown.getByRole('combobox', { name: 'By' }).selectOption('Type')
+  await breakdown.getByRole('link', { name: 'Hypervisor' }).waitFor()
+})
+
 test.runIf(isLong)('the keyboard moves and resizes widgets and keeps the focus', async ({ open, person }) => {
   const page = await open('/dashboard', { as: person })
   await button(page, 'Edit dashboard').press('Enter')

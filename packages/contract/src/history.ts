@@ -3,12 +3,19 @@ import { digits, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
-/** Longest range of the history, in hours. Older data is deleted a day later. */
+/** Longest range of the history, in hours. Jobs are also counted for the same time before it. */
 export const historyHours = 720
 /** Maximum number of points in a response. */
 export const historyPoints = 200
 
 const count = z.int32().min(0).meta({ example: 3 })
+
+const JobsOfPeriod = z.object({
+  submitted: count.meta({ description: 'Jobs accepted during the interval' }),
+  completed: count.meta({ description: 'Jobs that completed during the interval' }),
+  failed: count.meta({ description: 'Jobs that failed during the interval' }),
+  cancelled: count.meta({ description: 'Jobs that were cancelled during the interval' }),
+})
 
 const HistoryPoint = z
   .object({
@@ -16,14 +23,7 @@ const HistoryPoint = z
     clusters: z.object({ byStatus: ClusterCounts }).optional().meta({
       description: 'Clusters by status at the end of the interval, or now for the current one. Absent if unknown',
     }),
-    jobs: z
-      .object({
-        submitted: count.meta({ description: 'Jobs accepted during the interval' }),
-        completed: count.meta({ description: 'Jobs that completed during the interval' }),
-        failed: count,
-        cancelled: count,
-      })
-      .optional(),
+    jobs: JobsOfPeriod.optional(),
   })
   .meta({ id: 'HistoryPoint' })
 export type HistoryPoint = z.infer<typeof HistoryPoint>
@@ -35,6 +35,16 @@ export const History = z
       .array(HistoryPoint)
       .max(historyPoints)
       .meta({ description: 'Oldest first; the last interval has not ended yet' }),
+    previous: z
+      .object({
+        clusters: z.object({ byStatus: ClusterCounts }).optional().meta({
+          description: 'Clusters by status before the first point. Absent if unknown',
+        }),
+        jobs: JobsOfPeriod.optional().meta({
+          description: 'Jobs of a range of the same length before the first point',
+        }),
+      })
+      .meta({ description: 'For comparison with the points' }),
   })
   .meta({ id: 'History' })
 export type History = z.infer<typeof History>

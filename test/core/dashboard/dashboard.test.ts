@@ -400,6 +400,21 @@ test('counts jobs once, in the intervals of their submission and end', async () 
   expect(await jobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, ended, noJobs])
 })
 
+test('counts the jobs of the range before and the clusters at its end', async () => {
+  const { caller, enrolled } = await callerWithEmptyOutbox()
+  const previous = async () => (await readHistory(caller, 1)).previous
+  expect(await previous()).toMatchObject({ jobs: noJobs })
+  await runJob(enrolled, await dispatchedJob(caller, enrolled))
+  await drainOutbox(caller.organisationId)
+  advanceBuckets(3)
+  expect(await previous()).toMatchObject({ jobs: noJobs })
+  advanceBuckets()
+  const before = { jobs: { ...noJobs, submitted: 1, completed: 1 }, clusters: { byStatus: { Healthy: 1 } } }
+  expect(await previous()).toMatchObject(before)
+  advanceBuckets(4)
+  expect(await previous()).toMatchObject({ jobs: noJobs })
+})
+
 test('counts purged jobs', async () => {
   const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await runJob(enrolled, await dispatchedJob(caller, enrolled))
@@ -442,7 +457,7 @@ test('a longer interval sums the jobs of its buckets and uses their last snapsho
 test('reads a full longest range in four calls', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  const buckets = Array.from({ length: 2880 }, (_, index) => bucketAt(now()) - index * bucketMs)
+  const buckets = Array.from({ length: 5760 }, (_, index) => bucketAt(now()) - index * bucketMs)
   const million = 1_000_000
   const jobs = { submitted: million, completed: million, failed: million, cancelled: million, ttl: 2_000_000_000 }
   const clusters = { Healthy: 100_000, Degraded: 100_000, Pending: 100_000, Offline: 100_000, revision: 100 * million }
@@ -451,5 +466,8 @@ test('reads a full longest range in four calls', async () => {
     await batchPut(some.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
   }
   expect(await countStoreCalls(() => readHistory(caller, 720))).toBe(4)
-  expect((await points(caller, 720))[90]?.jobs?.completed).toBe(16 * million)
+  const { points: intervals, previous } = await readHistory(caller, 720)
+  expect(intervals[90]?.jobs?.completed).toBe(16 * million)
+  expect(previous.jobs?.completed).toBeGreaterThan(2860 * million)
+  expect(previous.clusters?.byStatus.Offline).toBe(100_000)
 })

@@ -35,7 +35,7 @@ export async function showcase(platform: PlatformProcess, api: Platform): Promis
 
 const hourMs = 3_600_000
 const bucketMs = hourMs / 4
-const buckets = 96
+const buckets = 192
 
 /** Writes the chart history of the last day straight into the store, in the format of the projection. */
 async function writeHistory(platform: PlatformProcess, api: Platform): Promise<void> {
@@ -50,7 +50,7 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
     const load = Math.cos(((atMs / hourMs - 12) / 24) * 2 * Math.PI) + 1
     const completed = Math.round(4 + 7 * load + ((index * 7) % 5))
     const failed = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0
-    const [Offline, Degraded] = [index > 60 && index < 68 ? 3 : 1, index % 17 < 4 ? 2 : 1]
+    const [Offline, Degraded] = [index > 156 && index < 164 ? 3 : 1, index % 17 < 4 ? 2 : 1]
     const ttl = Math.ceil(atMs / 1000) + 31 * 86_400
     const statuses = { Healthy: 11 - Offline - Degraded, Degraded, Offline, Pending: 1 }
     return [

@@ -17,6 +17,8 @@ export const historyProjection: Projection = { name: 'history', beforeCommit, co
 export const bucketMs = 15 * 60_000
 /** A day longer than the longest range of a request. */
 const retentionSeconds = 31 * 86_400
+/** A request also counts the jobs of the range before. */
+const jobRetentionSeconds = 61 * 86_400
 
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs
 
@@ -77,7 +79,7 @@ function countedWrites(organisationId: string, records: readonly OutboxRecord[],
     writes: [...buckets].map(([bucket, add]) =>
       upsert(keys.jobHistory(organisationId, bucket), {
         add,
-        set: { ttl: Math.ceil(bucket / 1000) + retentionSeconds },
+        set: { ttl: Math.ceil(bucket / 1000) + jobRetentionSeconds },
       }),
     ),
   }

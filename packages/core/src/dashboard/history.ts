@@ -25,10 +25,14 @@ export async function readHistory({ organisationId, permissions }: Caller, hours
     permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals, current) : undefined,
   ])
   const points = intervals.starts.map((startMs, index): HistoryPoint => {
-    const [byStatus, counts] = [clusters?.[index], jobs?.[index]]
+    const [byStatus, counts] = [clusters?.points[index], jobs?.points[index]]
     return { at: iso(startMs), ...(byStatus && { clusters: { byStatus } }), ...(counts && { jobs: counts }) }
   })
-  return { stepMinutes: intervals.stepMs / 60_000, points }
+  const previous = {
+    ...(clusters?.before && { clusters: { byStatus: clusters.before } }),
+    ...(jobs && { jobs: jobs.before }),
+  }
+  return { stepMinutes: intervals.stepMs / 60_000, points, previous }
 }
 
 function intervalsOf(hours: number): Intervals {
@@ -50,7 +54,7 @@ async function clustersPerInterval(
   organisationId: string,
   intervals: Intervals,
   currentItems: Promise<(Item | undefined)[]>,
-): Promise<(ClusterCounts | undefined)[]> {
+): Promise<{ points: (ClusterCounts | undefined)[]; before: ClusterCounts | undefined }> {
   const firstMs = intervals.starts[0] ?? 0
   const key = (bucketStartMs: number) => keys.clusterHistory(organisationId, bucketStartMs)
   const [before, snapshots, [statusCounts]] = await Promise.all([
@@ -60,7 +64,7 @@ async function clustersPerInterval(
   ])
   let next = 0
   let current = before
-  return intervals.starts.map((startMs, index) => {
+  const points = intervals.starts.map((startMs, index) => {
     if (index === intervals.starts.length - 1) return countByStatus(statusCounts)
     for (
       ;
@@ -71,6 +75,7 @@ async function clustersPerInterval(
     }
     return current && clusterCounts(current)
   })
+  return { points, before: before && clusterCounts(before) }
 }
 
 async function snapshotBefore(organisationId: string, ms: number): Promise<Item | undefined> {
@@ -92,17 +97,19 @@ async function jobsPerInterval(
   organisationId: string,
   intervals: Intervals,
   currentItems: Promise<(Item | undefined)[]>,
-): Promise<JobCounts[]> {
+): Promise<{ points: JobCounts[]; before: JobCounts }> {
   const firstMs = intervals.starts[0] ?? 0
+  const beforeMs = firstMs - intervals.starts.length * intervals.stepMs
   const key = (bucketStartMs: number) => keys.jobHistory(organisationId, bucketStartMs)
-  const counts = intervals.starts.map(() => ({ submitted: 0, completed: 0, failed: 0, cancelled: 0 }))
+  const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
+  const [points, before] = [intervals.starts.map(() => ({ ...noJobs })), { ...noJobs }]
   const add = (bucket: number, counted: Item) => {
-    const interval = counts[Math.floor((bucket - firstMs) / intervals.stepMs)]
+    const interval = bucket < firstMs ? before : points[Math.floor((bucket - firstMs) / intervals.stepMs)]
     for (const name of historyCounters) if (interval !== undefined) interval[name] += Number(counted[name] ?? 0)
   }
-  const [buckets, [, item]] = await Promise.all([readBuckets(key(firstMs), key(lastBucket(intervals))), currentItems])
+  const [buckets, [, item]] = await Promise.all([readBuckets(key(beforeMs), key(lastBucket(intervals))), currentItems])
   for (const bucket of buckets) add(keys.bucketStartOf(bucket['sk']), bucket)
   const current = currentBucket(item)
-  if (current !== undefined) add(current.bucket, current.counts)
-  return counts
+  if (current !== undefined && current.bucket >= beforeMs) add(current.bucket, current.counts)
+  return { points, before }
 }

@@ -1,3 +1,5 @@
+import { language } from '../lib/language.ts'
+
 /** At most five round tick values, from 0 to at least `highest`. */
 export function countTicks(highest: number): number[] {
   const minStep = Math.max(1, highest / 4)
@@ -27,9 +29,9 @@ export function timeTicks(fromMs: number, toMs: number, max: number): number[] {
   return ticks
 }
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
-const day = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' })
-const whole = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const hour = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' })
+const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
+const whole = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
 
 /** The date if the tick is at midnight, else the time. */
 export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)

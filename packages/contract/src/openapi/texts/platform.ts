@@ -127,9 +127,8 @@ export const platformTexts: Texts = {
   HistoryPoint: {
     'clusters.byStatus': 'Clusters by status',
     jobs: 'Jobs that were accepted or ended during the interval',
-    'jobs.failed': count('Jobs that failed during the interval'),
-    'jobs.cancelled': count('Jobs that were cancelled during the interval'),
   },
+  History: { 'previous.clusters.byStatus': 'Clusters by status' },
   NavigationEntry: {
     slotId: ['Menu that contains the entry', 'nav.primary'],
     id: 'Identifier of the entry, unique in its menu',

@@ -10,7 +10,7 @@ import { EmptyState, Loaded } from '../../ui/state.tsx'
 import styles from './dashboard.module.css'
 import { useDashboard } from './use-dashboard.ts'
 import { WidgetGrid } from './widget-grid.tsx'
-import { type Range, rangeList, useRange } from './widgets/history-charts.tsx'
+import { type Range, rangeList, rangeNames, useRange } from './widgets/history-charts.tsx'
 
 const loadEditing = () => import('./editing.tsx')
 
@@ -44,13 +44,13 @@ export function DashboardPage() {
       {isEditing ? 'Done' : 'Edit dashboard'}
     </Button>
   )
-  const hasCharts = dashboard.placements.some(({ widget }) => widget.id.endsWith('-over-time'))
+  const hasRange = dashboard.placements.some(({ widget }) => rangeWidgets.has(widget.id))
   return (
     <Page
       title="Dashboard"
       actions={
         <>
-          {hasCharts && <RangeChoice />}
+          {hasRange && <RangeChoice />}
           {edit}
         </>
       }
@@ -72,6 +72,8 @@ export function DashboardPage() {
   )
 }
 
+const rangeWidgets = new Set(['cluster-health', 'job-numbers', 'clusters-over-time', 'jobs-over-time'])
+
 const EmptyDashboard = ({ onEdit }: { onEdit: () => void }) => (
   <EmptyState
     icon={LayoutDashboard}
@@ -82,8 +84,7 @@ const EmptyDashboard = ({ onEdit }: { onEdit: () => void }) => (
   </EmptyState>
 )
 
-const rangeNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30 d' }
-const fullNames: Record<Range, string> = { day: 'Last 24 hours', week: 'Last 7 days', month: 'Last 30 days' }
+const shortNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30 d' }
 
 function RangeChoice() {
   const range = useRange()
@@ -91,16 +92,16 @@ function RangeChoice() {
   const choose = (next: Range) =>
     void navigate({ to: '/dashboard', search: next === 'day' ? {} : { range: next }, replace: true })
   return (
-    <div role="group" aria-label="Chart range" className={styles['ranges']}>
+    <div role="group" aria-label="Period" className={styles['ranges']}>
       {rangeList.map((each) => (
         <button
           key={each}
           type="button"
-          title={fullNames[each]}
+          title={`Last ${rangeNames[each]}`}
           aria-pressed={each === range}
           onClick={() => choose(each)}
         >
-          {rangeNames[each]}
+          {shortNames[each]}
         </button>
       ))}
     </div>

@@ -2,6 +2,7 @@ import type { ComponentType } from 'react'
 import type { Permission } from '../../api/account.ts'
 import type { GridPosition, MinSize } from './grid.ts'
 import type { WidgetProps } from './widgets/cluster-counts.ts'
+import { ClusterBreakdown } from './widgets/breakdown.tsx'
 import { ClustersOverTime, JobsOverTime } from './widgets/history-charts.tsx'
 import { Attention, RecentJobs, Unread } from './widgets/lists.tsx'
 import { ClusterNumbers, JobNumbers, ModuleNumbers } from './widgets/numbers.tsx'
@@ -54,6 +55,7 @@ const widgets: readonly Widget[] = [
   widget('attention', 'Clusters that need attention', Attention, list, [6, 7, 6, 5], 'clusters:read'),
   widget('unread-notifications', 'Unread notifications', Unread, list, [0, 12, 6, 4]),
   widget('modules', 'Modules', ModuleNumbers, small, [6, 12, 3, 3], 'modules:read'),
+  widget('cluster-breakdown', 'Clusters by site or label', ClusterBreakdown, list, [0, 16, 6, 5], 'clusters:read'),
   widget('platform-update', 'Platform update', PlatformUpdate, small, [9, 12, 3, 3], 'platform:admin'),
 ]
 

@@ -60,11 +60,17 @@ export type Range = (typeof rangeList)[number]
 
 const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
 
+/** The start of the range, for links to lists. */
+export const startOf = (range: Range, nowMs: number): string =>
+  new Date(nowMs - hoursOf[range] * 3_600_000).toISOString()
+
+export const rangeNames: Record<Range, string> = { day: '24 hours', week: '7 days', month: '30 days' }
+
 const pollSeconds = 60
 
 export const useRange = (): Range => useSearch({ from: '/signed-in/dashboard' }).range ?? 'day'
 
-function useHistory() {
+export function useHistory() {
   const hours = hoursOf[useRange()]
   return useQuery({
     queryKey: ['history', hours],

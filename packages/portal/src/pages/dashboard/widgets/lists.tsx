@@ -12,10 +12,10 @@ import { EmptyWidget } from './empty.tsx'
 import { OutdatedRelays } from './outdated-relays.tsx'
 import styles from './widgets.module.css'
 
-const statuses = ['Offline', 'Degraded'] as const
+const statuses = ['Offline', 'Degraded', 'Pending'] as const
 const pageSize = 8
 
-/** Offline and degraded clusters, worst first. The list is requested only if the summary counts any. */
+/** Clusters that are offline or degraded or have never connected, worst first. The list is requested only if the summary counts any. */
 export const Attention = ({ selector }: WidgetProps) => (
   <>
     <OutdatedRelays />
@@ -46,30 +46,54 @@ function AttentionList({ counts, selector }: { counts: readonly number[]; select
     refetchInterval: pollEvery(60),
   })
   if (!hasAny) {
-    return <EmptyWidget text="No cluster is offline or degraded." to={{ to: '/clusters' }} label="All clusters" />
+    return <EmptyWidget text="All clusters are healthy." to={{ to: '/clusters' }} label="All clusters" />
   }
   return (
     <Loaded query={query} what="clusters">
       {(clusters) => (
         <ul className={styles['rows']}>
-          {clusters.map(({ id, name, status, lastSeenAt }) => (
+          {clusters.map(({ id, name, status, lastSeenAt, registeredAt }) => (
             <li key={id}>
               <StatusBadge status={status} />
               <Link to="/clusters/$clusterId" params={{ clusterId: id }} className={styles['name']}>
                 {name}
               </Link>
-              {lastSeenAt !== null && (
-                <span>
-                  seen <Time at={lastSeenAt} />
-                </span>
-              )}
+              <span>
+                {lastSeenAt === null ? (
+                  <>
+                    never connected, registered <Time at={registeredAt} />
+                  </>
+                ) : (
+                  <>
+                    seen <Time at={lastSeenAt} />
+                  </>
+                )}
+              </span>
             </li>
           ))}
+          <AllOf counts={counts} selector={selector} />
         </ul>
       )}
     </Loaded>
   )
 }
+
+const statusTexts = ['offline', 'degraded', 'never connected']
+
+const AllOf = ({ counts, selector }: { counts: readonly number[]; selector: string | undefined }) =>
+  counts.reduce((sum, count) => sum + count, 0) > pageSize && (
+    <li>
+      All:
+      {statuses.map(
+        (status, index) =>
+          counts[index] !== 0 && (
+            <Link key={status} to="/clusters" search={{ status, ...(selector !== undefined && { selector }) }}>
+              {counts[index]?.toLocaleString('en')} {statusTexts[index]}
+            </Link>
+          ),
+      )}
+    </li>
+  )
 
 export function RecentJobs() {
   const query = useQuery({

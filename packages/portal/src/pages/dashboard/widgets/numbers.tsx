@@ -3,22 +3,33 @@ import { useSummary } from '../../../api/account.ts'
 import { variantOf } from '../../../ui/badge.tsx'
 import { classes } from '../../../ui/class-names.ts'
 import { Loaded } from '../../../ui/state.tsx'
+import { useNow } from '../../../ui/time.tsx'
 import { clusterStatuses } from '../../clusters/cluster-filter.ts'
-import { jobStatuses } from '../../jobs/status.ts'
 import { useClusterCounts, type WidgetProps } from './cluster-counts.ts'
 import { EmptyWidget } from './empty.tsx'
+import { rangeNames, startOf, useHistory, useRange } from './history-charts.tsx'
 import styles from './widgets.module.css'
 
 interface NumbersProps {
-  items: readonly { name: string; count: number; variant?: string; to: LinkProps }[]
+  items: readonly {
+    name: string
+    count: number
+    variant?: string
+    to: LinkProps
+    /** The number of the period before, or at its end; undefined if it is unknown. */
+    previous?: number | undefined
+  }[]
 }
 
 const Numbers = ({ items }: NumbersProps) => (
   <ul className={styles['numbers']}>
-    {items.map(({ name, count, variant = name, to }) => (
+    {items.map(({ name, count, variant = name, to, previous }) => (
       <li key={name}>
         <Link {...to} className={styles['number']}>
-          <strong className={classes(styles['count'], count > 0 && styles[variantOf(variant)])}>{count}</strong>
+          <span>
+            <strong className={classes(styles['count'], count > 0 && styles[variantOf(variant)])}>{count}</strong>{' '}
+            {previous !== undefined && <Change count={count} previous={previous} />}
+          </span>
           <span>{name}</span>
         </Link>
       </li>
@@ -26,41 +37,80 @@ const Numbers = ({ items }: NumbersProps) => (
   </ul>
 )
 
-export const ClusterNumbers = ({ selector }: WidgetProps) => (
-  <Loaded query={useClusterCounts(selector)} what="the numbers">
-    {(counts) =>
-      clusterStatuses.every((status) => counts[status] === 0) ? (
-        <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
-      ) : (
-        <Numbers
-          items={clusterStatuses.map((status) => ({
-            name: status,
-            count: counts[status],
-            to: { to: '/clusters', search: { status, ...(selector !== undefined && { selector }) } },
-          }))}
-        />
-      )
-    }
-  </Loaded>
-)
+function Change({ count, previous }: { count: number; previous: number }) {
+  const period = rangeNames[useRange()]
+  const change = count - previous
+  const sign = change > 0 ? '+' : change < 0 ? '−' : '±'
+  return (
+    <span className={styles['change']} title={`Compared with the previous ${period}: ${previous.toLocaleString('en')}`}>
+      {sign}
+      {Math.abs(change).toLocaleString('en')}
+      <span className="visually-hidden"> compared with the previous {period}</span>
+    </span>
+  )
+}
 
-export const JobNumbers = () => (
-  <Loaded query={useSummary()} what="the numbers">
-    {({ jobs }) =>
-      jobs === undefined || jobs.total === 0 ? (
-        <EmptyWidget text="No jobs yet." to={{ to: '/jobs' }} label="Go to jobs" />
-      ) : (
-        <Numbers
-          items={jobStatuses.map((status) => ({
-            name: status,
-            count: jobs.byStatus[status],
-            to: { to: '/jobs', search: { status } },
-          }))}
-        />
-      )
-    }
-  </Loaded>
-)
+export function ClusterNumbers({ selector }: WidgetProps) {
+  const history = useHistory().data
+  const before = selector === undefined ? history?.previous.clusters?.byStatus : undefined
+  return (
+    <Loaded query={useClusterCounts(selector)} what="the numbers">
+      {(counts) =>
+        clusterStatuses.every((status) => counts[status] === 0) ? (
+          <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
+        ) : (
+          <Numbers
+            items={clusterStatuses.map((status) => ({
+              name: status,
+              count: counts[status],
+              previous: before?.[status],
+              to: { to: '/clusters', search: { status, ...(selector !== undefined && { selector }) } },
+            }))}
+          />
+        )
+      }
+    </Loaded>
+  )
+}
+
+const activeStatuses = ['Queued', 'Running'] as const
+const endCounters = { Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
+const endStatuses = ['Completed', 'Failed', 'Cancelled'] as const
+
+/** The jobs that wait or run now, and those that ended in the period. */
+export function JobNumbers() {
+  const range = useRange()
+  const nowMs = useNow()
+  const history = useHistory().data
+  const ended = (status: (typeof endStatuses)[number]) =>
+    history?.points.reduce((sum, { jobs }) => sum + (jobs?.[endCounters[status]] ?? 0), 0) ?? 0
+  return (
+    <Loaded query={useSummary()} what="the numbers">
+      {({ jobs }) =>
+        jobs === undefined || jobs.total === 0 ? (
+          <EmptyWidget text="No jobs yet." to={{ to: '/jobs' }} label="Go to jobs" />
+        ) : (
+          <Numbers
+            items={[
+              ...activeStatuses.map((status) => ({
+                name: status,
+                count: jobs.byStatus[status],
+                to: { to: '/jobs', search: { status } } as const,
+              })),
+              ...endStatuses.map((status) => ({
+                name: status,
+                count: ended(status),
+                previous: history?.previous.jobs?.[endCounters[status]],
+                // Jobs that were submitted earlier may have ended in the period.
+                to: { to: '/jobs', search: { status, since: startOf(range, nowMs) } } as const,
+              })),
+            ]}
+          />
+        )
+      }
+    </Loaded>
+  )
+}
 
 export const ModuleNumbers = () => (
   <Loaded query={useSummary()} what="the numbers">

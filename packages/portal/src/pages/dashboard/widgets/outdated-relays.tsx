@@ -40,10 +40,10 @@ function Named({ selector, count, version }: { selector: string; count: number; 
   return (
     <p className={styles['nothing']}>
       <Link to="/clusters" search={{ selector }}>
-        {count === 1 ? '1 relay' : `${count.toLocaleString()} relays`}
+        {count === 1 ? '1 relay' : `${count.toLocaleString('en')} relays`}
       </Link>{' '}
       {count === 1 ? 'is' : 'are'} at least two minor versions older than the platform ({version})
-      {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString()} more` : ''}`}.
+      {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}`}.
       {mayUpdate && (
         <>
           {' '}
