@@ -50,6 +50,25 @@ test('filters are stored in the URL and restored from it', async ({ api, open })
   await rows(page).nth(1).waitFor()
 })
 
+test('finds people and actions by name, and folds runs of sign-ins', async ({ api, open, user }) => {
+  for (let count = 0; count < 3; count++) await api.signIn(user)
+  const admin = await api.admin
+  const { id, username } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
+  const page = await open('/settings/audit')
+  await field(page, 'Actor').fill(username.slice(0, 3))
+  await page.getByRole('option', { name: username }).click()
+  await click(page, 'Filter')
+  await expect.poll(() => new URL(page.url()).search).toBe(`?actor=${id}`)
+  expect(await field(page, 'Actor').inputValue()).toBe(username)
+  const count = await rows(page).count()
+  await page.getByRole('button', { name: /^and \d+ more$/ }).first().click()
+  await expect.poll(() => rows(page).count()).toBeGreaterThan(count)
+  await field(page, 'Action').fill('signed in')
+  await page.getByRole('option', { name: /session\.open/ }).click()
+  await click(page, 'Filter')
+  await expect.poll(() => new URL(page.url()).searchParams.get('action')).toBe('session.open')
+})
+
 const newYorkTime = (ms: number) =>
   new Date(ms).toLocaleString('sv-SE', { timeZone: 'America/New_York' }).slice(0, 16).replace(' ', 'T')
 

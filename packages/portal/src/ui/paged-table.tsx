@@ -1,6 +1,8 @@
 import { hashKey } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
+import { useIsOffline } from '../api/account.ts'
 import { ErrorNote } from './error-note.tsx'
+import { foldedRows } from './folded-rows.ts'
 import { Loading } from './state.tsx'
 import { type PageSource, usePages } from './use-pages.ts'
 import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
@@ -12,6 +14,8 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
   /** Controls above the list. */
   toolbar?: (total: number) => ReactNode
   empty: ReactNode
+  /** Whether a row is hidden behind the newer row before it, until the user expands them. */
+  isFolded?: (row: Row, newer: Row) => boolean
 }
 
 /**
@@ -19,9 +23,14 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
-function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, ...table }: PagedTableProps<Row>) {
+function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, ...rest }: PagedTableProps<Row>) {
+  const { isFolded, ...table } = rest
   const { total, isPartial, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
-  const notes = failures.map(({ page, error, retry }) => <ErrorNote key={page} error={error} onRetry={retry} />)
+  const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set())
+  const isOffline = useIsOffline()
+  const notes = (isOffline ? [] : failures).map(({ page, error, retry }) => (
+    <ErrorNote key={page} error={error} onRetry={retry} />
+  ))
   if (total === undefined) return notes.length > 0 ? notes : <Loading what={table.label.toLowerCase()} />
   const note = isPartial && (
     <p className={styles['count']}>Only the newest were searched, so others may match too. Search without filters.</p>
@@ -33,6 +42,8 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, 
         {empty}
       </>
     )
+  const folded = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expanded })
+  const toggle = (key: string) => setExpanded((keys) => keys.symmetricDifference(new Set([key])))
   return (
     <div className={styles['paged']}>
       {summary && (
@@ -42,7 +53,14 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, 
       )}
       {note}
       {toolbar?.(total)}
-      <VirtualTable {...table} count={total} rowAt={rowAt} onRange={onRange} isStuck={failures.length > 0} />
+      <VirtualTable
+        {...table}
+        count={total - folded.hiddenCount}
+        rowAt={(index) => rowAt(folded.indexOf(index))}
+        foldAt={(index) => folded.foldAt(index, toggle)}
+        onRange={(first, last) => onRange(folded.indexOf(first), folded.indexOf(last))}
+        isStuck={failures.length > 0}
+      />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}
     </div>
   )

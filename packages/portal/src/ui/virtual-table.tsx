@@ -3,6 +3,7 @@ import { ArrowDown, ArrowUp } from 'lucide-react'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { classes } from './class-names.ts'
 import { SelectField } from './field.tsx'
+import type { Fold } from './folded-rows.ts'
 import { type RowHeight, useWindowRows } from './use-window-rows.ts'
 import styles from './virtual-table.module.css'
 
@@ -11,7 +12,7 @@ export interface VirtualColumn<Row> {
   title: string
   hiddenTitle?: string
   /** Content of a cell: one line of text, a link or a badge. Overflow is truncated. */
-  cell: (row: Row) => ReactNode
+  cell: (row: Row, fold?: Fold) => ReactNode
   /** CSS grid track, such as `minmax(10rem, 3fr)` or `8rem`. */
   width: string
   isEnd?: boolean
@@ -51,6 +52,8 @@ interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   count: number
   /** Returns undefined for a row that is not loaded; a placeholder is then shown. */
   rowAt: (index: number) => Row | undefined
+  /** The rows that are folded into a row. */
+  foldAt?: (index: number) => Fold | undefined
   /** Called with the indexes of the first and the last rendered row. */
   onRange?: (first: number, last: number) => void
   /** Whether missing rows could not be loaded. The table is then not marked as busy. */
@@ -74,7 +77,7 @@ export function VirtualTable<Row>({
   sorting,
   ...rest
 }: VirtualTableProps<Row>) {
-  const { rowAt, onRange, isStuck = false } = rest
+  const { rowAt, foldAt, onRange, isStuck = false } = rest
   const count = Math.min(rest.count, maxRows)
   const keyAt = (index: number) => {
     const row = index < 0 ? undefined : rowAt(index)
@@ -122,14 +125,18 @@ export function VirtualTable<Row>({
                   ...(!isNarrow && { gridTemplateColumns: tracks(columns) }),
                 }}
               >
-                {isNarrow ? <NarrowCells columns={columns} row={row} /> : <Cells columns={columns} row={row} />}
+                {isNarrow ? (
+                  <NarrowCells columns={columns} row={row} fold={foldAt?.(index)} />
+                ) : (
+                  <Cells columns={columns} row={row} fold={foldAt?.(index)} />
+                )}
               </div>
             )
           })}
         </div>
         {rest.count > maxRows && (
           <p className={styles['note']}>
-            These are the first {maxRows.toLocaleString()}. Filter the list to see others.
+            These are the first {maxRows.toLocaleString('en')}. Filter the list to see others.
           </p>
         )}
       </div>
@@ -237,30 +244,34 @@ function SortField<Row>({ columns, sorting }: { columns: readonly VirtualColumn<
   )
 }
 
-interface CellsProps<Row> {
-  columns: readonly VirtualColumn<Row>[]
+interface RowProps<Row> {
   row: Row | undefined
+  fold: Fold | undefined
 }
 
-const Cell = <Row,>({ column, row }: { column: VirtualColumn<Row>; row: Row | undefined }) => (
+interface CellsProps<Row> extends RowProps<Row> {
+  columns: readonly VirtualColumn<Row>[]
+}
+
+const Cell = <Row,>({ column, row, fold }: RowProps<Row> & { column: VirtualColumn<Row> }) => (
   <div
     role="cell"
     className={classes(styles['cell'], column.isEnd && styles['end'], column.narrow === 'start' && styles['wide'])}
   >
-    {row === undefined ? <span className={styles['blank']} /> : column.cell(row)}
+    {row === undefined ? <span className={styles['blank']} /> : column.cell(row, fold)}
   </div>
 )
 
-const Cells = <Row,>({ columns, row }: CellsProps<Row>) =>
-  columns.map((column) => <Cell key={nameOf(column)} column={column} row={row} />)
+const Cells = <Row,>({ columns, ...row }: CellsProps<Row>) =>
+  columns.map((column) => <Cell key={nameOf(column)} column={column} {...row} />)
 
-const NarrowCells = <Row,>({ columns, row }: CellsProps<Row>) => (
+const NarrowCells = <Row,>({ columns, ...row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>
-      <Cells columns={(['lead', 'start', 'end'] as const).flatMap((position) => at(columns, position))} row={row} />
+      <Cells columns={(['lead', 'start', 'end'] as const).flatMap((position) => at(columns, position))} {...row} />
     </div>
     <div className={styles['second']}>
-      <Cells columns={at(columns, undefined)} row={row} />
+      <Cells columns={at(columns, undefined)} {...row} />
     </div>
   </>
 )

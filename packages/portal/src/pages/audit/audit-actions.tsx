@@ -83,7 +83,7 @@ function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => vo
   )
 }
 
-const entryCount = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString()} entries`)
+const entryCount = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString('en')} entries`)
 
 const Checking = ({ entries }: { entries: number }) => (
   <>

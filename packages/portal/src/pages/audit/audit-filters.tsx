@@ -1,6 +1,11 @@
 import { type SubmitEvent, useId, useState } from 'react'
+import { isoTime, localTime, maxLocalTime } from '../../lib/local-time.ts'
 import { Button } from '../../ui/button.tsx'
+import { CompletionField } from '../../ui/completion-field.tsx'
+import type { Completion } from '../../ui/completion.ts'
 import { TextField } from '../../ui/field.tsx'
+import { usePersonCompletions, useUsername } from '../users/use-user-name.ts'
+import { actionTitles } from './action-titles.ts'
 import styles from './audit.module.css'
 
 /** Values of the filter. Times are ISO 8601. */
@@ -15,7 +20,11 @@ export interface AuditFilter {
 /** The fields of the filter, which are applied on submit. Times are in the browser's time zone. */
 export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const id = useId()
-  const [draft, setDraft] = useDraft(filter)
+  const username = useUsername(filter.actor)
+  const [draft, setDraft] = useDraft({ ...filter, ...(username !== undefined && { actor: username }) })
+  const people = usePersonCompletions(draft.actor)
+  // The platform filters by id. Other actors than users have no name.
+  const apply = () => onChange(filterOf({ ...draft, actor: people.idOf(draft.actor) }))
   const field = (name: keyof AuditFilter) => ({
     name,
     value: draft[name],
@@ -23,18 +32,32 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
   })
   const submit = (event: SubmitEvent) => {
     event.preventDefault()
-    onChange(filterOf(draft))
+    apply()
   }
   return (
     <form aria-labelledby={id} className={styles['filters']} onSubmit={submit}>
       <h2 id={id} className="visually-hidden">
         Filters
       </h2>
-      <TextField {...field('actor')} label="Actor" placeholder="user_…" maxLength={40} isMono />
-      <TextField {...field('action')} label="Action" placeholder="cluster.delete" maxLength={100} isMono />
+      <CompletionField
+        {...field('actor')}
+        label="Actor"
+        placeholder="Name or id"
+        maxLength={64}
+        completions={people.completions}
+        onEnter={() => apply()}
+      />
+      <CompletionField
+        {...field('action')}
+        label="Action"
+        placeholder="cluster.delete"
+        maxLength={100}
+        completions={actionCompletions(draft.action)}
+        onEnter={() => apply()}
+      />
       <TextField {...field('resource')} label="Resource" placeholder="clus_…" maxLength={200} isMono />
-      <TextField {...field('from')} label="From" type="datetime-local" max={maxTime} />
-      <TextField {...field('to')} label="Before" type="datetime-local" max={maxTime} />
+      <TextField {...field('from')} label="From" type="datetime-local" max={maxLocalTime} />
+      <TextField {...field('to')} label="Before" type="datetime-local" max={maxLocalTime} />
       <div className={styles['buttons']}>
         <Button type="submit">Filter</Button>
         {Object.keys(filter).length > 0 && (
@@ -45,6 +68,13 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
       </div>
     </form>
   )
+}
+
+function actionCompletions(text: string): Completion[] {
+  const term = text.trim().toLowerCase()
+  return Object.entries(actionTitles)
+    .filter(([action, title]) => action.includes(term) || title.toLowerCase().includes(term))
+    .map(([action, title]) => ({ text: action, label: action, hint: title }))
 }
 
 type Draft = Record<keyof AuditFilter, string>
@@ -60,9 +90,6 @@ function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   return [draft, setDraft]
 }
 
-// Browsers accept years of six digits; the API does not.
-const maxTime = '9999-12-31T23:59'
-
 const draftOf = ({ actor = '', action = '', resource = '', from, to }: AuditFilter): Draft => ({
   actor,
   action,
@@ -77,17 +104,4 @@ function filterOf({ actor, action, resource, from, to }: Draft): AuditFilter {
     ...Object.entries({ from, to }).map(([name, text]) => [name, isoTime(text)] as const),
   ]
   return Object.fromEntries(entries.filter(([, value]) => value !== ''))
-}
-
-function isoTime(local: string): string {
-  const atMs = Date.parse(local)
-  return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
-}
-
-// The format of datetime fields has no time zone.
-function localTime(iso: string | undefined): string {
-  const atMs = Date.parse(iso ?? '')
-  if (Number.isNaN(atMs)) return ''
-  const offsetMs = new Date(atMs).getTimezoneOffset() * 60_000
-  return new Date(atMs - offsetMs).toISOString().slice(0, 16)
 }

@@ -14,6 +14,7 @@ import { pageRows } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { AddEntry, ExportMenu, VerifyButton } from './audit-actions.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
+import styles from './audit.module.css'
 import { Actor, EntryDialog } from './entry-dialog.tsx'
 
 type Entry = Schemas['AuditEntry']
@@ -23,11 +24,18 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
     title: 'Action',
     width: 'minmax(11rem, 2fr)',
     narrow: 'start',
-    cell: (entry) => (
-      <TextButton onClick={() => show(entry)}>
-        {entry.action}
-        <span className="visually-hidden"> {entry.seq}</span>
-      </TextButton>
+    cell: (entry, fold) => (
+      <>
+        <TextButton onClick={() => show(entry)}>
+          {entry.action}
+          <span className="visually-hidden"> {entry.seq}</span>
+        </TextButton>
+        {fold && (
+          <button type="button" aria-expanded={fold.isOpen} className={styles['fold']} onClick={fold.toggle}>
+            {fold.isOpen ? 'hide' : 'and'} {fold.count} more
+          </button>
+        )}
+      </>
     ),
   },
   { title: 'Time', width: '9rem', narrow: 'end', cell: ({ at }) => <Time at={at} /> },
@@ -75,8 +83,10 @@ function AuditTrail() {
         }
         columns={columns}
         rowKey={({ id }) => id}
+        // Sign-ins and sign-outs would hide the changes between them.
+        {...(filter.action === undefined && { isFolded: isOfSameRun })}
         pollSeconds={15}
-        summary={(total) => (total === 1 ? '1 entry' : `${total.toLocaleString()} entries`)}
+        summary={(total) => (total === 1 ? '1 entry' : `${total.toLocaleString('en')} entries`)}
         empty={<NoEntries isFiltered={isFiltered} onClear={() => applyFilter({})} />}
       />
       <EntryDialog
@@ -90,6 +100,9 @@ function AuditTrail() {
     </Page>
   )
 }
+
+const isSignIn = ({ action }: Entry): boolean => action === 'session.open' || action === 'session.close'
+const isOfSameRun = (entry: Entry, newer: Entry): boolean => isSignIn(entry) && isSignIn(newer)
 
 function AuditActions() {
   const mayAdd = useHasPermission('platform:admin')
@@ -108,6 +121,6 @@ const NoEntries = ({ isFiltered, onClear }: { isFiltered: boolean; onClear: () =
     title={isFiltered ? 'No matching entries' : 'No entries yet'}
     action={isFiltered && <Button onClick={onClear}>Show all entries</Button>}
   >
-    {isFiltered ? 'Actor, action and resource must match exactly.' : 'The first change adds an entry.'}
+    {isFiltered ? 'Action and resource must match exactly.' : 'The first change adds an entry.'}
   </EmptyState>
 )

@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { permissionTexts } from '../../api/permissions.ts'
 import { CheckGroup } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
 
@@ -18,7 +17,7 @@ interface RolesFieldProps {
   problem: string | undefined
 }
 
-/** Selects roles and shows their permissions. Roles that the user may not grant are disabled. */
+/** Selects roles. Roles that the user may not grant are disabled. */
 export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
   const query = useQuery(rolesQuery)
   return (
@@ -26,10 +25,10 @@ export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
       {({ items }) => (
         <CheckGroup
           label="Roles"
-          choices={items.map(({ name, permissions, grantable }) => ({
+          choices={items.map(({ name, grantable }) => ({
             value: name,
             label: name,
-            hint: grantable ? permissionList(permissions) : 'Exceeds your own permissions.',
+            hint: grantable ? roleTexts[name] : 'Exceeds your own permissions.',
             isDisabled: !grantable,
           }))}
           chosen={chosen}
@@ -41,5 +40,11 @@ export function RolesField({ chosen, onChange, problem }: RolesFieldProps) {
   )
 }
 
-const permissionList = (permissions: Schemas['RoleDescription']['permissions']): string =>
-  permissions.map((permission) => permissionTexts[permission]).join('. ')
+const roleTexts: Readonly<Record<Role, string>> = {
+  PlatformAdmin: 'Everything, including organisations, identity providers and updates.',
+  OrgAdmin: 'Manages the organisation: clusters, jobs, users, webhooks and the audit trail.',
+  ClusterAdmin: 'Registers, changes and removes clusters, and runs jobs.',
+  Operator: 'Views clusters and runs jobs.',
+  Viewer: 'Views clusters, jobs and modules.',
+  Auditor: 'Views the same and reads the audit trail.',
+}

@@ -5,6 +5,7 @@ import { api, unwrap } from '../../api/client.ts'
 import type { Completion } from '../../ui/completion.ts'
 
 const pageSize = 100
+const maxPages = 5
 const staleTime = 60_000
 
 interface Person {
@@ -20,8 +21,7 @@ function usePeople(): Person[] | undefined {
   const { data, error } = useQuery({
     queryKey: ['users', 'people'],
     enabled: mayReadUsers,
-    queryFn: async ({ signal }): Promise<Person[]> =>
-      (await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize } }, signal }))).items,
+    queryFn: ({ signal }) => loadPeople(signal),
     staleTime,
     retry: false,
   })
@@ -29,9 +29,26 @@ function usePeople(): Person[] | undefined {
   return [me, ...data.filter(({ id }) => id !== me.id)]
 }
 
+async function loadPeople(signal: AbortSignal): Promise<Person[]> {
+  const people: Person[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < maxPages; page++) {
+    const query = { pageSize, ...(cursor !== undefined && { cursor }) }
+    const { items, nextCursor } = await unwrap(api.GET('/api/v1/users', { params: { query }, signal }))
+    people.push(...items)
+    cursor = nextCursor
+    if (cursor === undefined) break
+  }
+  return people
+}
+
+/** The user name for an id of one of the newest users. */
+export const useUsername = (userId: string | undefined): string | undefined =>
+  usePeople()?.find(({ id }) => id === userId)?.username
+
 /**
- * The name of a user, or undefined if the caller may not read users, or the user was removed. One request loads the
- * names of the newest users; others are loaded one by one.
+ * The name of a user, or undefined if the caller may not read users, or the user was removed. The names
+ * of the newest users are loaded together; others are loaded one by one.
  */
 export function useUserName(userId: string): string | undefined {
   const people = usePeople()

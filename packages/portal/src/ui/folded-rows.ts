@@ -1,0 +1,50 @@
+/** Similar rows that follow each other and are shown as one. */
+export interface Fold {
+  /** Number of the rows behind the shown one. */
+  count: number
+  isOpen: boolean
+  toggle: () => void
+}
+
+interface FoldedRowsOptions<Row> {
+  total: number
+  rowAt: (index: number) => Row | undefined
+  rowKey: (row: Row) => string
+  isFolded: ((row: Row, newer: Row) => boolean) | undefined
+  /** Keys of first rows whose others are shown. */
+  expanded: ReadonlySet<string>
+}
+
+interface ShownRow {
+  index: number
+  key: string
+  count: number
+}
+
+/** Finds the rows of a list that are shown. Rows that are not loaded are shown one by one. */
+export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expanded }: FoldedRowsOptions<Row>) {
+  const shown: ShownRow[] = []
+  let first: ShownRow | undefined
+  let newer: Row | undefined
+  let end = 0
+  for (let row; isFolded !== undefined && end < total && (row = rowAt(end)) !== undefined; newer = row, end++) {
+    const isBehind = first !== undefined && newer !== undefined && isFolded(row, newer)
+    if (isBehind && first !== undefined) {
+      first.count += 1
+      if (expanded.has(first.key)) shown.push({ index: end, key: '', count: 0 })
+    } else {
+      first = { index: end, key: rowKey(row), count: 0 }
+      shown.push(first)
+    }
+  }
+  const hiddenCount = end - shown.length
+  return {
+    hiddenCount,
+    /** The index in the list of a shown row. */
+    indexOf: (position: number): number => shown[position]?.index ?? position + hiddenCount,
+    foldAt: (position: number, toggle: (key: string) => void): Fold | undefined => {
+      const { key = '', count = 0 } = shown[position] ?? {}
+      return count === 0 ? undefined : { count, isOpen: expanded.has(key), toggle: () => toggle(key) }
+    },
+  }
+}
