@@ -1,6 +1,7 @@
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { iconFiles } from './icons.ts'
+import { modulePageStyle } from './module-page-style.ts'
 
 // The platform that `npm run dev -w @platform/portal` uses.
 const api = process.env['PLAT_URL'] ?? 'http://127.0.0.1:8080'
@@ -14,7 +15,7 @@ const icons = { name: 'icons', test: /lucide-react/, priority: 1 }
 const common = { name: 'common', minShareCount: 4 }
 
 export default defineConfig({
-  plugins: [react(), iconFiles()],
+  plugins: [react(), iconFiles(), modulePageStyle()],
   build: {
     target: 'es2024',
     // Inlined assets would require `data:` URLs in the content security policy.

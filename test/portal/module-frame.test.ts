@@ -117,8 +117,14 @@ test.runIf(isLong).for(['https://example.com/', '/dashboard'])(
   },
 )
 
-test('the bridge forwards requests below the module’s paths only', async ({ installed: _installed, open }) => {
+test('the page has the stylesheet, and the bridge forwards requests below the module’s paths only', async ({
+  installed: _installed,
+  open,
+}) => {
   const { page, frame } = await openModule(open, { allow: [/^response 404 GET \/api\/hello\/none/] })
+  expect(await frame.evaluate('getComputedStyle(document.querySelector(".primary")).backgroundColor')).toBe(
+    'rgb(34, 87, 191)',
+  )
   const greeting = await post(frame, request('/api/hello'))
   expect(greeting).toMatchObject({ platform: 'response', id: 1, status: 200 })
   expect(greeting.headers['content-type']).toMatch(/^application\/json/)
@@ -172,7 +178,7 @@ test.runIf(isLong)('an unavailable module shows its trace id and is retried', as
   const recover = await failRequests(page, ({ pathname }) => pathname === '/modules/hello')
   await link(page, 'Hello World').click()
   await advanceUntil(page, () => page.getByText('Not now.').isVisible())
-  await page.getByText('trace-4711').waitFor()
+  await page.getByText('trace-4711').waitFor({ state: 'attached' })
   await recover()
   await button(page, 'Try again').click()
   await frameOf(page)

@@ -1,6 +1,6 @@
 /**
- * The page of the navigation entry. Style and script are inline, because the portal shows the page in a sandbox without
- * a session. The script sends API requests through the portal (docs/modules.md, "The page of a module"). The values
+ * The page of the navigation entry. It has the platform's stylesheet. Its script is inline, because the portal shows
+ * the page in a sandbox without a session. The script sends API requests through the portal (docs/modules.md, "The page of a module"). The values
  * come from this module's code, so they need no escaping.
  */
 export const page = (greeting: string, version: string): string => `<!doctype html>
@@ -9,17 +9,13 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Hello World</title>
-    <style>
-      :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
-      body { margin: 1.5rem; max-width: 40rem }
-      button { font: inherit; padding: 0.4rem 1rem }
-    </style>
+    <link rel="stylesheet" href="/module-page.css">
   </head>
   <body>
     <main>
       <h1>${greeting}</h1>
       <p>This page comes from the module <code>hello</code>, version ${version}.</p>
-      <button id="greet" type="button">Greet</button>
+      <button id="greet" type="button" class="primary">Greet</button>
       <p id="greeting-text" role="status"></p>
     </main>
     <script>${script}</script>

@@ -34,7 +34,7 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
     if (file !== undefined || isPortalPath(rawPath)) return otherMethod(method, ['GET'])
     throw platformError('route_not_found')
   }
-  if (file !== undefined) return respond(context, file, fileHeaders(file))
+  if (file !== undefined) return respond(context, file, fileHeaders(rawPath, file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
   // The portal itself shows a "not found" page, so the page is also the body of a 404.
@@ -54,9 +54,12 @@ const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
 const revalidate = { 'cache-control': 'no-cache' }
 const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
 
-const fileHeaders = ({ isHashed }: PortalFile): Record<string, string> => ({
+// Module pages have an opaque origin and may load this file.
+const modulePageStyle = '/module-page.css'
+
+const fileHeaders = (path: string, { isHashed }: PortalFile): Record<string, string> => ({
   vary: 'accept-encoding',
-  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-resource-policy': path === modulePageStyle ? 'cross-origin' : 'same-origin',
   ...(isHashed ? immutable : revalidate),
 })
 
