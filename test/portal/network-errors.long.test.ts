@@ -28,6 +28,20 @@ testOnOwnPlatform(
   },
 )
 
+test('a lost connection is shown, and the page loads when it returns', async ({ open, api }) => {
+  const { name } = await api.newCluster()
+  const page = await open('/dashboard', { allow: [/^failed /, /^console error: /] })
+  const banner = page.getByText('The platform is not responding.')
+  // Responses never arrive.
+  await page.route(/\/(api|health)\//, () => {})
+  await mainLink(page, 'Clusters').click()
+  await banner.waitFor()
+  await page.getByText('Waiting for the platform to load').first().waitFor()
+  await page.unroute(/\/(api|health)\//)
+  await link(page, name).waitFor()
+  await banner.waitFor({ state: 'detached' })
+})
+
 const openSites = async (page: Page) => {
   await button(page, 'Sites').click()
   await dialog(page).waitFor()

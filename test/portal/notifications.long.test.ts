@@ -42,7 +42,7 @@ test('a failed mark is reverted and shows its trace id', async ({ open, seed: _s
   const before = await unreadCount(page)
   await failRequests(page, `**${path}`, 'PATCH')
   await button(page, 'Mark all as read').click()
-  await page.getByText('trace-4711').first().waitFor()
+  await page.getByText('trace-4711').first().waitFor({ state: 'attached' })
   await expect.poll(() => unreadCount(page)).toBe(before)
 })
 

@@ -1,6 +1,7 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { api, unwrap, type Schemas } from './client.ts'
 import { ApiError } from './api-error.ts'
+import { useIsLost } from './connection.ts'
 import { removeOtherDrafts } from '../lib/draft-storage.ts'
 import { publicQuery, pollEvery, queries } from './query.ts'
 import { signedInAgain } from './session.ts'
@@ -62,11 +63,12 @@ export const summaryQuery = queryOptions({
 /** The totals of the navigation and the dashboard, from one shared poll. */
 export const useSummary = () => useQuery(summaryQuery)
 
-/** Whether the platform does not respond. True after the first failed poll. */
+/** Whether the platform does not respond, or cannot read its data. */
 export function useIsOffline(): boolean {
+  const isLost = useIsLost()
   const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })
   const failure = error ?? failureReason
-  return failure instanceof ApiError && failure.isTransient
+  return isLost || (failure instanceof ApiError && failure.isTransient)
 }
 
 /** The number of unread notifications, or 0 until it is loaded. Components render again only if the number changes. */

@@ -14,12 +14,14 @@ export const backOffMs = (failures: number, error: unknown): number => {
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
+      // The platform may be reachable without the internet.
+      networkMode: 'always',
       staleTime: 5 * secondMs,
       retry: (failures, error) => failures < 3 && error instanceof ApiError && error.isTransient,
       retryDelay: backOffMs,
       throwOnError: false,
     },
-    mutations: { retry: false },
+    mutations: { networkMode: 'always', retry: false },
   },
 })
 

@@ -2,6 +2,7 @@
 // tab renews the session for all requests of all tabs.
 
 import type { Named } from '@platform/contract/user-name'
+import { fetchTracked } from './connection.ts'
 import { newKey, withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
@@ -46,7 +47,7 @@ async function send(request: Request): Promise<Response> {
   // If another user has signed in, the requests of this page must not run as that user.
   if (!pathname.startsWith('/api/v1/auth/')) await recovery
   const retry = request.clone()
-  const response = await fetch(request)
+  const response = await fetchTracked(request)
   if (response.status !== 401 || isSessionPath(pathname)) return response
   const renewal = await renewOnce()
   if (renewal.status === 401) {

@@ -26,11 +26,20 @@ export const EmptyState = ({ icon: Icon, title, children, action }: EmptyStatePr
 )
 
 /** A placeholder for data that is being loaded. The style sheet delays it, so that fast responses do not flicker. */
-export const Loading = ({ what }: { what: string }) => (
-  <div role="status" aria-busy className={styles['loading']}>
-    <Spinner /> Loading {what} …
-  </div>
-)
+export function Loading({ what }: { what: string }) {
+  const isOffline = useIsOffline()
+  return (
+    <div role="status" aria-busy className={styles['loading']}>
+      {isOffline ? (
+        `Waiting for the platform to load ${what}.`
+      ) : (
+        <>
+          <Spinner /> Loading {what} …
+        </>
+      )}
+    </div>
+  )
+}
 
 interface LoadedProps<Data> {
   query: { data: Data | undefined; error: Error | null; refetch: () => unknown }
@@ -43,7 +52,11 @@ export function Loaded<Data>({ query: { data, error, refetch }, what, children }
   // While the platform is down, the shell shows one banner instead of an error in each part of the page.
   const isOffline = useIsOffline()
   if (data === undefined) {
-    return error === null ? <Loading what={what} /> : <ErrorNote error={error} onRetry={() => void refetch()} />
+    return error === null || isOffline ? (
+      <Loading what={what} />
+    ) : (
+      <ErrorNote error={error} onRetry={() => void refetch()} />
+    )
   }
   return (
     <>

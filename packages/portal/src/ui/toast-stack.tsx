@@ -6,7 +6,7 @@ import { classes } from './class-names.ts'
 import type { Message } from './toast.tsx'
 import styles from './toast.module.css'
 
-const manager = Toast.createToastManager()
+const manager = Toast.createToastManager<{ traceId: string | undefined }>()
 
 interface ToastStackProps {
   /** Called once when toasts can be shown. */
@@ -24,8 +24,8 @@ export const ToastStack = ({ onReady }: ToastStackProps) => (
 )
 
 function ToastList({ onReady }: ToastStackProps) {
-  useEffect(() => onReady((message) => void manager.add(message)), [onReady])
-  const { toasts } = Toast.useToastManager()
+  useEffect(() => onReady(({ traceId, ...message }) => void manager.add({ ...message, data: { traceId } })), [onReady])
+  const { toasts } = Toast.useToastManager<{ traceId: string | undefined }>()
   return toasts.map((toast) => (
     <Toast.Root
       key={toast.id}
@@ -35,6 +35,12 @@ function ToastList({ onReady }: ToastStackProps) {
       <Toast.Content className={styles['content']}>
         <Toast.Title />
         <Toast.Description />
+        {toast.data?.traceId !== undefined && (
+          <details>
+            <summary>Details</summary>
+            Trace id <code>{toast.data.traceId}</code>
+          </details>
+        )}
       </Toast.Content>
       <Toast.Close render={<IconButton label="Dismiss" icon={X} />} />
     </Toast.Root>

@@ -4,6 +4,8 @@ import { newOverlay } from './overlay.ts'
 export interface Message {
   title: string
   description?: string
+  /** The trace id of a failed request, which is folded away. */
+  traceId?: string | undefined
   type?: 'bad'
   priority?: 'high'
   timeout?: number
@@ -39,9 +41,9 @@ export const showToast = (title: string, description?: string): void =>
 /** Shows an error that cannot be shown at another place of the page. */
 export function showErrorToast(title: string, error: unknown): void {
   const isApiError = error instanceof ApiError
-  const trace = isApiError && error.traceId !== undefined ? ` (trace id ${error.traceId})` : ''
-  const description = isApiError ? error.message + trace : 'Reload the page and try again.'
-  enqueue({ title, description, type: 'bad', priority: 'high', timeout: 15_000 })
+  const description = isApiError ? error.message : 'Reload the page and try again.'
+  const traceId = isApiError ? error.traceId : undefined
+  enqueue({ title, description, traceId, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
 /** The toasts of the page. Render it once. */

@@ -1,0 +1,69 @@
+import { useSyncExternalStore } from 'react'
+
+// Whether the platform responds. A request that fails or is slow causes a probe, which decides within two seconds. While
+// the connection is lost, the probe is repeated. Then the reads that are still waiting are sent again.
+
+const slowMs = 1200
+const probeMs = 750
+const probeEveryMs = 2000
+
+let isLost = false
+let lastResponseMs = 0
+let probing: Promise<void> | undefined
+let nextProbe: ReturnType<typeof setTimeout> | undefined
+const pendingReads = new Set<AbortController>()
+const listeners = new Set<() => void>()
+
+function setLost(next: boolean): void {
+  clearTimeout(nextProbe)
+  if (next) nextProbe = setTimeout(() => void probe(), probeEveryMs)
+  if (isLost === next) return
+  isLost = next
+  // The reads would wait for the timeout of the browser. Their queries repeat them.
+  if (!next) for (const read of pendingReads) read.abort()
+  for (const listener of listeners) listener()
+}
+
+function probe(): Promise<void> {
+  probing ??= (async () => {
+    const isHidden = document.hidden && isLost
+    const response = isHidden ? undefined : await fetch('/health/live', probeOptions()).catch(() => undefined)
+    probing = undefined
+    setLost(!response?.ok)
+  })()
+  return probing
+}
+
+const probeOptions = (): RequestInit => ({ cache: 'no-store', signal: AbortSignal.timeout(probeMs) })
+
+/** `fetch` that reports to the state of the connection. */
+export async function fetchTracked(request: Request): Promise<Response> {
+  const controller = new AbortController()
+  const startedMs = Date.now()
+  const timer = setTimeout(() => lastResponseMs < startedMs && void probe(), slowMs)
+  const isRead = request.method === 'GET'
+  if (isRead) pendingReads.add(controller)
+  const signal = AbortSignal.any([request.signal, controller.signal])
+  try {
+    const response = await fetch(isRead ? new Request(request, { signal }) : request)
+    lastResponseMs = Date.now()
+    return response
+  } catch (error) {
+    if (!signal.aborted) await probe()
+    throw error
+  } finally {
+    clearTimeout(timer)
+    pendingReads.delete(controller)
+  }
+}
+
+const onBrowserChange = (): void => void probe()
+
+function subscribe(listener: () => void): () => void {
+  for (const name of ['offline', 'online']) addEventListener(name, onBrowserChange)
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/** Whether the connection to the platform is lost. */
+export const useIsLost = (): boolean => useSyncExternalStore(subscribe, () => isLost)
