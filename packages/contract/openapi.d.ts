@@ -5631,6 +5631,12 @@ export interface components {
              * @enum {string}
              */
             encoding?: "base64";
+            /**
+             * Format: date-time
+             * @description Time at which the platform received it; absent if it is the time of the item before
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            at?: string;
         };
         DashboardLayout: {
             /** @description Widgets with their positions */
@@ -7586,6 +7592,41 @@ export interface components {
             stepMinutes: number;
             /** @description Oldest first; the last interval has not ended yet */
             points: components["schemas"]["HistoryPoint"][];
+            /** @description For comparison with the points */
+            previous: {
+                /** @description Clusters by status before the first point. Absent if unknown */
+                clusters?: {
+                    /** @description Clusters by status */
+                    byStatus: components["schemas"]["ClusterCounts"];
+                };
+                /** @description Jobs of a range of the same length before the first point */
+                jobs?: {
+                    /**
+                     * Format: int32
+                     * @description Jobs accepted during the interval
+                     * @example 3
+                     */
+                    submitted: number;
+                    /**
+                     * Format: int32
+                     * @description Jobs that completed during the interval
+                     * @example 3
+                     */
+                    completed: number;
+                    /**
+                     * Format: int32
+                     * @description Jobs that failed during the interval
+                     * @example 3
+                     */
+                    failed: number;
+                    /**
+                     * Format: int32
+                     * @description Jobs that were cancelled during the interval
+                     * @example 3
+                     */
+                    cancelled: number;
+                };
+            };
         };
         HistoryPoint: {
             /**
@@ -13072,7 +13113,8 @@ export interface operations {
                      *           "offset": 0,
                      *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
                      *           "stream": "stdout",
-                     *           "data": "Linux\n"
+                     *           "data": "Linux\n",
+                     *           "at": "2026-11-21T09:30:00.000Z"
                      *         }
                      *       ],
                      *       "nextOffset": 6,
@@ -17765,7 +17807,8 @@ export interface operations {
                      *         {
                      *           "at": "2026-11-21T09:30:00.000Z"
                      *         }
-                     *       ]
+                     *       ],
+                     *       "previous": {}
                      *     }
                      */
                     "application/json": components["schemas"]["History"];

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
 import { ApiError } from '../../packages/portal/src/api/api-error.ts'
@@ -16,7 +17,11 @@ import { selectorCompletions } from '../../packages/portal/src/pages/clusters/se
 import { isOutdated } from '../../packages/portal/src/pages/dashboard/widgets/relay-versions.ts'
 import { findDuplicate } from '../../packages/portal/src/pages/identity/request.ts'
 import { diffLines } from '../../packages/portal/src/pages/jobs/line-diff.ts'
-import { fileParts, outputReader, plainText, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
+import { actionTitles } from '../../packages/portal/src/pages/audit/action-titles.ts'
+import { linesOf, patternOf, plainTextOf } from '../../packages/portal/src/pages/jobs/output-lines.ts'
+import { fileParts, outputReader, retain, rowsOf } from '../../packages/portal/src/pages/jobs/output.ts'
+import { foldedRows } from '../../packages/portal/src/ui/folded-rows.ts'
+import { segmentsOf, withMatches } from '../../packages/portal/src/pages/jobs/terminal-text.ts'
 import { nameOf } from '@platform/contract/user-name'
 import { safeReturnPath } from '../../packages/portal/src/pages/sign-in/return-path.ts'
 import { rounds } from '../support/long.ts'
@@ -139,21 +144,63 @@ test.for(safePaths.split(' '))('accepts the return path %s', (path) => {
 
 const chunk = (offset: number, data: string, nodeId = 'node_a') => ({ offset, nodeId, stream: 'stdout', data }) as const
 
-test.for<[string, string, string]>([
-  ['\u001b[3', '1mred\u001b[0m\n', 'red\n'],
-  ['plain \u001b', '[1mbold', 'plain bold'],
-  ['\u001b]0;tit', 'le\u0007text', 'text'],
-  ['first\r', '\nsecond', 'first\nsecond'],
-  ['whole\u001b[0m', '\n', 'whole\n'],
-])('removes escape sequences that are split across chunks: %j and %j', ([one, two, expected]) => {
-  const read = outputReader()
-  const parts = [...read([chunk(0, one)]), ...read([chunk(one.length, two)])]
-  expect(parts.map(({ data }) => plainText(data)).join('')).toBe(expected)
+const textsOf = (...chunks: Parameters<ReturnType<typeof outputReader>>[0][number][]) =>
+  linesOf(rowsOf(outputReader()(chunks), '')).map((line) => [line.number, plainTextOf(line), line.isError])
+
+test.for<[string, string, string[]]>([
+  ['\u001b[3', '1mred\u001b[0m\n', ['red']],
+  ['plain \u001b', '[1mbold', ['plain bold']],
+  ['\u001b]0;tit', 'le\u0007text', ['text']],
+  ['\u001bP1;hidden\u001b', '\\\u001b(0text\u0000\u202e\u009b', ['text']],
+  ['first\r', '\nsecond', ['first', 'second']],
+  ['10 %\r20', ' %\r30 %\n\n', ['30 %', '']],
+  ['whole\u001b[0m', '\n', ['whole']],
+])('shows the lines of %j and %j', ([one, two, expected]) => {
+  expect(textsOf(chunk(0, one), chunk(one.length, two)).map(([, text]) => text)).toEqual(expected)
 })
 
-test('separates the escape sequences of nodes', () => {
-  const parts = outputReader()([chunk(0, 'a\u001b['), chunk(3, '31m is text', 'node_b'), chunk(14, '0mb')])
-  expect(parts.map(({ data }) => plainText(data))).toEqual(['a', '31m is text', 'b'])
+test('lines are in the order of their first characters, across nodes, streams and split characters', () => {
+  const error = { ...chunk(1, 'e\n'), stream: 'stderr' as const }
+  const half = { ...chunk(3, btoa('b\u001b[31m\xc3')), encoding: 'base64' as const }
+  const rest = { ...chunk(11, btoa('\xa4\n')), encoding: 'base64' as const }
+  const expected = [
+    [1, 'abä', false],
+    [2, 'e', true],
+    [3, 'c', false],
+  ]
+  expect(textsOf(chunk(0, 'a'), error, half, chunk(10, 'c', 'node_b'), rest)).toEqual(expected)
+})
+
+test('splits long lines and keeps their style', () => {
+  const text = `\u001b[32m${'x'.repeat(3990)}\u001b[1;31m${'y'.repeat(10)}`
+  const lines = linesOf(rowsOf(outputReader()([chunk(0, `${text}\n`)]), ''))
+  expect(lines.map(({ number, style, text: part }) => [number, style, part.length])).toEqual([
+    [1, {}, 3995],
+    [undefined, { colour: 'green' }, 17],
+  ])
+})
+
+test.for<[string, object]>([
+  ['\u001b[1;31m', { bold: true, colour: 'red' }],
+  ['\u001b[94;4m\u001b[39m', { underline: true, colour: undefined }],
+  ['\u001b[38;5;196;48;2;0;200;200m', { colour: 'red', background: 'cyan' }],
+  ['\u001b[30;8;5m\u001b[38;2;1;2;3m', { colour: undefined }],
+  ['\u001b[7m\u001b[2J\u001b[10;10H', { reverse: true }],
+  ['\u001b[31m\u001b[m', {}],
+  ['\u001b[99999999999999999999;;;m', {}],
+])('the style after %j is %j', ([sequence, style]) => {
+  expect(segmentsOf(`${sequence}x`, {})).toEqual({ segments: [{ text: 'x', style }], end: style })
+})
+
+test('marks matches across styles, literally and in any case', () => {
+  const { segments } = segmentsOf('a\u001b[1mB.c', {})
+  const marked = withMatches(segments, patternOf('ab.')!)
+  expect(marked.map(({ text, isMatch }) => [text, isMatch])).toEqual([
+    ['a', true],
+    ['B.', true],
+    ['c', false],
+  ])
+  expect('abx'.search(patternOf('b.')!)).toBe(-1)
 })
 
 test('retains the beginning and end of long output and counts the lost bytes', () => {
@@ -307,4 +354,28 @@ test('a new widget fills the first gap or follows the last widget', () => {
   ])
   expect(withWidget(layout, 'c', { w: 6, h: 2 }).at(-2)).toEqual({ widgetId: 'c', x: 0, y: 3, w: 6, h: 2 })
   expect(withWidget(layout, 'c', { w: 8, h: 2 }).at(-1)).toEqual({ widgetId: 'c', x: 0, y: 6, w: 8, h: 2 })
+})
+
+test.for<[string[], number[]]>([
+  [[], [0, 1, 4, 5, 6]],
+  [['s1'], [0, 1, 2, 3, 4]],
+])('similar rows are behind the first one, unless %j is expanded', ([expanded, expected]) => {
+  const rows = ['a', 's1', 's2', 's3', 'b']
+  const folded = foldedRows<string>({
+    total: 100,
+    rowAt: (index) => rows[index],
+    rowKey: String,
+    isFolded: (row, newer) => row.startsWith('s') && newer.startsWith('s'),
+    expanded: new Set(expanded),
+  })
+  expect([0, 1, 2, 3, 4].map(folded.indexOf)).toEqual(expected)
+  expect(folded.foldAt(1, String)).toMatchObject({ count: 2, isOpen: expanded.length > 0 })
+  expect(folded.hiddenCount).toBe(expanded.length > 0 ? 0 : 2)
+})
+
+test('every action that the platform records has a title', () => {
+  const source = globSync('packages/{core,worker,http}/src/**/*.ts').map((file) => readFileSync(file, 'utf8'))
+  const actions = source.join('').matchAll(/action: '([a-z_]+\.[a-z_-]+)'/g)
+  const missing = [...actions].map(([, action = '']) => action).filter((action) => !(action in actionTitles))
+  expect(missing).toEqual([])
 })

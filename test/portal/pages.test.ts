@@ -24,9 +24,10 @@ async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[
   return errors
 }
 
-/** A freshly opened page offers to skip the navigation. A modal dialog keeps the focus. */
+/** A freshly opened page offers to skip the navigation. A modal dialog and the editor of scripts have the focus. */
 async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('dialog').isVisible()) return []
+  if (await page.getByRole('textbox', { name: 'Script' }).isVisible()) return []
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
   const focused = await page.evaluate(() => (globalThis as any).document.activeElement.localName)

@@ -37,6 +37,16 @@ const jobForm: TestedForm = {
   restored: ['uptime', '7'],
 }
 
+const passwordForm: TestedForm = {
+  name: 'a page with secrets',
+  path: '/settings/account?tab=password',
+  open: async () => {},
+  fill: (page) => field(page, 'Current password').fill(secret),
+  values: async (page) => [await field(page, 'Current password').inputValue()],
+  kept: [secret],
+  restored: [''],
+}
+
 const userForm: TestedForm = {
   name: 'a dialog with a secret',
   path: '/settings/users',
@@ -171,11 +181,56 @@ test.for([
   ['the back button', (page: Page) => page.evaluate('history.back()'), 'Jobs'],
 ] as const)('asks before %s leaves a changed form', async ([, leave, target], { open }) => {
   const page = await open('/jobs')
-  await link(page, 'Run a script').first().click()
-  await jobForm.fill(page)
-  await expectQuestion(page, () => leave(page), jobForm)
+  await button(page, /^Account of /).click()
+  await page.getByRole('menuitem', { name: 'Account' }).click()
+  await page.getByRole('tab', { name: 'Password' }).click()
+  await passwordForm.fill(page)
+  await expectQuestion(page, () => leave(page), passwordForm)
   await heading(page, target).waitFor()
   expect(await page.evaluate('Object.keys(sessionStorage).filter((key) => key.startsWith("draft"))')).toEqual([])
+})
+
+const drafts = (page: Page) =>
+  page.evaluate('Object.entries(sessionStorage).filter(([key]) => key.startsWith("draft")).join()')
+
+test('keeps a script while the user visits other pages, until it is submitted, cleared or the user signs out', async ({
+  open,
+  api,
+}) => {
+  const { name } = await api.newCluster()
+  const page = await open('/jobs/new')
+  await expect.poll(() => editor(page).evaluate((element: any) => element.matches(':focus'))).toBe(true)
+  const type = async () => {
+    await page.keyboard.type('uptime')
+    await timeout(page).fill('7')
+  }
+  await type()
+  await mainLink(page, 'Clusters').click()
+  await heading(page, 'Clusters').waitFor()
+  await mainLink(page, 'Jobs').click()
+  await link(page, 'Run a script').first().click()
+  await page.getByText('Your unsaved input was restored').first().waitFor()
+  expect(await jobForm.values(page)).toEqual(jobForm.kept)
+  await page.getByRole('checkbox', { name, exact: true }).check()
+  await editor(page).press('Control+Enter')
+  await heading(page, /^uptime/).waitFor()
+  await expect.poll(() => drafts(page)).toBe('')
+
+  await page.goto('/jobs/new')
+  await editor(page).click()
+  await type()
+  await button(page, 'Clear form').click()
+  await expect.poll(() => timeout(page).inputValue()).toBe('')
+  expect(await drafts(page)).toBe('')
+  await editor(page).click()
+  await type()
+  await mainLink(page, 'Clusters').click()
+  await heading(page, 'Clusters').waitFor()
+  expect(await drafts(page)).toContain('uptime')
+  await button(page, /^Account of /).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await field(page, 'Password').waitFor()
+  expect(await drafts(page)).toBe('')
 })
 
 test.for([

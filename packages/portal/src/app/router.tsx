@@ -21,7 +21,7 @@ addEventListener('pagehide', removeScrollPositions)
 
 router.history.block({
   blockerFn: async ({ currentLocation: from, nextLocation: to }) =>
-    (from.pathname !== to.pathname || from.search !== to.search) && !(await mayLeave()),
+    (from.pathname !== to.pathname || from.search !== to.search) && !(await mayLeave(undefined, true)),
   enableBeforeUnload: mustAskBeforeUnload,
 })
 

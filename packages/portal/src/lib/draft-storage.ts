@@ -1,4 +1,5 @@
-// Unsaved input that survives a reload, in the session storage of this tab. Secrets are never stored.
+// Unsaved input that survives a reload, in the session storage of this tab, which ends with the tab. Secrets are never
+// stored.
 const prefix = 'draft '
 
 const startOf = (userId: string): string => `${prefix}${userId} `
@@ -6,6 +7,9 @@ const startOf = (userId: string): string => `${prefix}${userId} `
 /** The key of a draft: it belongs to a user, a URL and a part of its page. */
 export const draftKey = (userId: string, part: string): string =>
   `${startOf(userId)}${location.pathname}${location.search} ${part}`
+
+/** The key of a draft that does not depend on the search parameters of the URL. */
+export const pageDraftKey = (userId: string, part: string): string => `${startOf(userId)}${location.pathname} ${part}`
 
 export function readDraft(key: string): unknown {
   try {

@@ -1,7 +1,7 @@
 import { createContext, type RefObject, use, useEffect, useRef, useState } from 'react'
 import { meQuery } from '../api/account.ts'
 import { queries } from '../api/query.ts'
-import { draftKey, readDraft, writeDraft } from '../lib/draft-storage.ts'
+import { draftKey, pageDraftKey, readDraft, writeDraft } from '../lib/draft-storage.ts'
 import { showToast } from './toast.tsx'
 
 /** Parts of forms whose values differ from the saved ones. */
@@ -13,7 +13,8 @@ let hasRestored = false
 export const hasInput = (): boolean => changed.size > 0 || submitting > 0
 
 /** Whether leaving would discard input. While a form is being submitted, it may close. */
-export const wouldDiscard = (before: Scope = none): boolean => submitting === 0 && changesSince(before).length > 0
+export const wouldDiscard = (before: Scope = none, isNavigation = false): boolean =>
+  submitting === 0 && discarded(before, isNavigation).length > 0
 
 /** The parts that had changed when a dialog was opened. All other changes belong to the dialog. */
 export type Scope = ReadonlySet<Part>
@@ -22,10 +23,20 @@ export const DraftScope = createContext(none)
 
 export const currentChanges = (): Scope => new Set(changed)
 const changesSince = (before: Scope): Part[] => [...changed].filter((part) => !before.has(part))
+const discarded = (before: Scope, isNavigation: boolean): Part[] =>
+  changesSince(before).filter(({ isKept }) => !(isKept && isNavigation))
 
 /** Discards the changes since a dialog was opened, or all changes. */
-export function discardChanges(before: Scope = none): void {
-  for (const part of changesSince(before)) part.forget()
+export function discardChanges(before: Scope = none, isNavigation = false): void {
+  for (const part of discarded(before, isNavigation)) part.forget()
+}
+
+/** Returns a function that discards the current changes, also after their form was closed. */
+export function discardLater(): () => void {
+  const parts = [...changed]
+  return () => {
+    for (const part of parts) part.forget()
+  }
 }
 
 /**
@@ -33,22 +44,27 @@ export function discardChanges(before: Scope = none): void {
  */
 export async function whileSubmitting(before: Scope | undefined, submit: () => Promise<unknown>): Promise<void> {
   submitting += 1
+  // The form may be closed before the submission ends.
+  const parts = before === undefined ? [] : changesSince(before)
   try {
     const isSaved = (await submit()) !== false
-    if (isSaved && before) for (const part of changesSince(before)) part.accept()
+    if (isSaved && before) for (const part of new Set([...parts, ...changesSince(before)])) part.accept()
   } finally {
     submitting -= 1
   }
 }
 
 class Part {
+  /** Whether the draft is kept when the user opens another page. */
+  readonly isKept: boolean
   readonly #key: string | undefined
   #saved = ''
   #current = ''
 
-  constructor(name: string) {
+  constructor(name: string, isKept: boolean) {
     const user = queries.getQueryData(meQuery.queryKey)
-    this.#key = user && draftKey(user.id, name)
+    this.isKept = isKept
+    this.#key = user && (isKept ? pageDraftKey : draftKey)(user.id, name)
   }
 
   /** The stored value of an earlier load of the page, if any. */
@@ -75,6 +91,12 @@ class Part {
     this.forget()
   }
 
+  /** The form was removed from the page. */
+  leave(): void {
+    if (this.isKept) changed.delete(this)
+    else this.forget()
+  }
+
   forget(): void {
     changed.delete(this)
     this.#store(undefined)
@@ -88,15 +110,15 @@ class Part {
 /**
  * Like `useState`, for input of a form that is not in a named field. It survives a reload like the fields of `Form`.
  */
-export function useDraft<Value>(name: string, saved: Value) {
-  const [part] = useState(() => new Part(name))
+export function useDraft<Value>(name: string, saved: Value, { isKept = false } = {}) {
+  const [part] = useState(() => new Part(name, isKept))
   const [value, setValue] = useState<Value>(() => {
     part.start(saved)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this hook stores values under this key
     return (part.restored() ?? saved) as Value
   })
   useEffect(() => part.update(value), [part, value])
-  useEffect(() => () => part.forget(), [part])
+  useEffect(() => () => part.leave(), [part])
   return [value, setValue] as const
 }
 
@@ -104,19 +126,24 @@ export function useDraft<Value>(name: string, saved: Value) {
  * Keeps the named fields of a form, except secrets, until it is submitted or discarded. Returns a reference for the
  * form and a function to call when a field changes.
  */
-export function useFormDraft(name: string, isKept: boolean) {
+export function useFormDraft(name: string, hasDraft: boolean | 'kept') {
   const form = useRef<HTMLFormElement>(null)
-  const [part] = useState(() => new Part(`form ${name}`))
+  const isKept = hasDraft === 'kept'
+  const [part] = useState(() => new Part(`form ${name}`, isKept))
   useEffect(() => {
-    if (!isKept || form.current === null) return undefined
+    if (hasDraft === false || form.current === null) return undefined
     part.start(valuesOf(form.current))
     restore(form.current, part.restored())
-    if (hasRestored) showToast('Your unsaved input was restored', 'Enter passwords and other secrets again.')
+    if (hasRestored)
+      showToast(
+        'Your unsaved input was restored',
+        isKept ? 'Clear the form to start over.' : 'Enter passwords and other secrets again.',
+      )
     hasRestored = false
     record(form, part)
-    return () => part.forget()
-  }, [part, isKept])
-  return { form, onChange: () => isKept && record(form, part), scope: use(DraftScope) }
+    return () => part.leave()
+  }, [part, hasDraft, isKept])
+  return { form, onChange: () => hasDraft !== false && record(form, part), scope: use(DraftScope) }
 }
 
 function record({ current: form }: RefObject<HTMLFormElement | null>, part: Part): void {

@@ -25,8 +25,9 @@ interface FormProps {
   failure?: unknown
   /**
    * Whether the form asks before it discards unsaved input, and restores the input after a reload. The default is true.
+   * `kept` also restores the input, without a question, when the user opens another page and returns.
    */
-  hasDraft?: boolean
+  hasDraft?: boolean | 'kept'
   /** Identifies the draft if the label of the submit button changes. */
   name?: string
 }
@@ -60,7 +61,7 @@ export function Form({
     setIsBusy(true)
     setFailure(undefined)
     try {
-      await whileSubmitting(hasDraft ? scope : undefined, () => onSubmit(values))
+      await whileSubmitting(hasDraft === false ? undefined : scope, () => onSubmit(values))
     } catch (error) {
       // The form may have been closed while the request was running.
       if (isMounted.current) {
@@ -77,6 +78,11 @@ export function Form({
       className={styles['form']}
       errors={errors}
       onChange={onChange}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+        event.preventDefault()
+        event.currentTarget.requestSubmit()
+      }}
       onFormSubmit={(values) => void submit(values as FormValues)}
     >
       {children}

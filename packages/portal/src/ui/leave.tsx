@@ -7,12 +7,15 @@ import { newOverlay } from './overlay.ts'
 const question = newOverlay()
 let pending: Promise<boolean> | undefined
 
-/** Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. */
-export async function mayLeave(before?: Scope): Promise<boolean> {
-  if (!wouldDiscard(before)) return true
+/**
+ * Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. Some
+ * forms keep their input when the user opens another page.
+ */
+export async function mayLeave(before?: Scope, isNavigation = false): Promise<boolean> {
+  if (!wouldDiscard(before, isNavigation)) return true
   pending ??= ask().finally(() => (pending = undefined))
   const isDiscarded = await pending
-  if (isDiscarded) discardChanges(before)
+  if (isDiscarded) discardChanges(before, isNavigation)
   return isDiscarded
 }
 

@@ -85,7 +85,7 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
       refreshLabels()
     }
     const changed = clusterCountText(finished.current.changed)
-    showToast(done, `${changed} of ${all.length.toLocaleString()} changed.`)
+    showToast(done, `${changed} of ${all.length.toLocaleString('en')} changed.`)
     onClose()
   }
   const description =

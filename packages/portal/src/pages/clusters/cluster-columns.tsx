@@ -49,7 +49,7 @@ const optionalColumns: Readonly<Record<string, VirtualColumn<ClusterSummary>>> =
     width: '4.5rem',
     isEnd: true,
     narrow: 'hidden',
-    cell: ({ nodeCount }) => nodeCount.toLocaleString(),
+    cell: ({ nodeCount }) => nodeCount.toLocaleString('en'),
   },
   site: { title: 'Site', sort: 'site', width: 'minmax(5rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
   os: derived('OS', 'os', 'platform/os', '5rem'),

@@ -76,7 +76,7 @@ function ClusterTabs({ cluster }: { cluster: Cluster }) {
     { name: 'overview', label: 'Overview', content: <OverviewTab cluster={cluster} /> },
     {
       name: 'nodes',
-      label: `Nodes (${cluster.nodes.length.toLocaleString()})`,
+      label: `Nodes (${cluster.nodes.length.toLocaleString('en')})`,
       content: <NodesTab nodes={cluster.nodes} />,
     },
     { name: 'timeline', label: 'Timeline', content: <TimelineTab clusterId={cluster.id} /> },

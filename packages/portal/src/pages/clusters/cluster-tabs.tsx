@@ -139,7 +139,7 @@ export function JobsTab({ clusterId }: { clusterId: string }) {
           <div className={styles['stack']}>
             <Table label="Jobs of the cluster" columns={jobColumns} rows={items} keyOf={({ id }) => id} />
             <Link to="/jobs" search={{ clusterId }}>
-              All jobs of this cluster ({totalCount.toLocaleString()})
+              All jobs of this cluster ({totalCount.toLocaleString('en')})
             </Link>
           </div>
         )

@@ -110,7 +110,7 @@ function StatusField({ filter: { status, ...others }, onChange }: StatusProps) {
   const counts = useSummary().data?.clusters
   const isCounted = Object.keys(others).length === 0 && counts !== undefined
   const labelled = (name: string, count: number | undefined) =>
-    isCounted ? `${name} (${(count ?? 0).toLocaleString()})` : name
+    isCounted ? `${name} (${(count ?? 0).toLocaleString('en')})` : name
   return (
     <SelectField
       name="status"

@@ -52,7 +52,7 @@ function KeyList() {
         }
         columns={columns(setRevoked)}
         rowKey={({ id }) => id}
-        summary={(total) => (total === 1 ? '1 key' : `${total.toLocaleString()} keys`)}
+        summary={(total) => (total === 1 ? '1 key' : `${total.toLocaleString('en')} keys`)}
         empty={
           <EmptyState icon={KeyRound} title="No enrollment keys">
             Create one to register many machines with the same command.
@@ -89,7 +89,7 @@ const columns = (onRevoke: (key: EnrollmentKey) => void): VirtualColumn<Enrollme
     title: 'Uses',
     width: '8rem',
     isEnd: true,
-    cell: ({ usedCount, maxUses }) => `${usedCount.toLocaleString()} of ${maxUses.toLocaleString()}`,
+    cell: ({ usedCount, maxUses }) => `${usedCount.toLocaleString('en')} of ${maxUses.toLocaleString('en')}`,
   },
   { title: 'Expires', width: '12rem', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
   {

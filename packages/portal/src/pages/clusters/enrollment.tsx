@@ -137,7 +137,7 @@ function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster
             {node.name} <StatusBadge status={node.status} />
           </li>
         ))}
-        {others > 0 && <li className={styles['quiet']}>and {others.toLocaleString()} more</li>}
+        {others > 0 && <li className={styles['quiet']}>and {others.toLocaleString('en')} more</li>}
       </ul>
       <div className={styles['buttons']}>
         {mayRun && (

@@ -9,7 +9,7 @@ const gibibyte = 2 ** 30
 function bytesText(bytes: number | undefined): string {
   if (bytes === undefined) return ''
   const size = bytes / gibibyte
-  return `${size.toLocaleString(undefined, { maximumFractionDigits: size < 10 ? 1 : 0 })} GiB`
+  return `${size.toLocaleString('en', { maximumFractionDigits: size < 10 ? 1 : 0 })} GiB`
 }
 
 function freeText({ rootDiskBytes = 0, rootDiskFreeBytes }: Facts): string {

@@ -97,7 +97,7 @@ function NodeList() {
             void navigate({ search: defined({ ...filter, sort: oneOfIn({ value }, 'value', nodeSorts) }) }),
         }}
         rowKey={({ id }) => id}
-        summary={(total) => (total === 1 ? '1 node' : `${total.toLocaleString()} nodes`)}
+        summary={(total) => (total === 1 ? '1 node' : `${total.toLocaleString('en')} nodes`)}
         empty={
           <NoNodes
             isFiltered={Object.keys(filter).length > 0}

@@ -58,7 +58,7 @@ function Progress({ update }: { update: Update }) {
           .map(([each, name]) => (
             <li key={each}>
               <Badge variant={variantOf(each)}>
-                {counts[name].toLocaleString()} {each}
+                {counts[name].toLocaleString('en')} {each}
               </Badge>
             </li>
           ))}
@@ -66,7 +66,7 @@ function Progress({ update }: { update: Update }) {
       <Table label="Clusters" columns={columns} rows={clusters} keyOf={({ clusterId }) => clusterId} />
       {resolvedCount > clusters.length && (
         <p>
-          {clusters.length} of {resolvedCount.toLocaleString()} clusters are shown, rollbacks first.
+          {clusters.length} of {resolvedCount.toLocaleString('en')} clusters are shown, rollbacks first.
         </p>
       )}
       {status === 'Running' && <CancelUpdate update={update} />}

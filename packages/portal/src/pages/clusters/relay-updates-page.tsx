@@ -50,7 +50,7 @@ function UpdateList() {
         }
         columns={columns}
         rowKey={({ id }) => id}
-        summary={(total) => (total === 1 ? '1 update' : `${total.toLocaleString()} updates`)}
+        summary={(total) => (total === 1 ? '1 update' : `${total.toLocaleString('en')} updates`)}
         empty={
           <EmptyState icon={CircleFadingArrowUp} title="No relay updates">
             Update the platform first, then the relays of a few clusters.
@@ -80,14 +80,14 @@ const columns: VirtualColumn<Schemas['RelayUpdate']>[] = [
     width: '9rem',
     isEnd: true,
     cell: ({ counts: { completed, skipped }, resolvedCount }) =>
-      `${(completed + skipped).toLocaleString()} of ${resolvedCount.toLocaleString()}`,
+      `${(completed + skipped).toLocaleString('en')} of ${resolvedCount.toLocaleString('en')}`,
   },
   {
     title: 'Rolled back',
     width: '7rem',
     isEnd: true,
     narrow: 'hidden',
-    cell: ({ counts }) => counts.rolledBack.toLocaleString(),
+    cell: ({ counts }) => counts.rolledBack.toLocaleString('en'),
   },
   { title: 'Created', width: '12rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Created by', width: 'minmax(6rem, 1fr)', narrow: 'hidden', cell: ({ createdBy }) => createdBy.username },

@@ -56,11 +56,13 @@ export function SelectionBar({ filter, total, selection, onChange }: SelectionBa
   return (
     <div role="group" aria-label="Selected clusters" className={styles['buttons']}>
       <span role="status" className={styles['selected']}>
-        {count > 0 && `${count.toLocaleString()} of ${total.toLocaleString()} selected`}
+        {count > 0 && `${count.toLocaleString('en')} of ${total.toLocaleString('en')} selected`}
       </span>
       {count > 0 && <BulkActions targetOf={() => targetOf(filter, selection)} />}
       {!selection.isAll && (
-        <Button onClick={() => onChange({ ids: new Set(), isAll: true })}>Select all {total.toLocaleString()}</Button>
+        <Button onClick={() => onChange({ ids: new Set(), isAll: true })}>
+          Select all {total.toLocaleString('en')}
+        </Button>
       )}
       {count > 0 && (
         <Button icon={X} variant="quiet" onClick={() => onChange(noSelection)}>

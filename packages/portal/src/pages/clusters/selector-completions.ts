@@ -22,7 +22,7 @@ const keyWithSet = new RegExp(`(${word}+)\\s+(?:in|notin)\\s*\\((?:[^()]*,)?\\s*
 export const labelText = (name: string, value: string): string => (value === '' ? name : `${name}=${value}`)
 
 export const clusterCountText = (count: number): string =>
-  count === 1 ? '1 cluster' : `${count.toLocaleString()} clusters`
+  count === 1 ? '1 cluster' : `${count.toLocaleString('en')} clusters`
 
 /** Completions of the last key or value of a selector. */
 export function selectorCompletions(text: string, known: readonly KnownLabel[]): Completion[] {

@@ -85,7 +85,7 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
   const others = resolvedCount - names.length
-  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString()} more` : ''}.`
+  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}.`
 }
 
 interface SelectorFilterProps {

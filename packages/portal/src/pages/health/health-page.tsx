@@ -3,6 +3,7 @@ import { HeartPulse, RotateCw } from 'lucide-react'
 import { ApiError } from '../../api/api-error.ts'
 import { api, type Schemas } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
+import { language } from '../../lib/language.ts'
 import { Badge, StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
@@ -77,7 +78,7 @@ const worstFirst = (checks: readonly Check[]) =>
       keyOf(a).localeCompare(keyOf(b)),
   )
 
-const milliseconds = new Intl.NumberFormat(undefined, { style: 'unit', unit: 'millisecond', maximumFractionDigits: 1 })
+const milliseconds = new Intl.NumberFormat(language, { style: 'unit', unit: 'millisecond', maximumFractionDigits: 1 })
 
 const columns = [
   { title: 'Status', isNarrow: true, cell: ({ status }: Check) => <StatusBadge status={status} /> },

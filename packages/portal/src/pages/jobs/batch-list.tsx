@@ -43,7 +43,7 @@ export const BatchList = () => (
     columns={columns}
     rowKey={({ id }) => id}
     pollSeconds={5}
-    summary={(total) => (total === 1 ? '1 batch' : `${total.toLocaleString()} batches`)}
+    summary={(total) => (total === 1 ? '1 batch' : `${total.toLocaleString('en')} batches`)}
     empty={
       <EmptyState icon={Layers} title="No batches yet">
         Run a script on several clusters to create a batch.

@@ -48,6 +48,7 @@ function OneBatch({ batchId }: { batchId: string }) {
   return (
     <Page
       title={batch?.title ?? 'Batch'}
+      tabTitle={batch && `${batch.title} (batch, ${batch.status})`}
       lead={batch && countText(batch)}
       badge={batch && <Badge variant={batch.status === 'Finished' ? 'quiet' : 'busy'}>{batch.status}</Badge>}
       parent={{ label: 'Jobs', to: '/jobs' }}

@@ -59,7 +59,7 @@ export const JobList = ({ filter, isLive }: JobListProps) => (
     columns={columns}
     rowKey={({ id }) => id}
     pollSeconds={isLive ? 5 : undefined}
-    summary={(total) => (total === 1 ? '1 job' : `${total.toLocaleString()} jobs`)}
+    summary={(total) => (total === 1 ? '1 job' : `${total.toLocaleString('en')} jobs`)}
     empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
   />
 )

@@ -6,8 +6,9 @@ import { configurationQuery } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { discardChanges, useDraft } from '../../ui/draft.ts'
+import { discardChanges, discardLater, useDraft } from '../../ui/draft.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -36,21 +37,36 @@ function NewJob() {
   const { isDemo = false } = useSuspenseQuery(configurationQuery).data
   const selected = useLocation({ select: ({ state }) => state.clusterIds })
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
+  const [clearCount, setClearCount] = useState(0)
+  const clear = () => {
+    discardChanges()
+    setClearCount(clearCount + 1)
+  }
   return (
     <Page title="Run a script" parent={{ label: 'Jobs', to: '/jobs' }}>
       {from === undefined && (
         <>
           {isDemo && <ExampleLinks />}
           <JobForm
-            key={example}
+            key={`${example} ${clearCount}`}
+            {...(example !== undefined && { from: example })}
             draft={{ script: exampleScript(example) }}
             target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })}
+            onClear={clear}
           />
         </>
       )}
       {from !== undefined && (
         <Loaded query={source} what="the earlier job">
-          {(job) => <JobForm key={job.id} draft={draftOf(job)} target={targetFrom({ clusterId: job.clusterId })} />}
+          {(job) => (
+            <JobForm
+              key={`${job.id} ${clearCount}`}
+              from={job.id}
+              draft={draftOf(job)}
+              target={targetFrom({ clusterId: job.clusterId })}
+              onClear={clear}
+            />
+          )}
         </Loaded>
       )}
     </Page>
@@ -81,10 +97,20 @@ function draftOf({ payload }: Schemas['Job']): Draft {
   }
 }
 
-function JobForm({ draft, target: initialTarget }: { draft: Draft; target: TargetInput }) {
-  const [script, setScript] = useDraft('script', draft.script)
-  const [target, setTarget] = useDraft('target', initialTarget)
-  const [nodeIds, setNodeIds] = useDraft('nodes', draft.nodeIds)
+interface JobFormProps {
+  /** The earlier job or the example, whose values are the initial ones. */
+  from?: string
+  draft: Draft
+  target: TargetInput
+  onClear: () => void
+}
+
+function JobForm({ from = '', draft, target: initialTarget, onClear }: JobFormProps) {
+  // A script that is entered before choosing clusters on other pages is kept, but not the clusters.
+  const source = JSON.stringify(initialTarget)
+  const [script, setScript] = useDraft(`script ${from}`, draft.script, { isKept: true })
+  const [target, setTarget] = useDraft(`target ${source}`, initialTarget, { isKept: true })
+  const [nodeIds, setNodeIds] = useDraft(`nodes ${source}`, draft.nodeIds, { isKept: true })
   const [isKept, setIsKept] = useState(false)
   const { text, found } = unixText(script)
   const { data: resolved } = useResolved(targetOf(target))
@@ -118,15 +144,22 @@ function JobForm({ draft, target: initialTarget }: { draft: Draft; target: Targe
           verb="Run on"
           onClose={() => setReviewed(undefined)}
           onConfirm={async ({ target: checked, count: checkedCount }) => {
+            const discard = discardLater()
             await submit(draftNow, reviewed.values, { onlyId: undefined, target: checked, count: checkedCount })
-            discardChanges()
+            discard()
           }}
         >
           {progress !== undefined && <p role="status">{progress}</p>}
         </Review>
       )}
       <Form
-        name="job"
+        name={`job ${from}`}
+        hasDraft="kept"
+        actions={
+          <Button variant="quiet" onClick={onClear}>
+            Clear form
+          </Button>
+        }
         submitLabel={isBatch && count !== undefined ? `Review ${clusterCountText(count)}` : 'Run job'}
         onSubmit={start}
       >
@@ -135,7 +168,7 @@ function JobForm({ draft, target: initialTarget }: { draft: Draft; target: Targe
             <ScriptEditor initial={script} onChange={setScript} labelledBy="script-label" />
             <p className={styles['quiet']}>
               A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
-              <code>sh</code>.
+              <code>sh</code>. <kbd>Ctrl</kbd>+<kbd>Enter</kbd> submits the form.
             </p>
             {found.length > 0 && (
               <div role="status">
@@ -181,7 +214,9 @@ function useSubmit(onRest: (clusterIds: string[]) => void) {
       done = await submitBatches({ ...job, ...limits }, target, (next) => {
         done = next.batchIds
         rest = next.rest
-        setProgress(`${(target.count - rest.length).toLocaleString()} of ${clusterCountText(target.count)} submitted.`)
+        setProgress(
+          `${(target.count - rest.length).toLocaleString('en')} of ${clusterCountText(target.count)} submitted.`,
+        )
       })
       return [...submitted, ...done]
     } catch (error) {

@@ -46,9 +46,9 @@ function Affected({ reviewed: { count, names, byStatus, removedCount } }: { revi
     <>
       <p>{matchText({ resolvedCount: count, names })}</p>
       <ul aria-label="Clusters by status" className={styles['counts']}>
-        <li>{(Healthy + Degraded).toLocaleString()} online</li>
-        <li>{Offline.toLocaleString()} offline</li>
-        <li>{Pending.toLocaleString()} never connected</li>
+        <li>{(Healthy + Degraded).toLocaleString('en')} online</li>
+        <li>{Offline.toLocaleString('en')} offline</li>
+        <li>{Pending.toLocaleString('en')} never connected</li>
       </ul>
       {isAnyAway && (
         <p className={styles['quiet']}>

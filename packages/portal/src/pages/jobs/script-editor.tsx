@@ -17,6 +17,10 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
     latest.current = onChange
   })
   const isReady = useScriptView(host, initial, (script) => latest.current(script), labelledBy)
+  useEffect(() => {
+    // On touch screens the keyboard would cover the page.
+    if (isReady && isUnfocused() && !matchMedia('(pointer: coarse)').matches) host.current?.focus()
+  }, [isReady])
   return (
     <>
       {!isReady && <Loading what="the editor" />}
@@ -24,6 +28,9 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
     </>
   )
 }
+
+// A user who has already moved the focus keeps it there. The shell moves it to the new page.
+const isUnfocused = (): boolean => document.activeElement === document.body || document.activeElement?.id === 'main'
 
 // The content security policy blocks style elements, so the editor is in a shadow root, where it uses constructable
 // style sheets.

@@ -74,7 +74,8 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
         language.of(languageOf(initial)),
         syntaxHighlighting(colours),
         theme,
-        keymap.of([...defaultKeymap, ...historyKeymap]),
+        // The form handles this key.
+        keymap.of([{ key: 'Mod-Enter', run: () => true }, ...defaultKeymap, ...historyKeymap]),
         EditorView.contentAttributes.of({
           'aria-label': label,
           spellcheck: 'false',

@@ -68,7 +68,7 @@ export async function submitBatches(
 ): Promise<string[]> {
   if (count <= maxPerRequest) return [await submitBatch(request, target, count)]
   if (count > maxPerRequest * maxBatches) {
-    throw incomplete(`At most ${(maxPerRequest * maxBatches).toLocaleString()} clusters can be selected at once.`)
+    throw incomplete(`At most ${(maxPerRequest * maxBatches).toLocaleString('en')} clusters can be selected at once.`)
   }
   const clusterIds = await idsOf(target)
   if (clusterIds.length !== count) {

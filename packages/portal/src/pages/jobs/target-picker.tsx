@@ -122,7 +122,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
             </div>
             {query.hasNextPage && (
               <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                Show more ({(totalCount - items.length).toLocaleString()} left)
+                Show more ({(totalCount - items.length).toLocaleString('en')} left)
               </Button>
             )}
             <SearchChoice search={search} count={totalCount} chosen={chosen} onChange={onChange} />

@@ -4,6 +4,7 @@ import { meQuery } from '../../api/account.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { type SignInProof, signIn } from '../../api/sign-in.ts'
+import { language } from '../../lib/language.ts'
 import { defined } from '../../lib/search.ts'
 import { showToast } from '../../ui/toast.tsx'
 import { safeReturnPath } from './return-path.ts'
@@ -88,7 +89,7 @@ function providerFailure(code: string, traceId: string | undefined): ApiError {
 
 const isTraceId = (text: string | undefined): boolean => text !== undefined && /^[\w-]{8,64}$/.test(text)
 
-const timeFormat = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
+const timeFormat = new Intl.DateTimeFormat(language, { timeStyle: 'medium' })
 
 // A rate limit error should say when the next attempt is possible.
 export function withTimeToRetry(error: unknown): unknown {

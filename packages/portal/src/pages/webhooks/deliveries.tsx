@@ -123,5 +123,5 @@ function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery:
 function attemptText({ statusCode, error, durationMs }: Attempt): string {
   const reason = error && reasons[error]
   const outcome = [statusCode, reason].filter((word) => word !== undefined).join(', ')
-  return `${outcome} in ${durationMs.toLocaleString()} ms`
+  return `${outcome} in ${durationMs.toLocaleString('en')} ms`
 }
