@@ -27,9 +27,9 @@ export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expanded }: Fo
   let first: ShownRow | undefined
   let newer: Row | undefined
   let end = 0
-  for (let row; isFolded !== undefined && end < total && (row = rowAt(end)) !== undefined; newer = row, end++) {
-    const isBehind = first !== undefined && newer !== undefined && isFolded(row, newer)
-    if (isBehind && first !== undefined) {
+  const limit = isFolded === undefined ? 0 : total
+  for (let row; end < limit && (row = rowAt(end)) !== undefined; newer = row, end++) {
+    if (first !== undefined && newer !== undefined && isFolded?.(row, newer)) {
       first.count += 1
       if (expanded.has(first.key)) shown.push({ index: end, key: '', count: 0 })
     } else {
