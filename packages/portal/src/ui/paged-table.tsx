@@ -43,7 +43,8 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, 
       </>
     )
   const folded = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expanded })
-  const toggle = (key: string) => setExpanded((keys) => keys.symmetricDifference(new Set([key])))
+  const toggle = (key: string) =>
+    setExpanded((keys) => new Set(keys.has(key) ? [...keys].filter((each) => each !== key) : [...keys, key]))
   return (
     <div className={styles['paged']}>
       {summary && (
