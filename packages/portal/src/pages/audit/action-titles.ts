@@ -10,6 +10,7 @@ export const actionTitles: Readonly<Record<string, string>> = {
   'cluster.delete': 'Cluster removed',
   'cluster.issue_enrollment_token': 'Enrollment token issued',
   'cluster.label': 'Labels of clusters changed',
+  'cluster.move': 'Clusters moved to another site',
   'cluster.register': 'Cluster registered',
   'cluster.update': 'Cluster changed',
   'enrollment_key.create': 'Enrollment key created',

@@ -22,10 +22,10 @@ type Entry = Schemas['AuditEntry']
 const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
   {
     title: 'Action',
-    width: 'minmax(11rem, 2fr)',
+    width: 'minmax(13rem, 2fr)',
     narrow: 'start',
     cell: (entry, fold) => (
-      <>
+      <span className={styles['run']}>
         <TextButton onClick={() => show(entry)}>
           {entry.action}
           <span className="visually-hidden"> {entry.seq}</span>
@@ -35,7 +35,7 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
             {fold.isOpen ? 'hide' : 'and'} {fold.count} more
           </button>
         )}
-      </>
+      </span>
     ),
   },
   { title: 'Time', width: '9rem', narrow: 'end', cell: ({ at }) => <Time at={at} /> },

@@ -19,7 +19,8 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
   const isReady = useScriptView(host, initial, (script) => latest.current(script), labelledBy)
   useEffect(() => {
     // On touch screens the keyboard would cover the page.
-    if (isReady && isUnfocused() && !matchMedia('(pointer: coarse)').matches) host.current?.focus()
+    const text = host.current?.shadowRoot?.querySelector<HTMLElement>('[contenteditable]')
+    if (isReady && isUnfocused() && !matchMedia('(pointer: coarse)').matches) text?.focus()
   }, [isReady])
   return (
     <>
