@@ -61,7 +61,10 @@ test('finds people and actions by name, and folds runs of sign-ins', async ({ ap
   await expect.poll(() => new URL(page.url()).search).toBe(`?actor=${id}`)
   expect(await field(page, 'Actor').inputValue()).toBe(username)
   const count = await rows(page).count()
-  await page.getByRole('button', { name: /^and \d+ more$/ }).first().click()
+  await page
+    .getByRole('button', { name: /^and \d+ more$/ })
+    .first()
+    .click()
   await expect.poll(() => rows(page).count()).toBeGreaterThan(count)
   await field(page, 'Action').fill('signed in')
   await page.getByRole('option', { name: /session\.open/ }).click()
