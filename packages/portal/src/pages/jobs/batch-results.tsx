@@ -13,7 +13,7 @@ import { useClusterName } from '../clusters/cluster-queries.ts'
 import styles from './batch-results.module.css'
 import { GroupDiff } from './group-diff.tsx'
 import { clustersOf, type Group, groupText, readResults, useGroups } from './group-queries.ts'
-import { plainText } from './output.ts'
+import { plainLines } from './terminal-text.ts'
 import { reasonText } from './status.ts'
 
 // More groups are shown on request.
@@ -44,7 +44,7 @@ function Groups({ batchIds, groups, pending }: GroupsProps) {
   return (
     <>
       <p role="status" className={styles['quiet']}>
-        {groups.length === 1 ? '1 result' : `${groups.length.toLocaleString()} different results`}
+        {groups.length === 1 ? '1 result' : `${groups.length.toLocaleString('en')} different results`}
         {pending > 0 && `; ${jobsText(pending)} not ended`}
       </p>
       <ul className={styles['groups']} aria-label="Groups of equal results">
@@ -55,14 +55,14 @@ function Groups({ batchIds, groups, pending }: GroupsProps) {
         ))}
       </ul>
       {shown.length < groups.length && (
-        <TextButton onClick={() => setIsAll(true)}>Show all {groups.length.toLocaleString()} results</TextButton>
+        <TextButton onClick={() => setIsAll(true)}>Show all {groups.length.toLocaleString('en')} results</TextButton>
       )}
       {groups.length > 1 && <GroupDiff groups={groups} />}
     </>
   )
 }
 
-const jobsText = (count: number): string => (count === 1 ? '1 job has' : `${count.toLocaleString()} jobs have`)
+const jobsText = (count: number): string => (count === 1 ? '1 job has' : `${count.toLocaleString('en')} jobs have`)
 
 function GroupView({ batchIds, group }: { batchIds: readonly string[]; group: Group }) {
   const { status, statusReason, exitCode, count, sample, sampleTruncated, sampleJobId } = group
@@ -70,7 +70,7 @@ function GroupView({ batchIds, group }: { batchIds: readonly string[]; group: Gr
     <section className={styles['group']} aria-label={groupText(group)}>
       <div className={styles['head']}>
         <h3>
-          {count.toLocaleString()} <StatusBadge status={status} />
+          {count.toLocaleString('en')} <StatusBadge status={status} />
           {exitCode !== null && ` exit code ${exitCode}`}
         </h3>
         <RunOnThese batchIds={batchIds} group={group} />
@@ -92,7 +92,7 @@ const Sample = ({ text, label }: { text: string; label: string }) =>
     <p className={styles['quiet']}>No output.</p>
   ) : (
     <pre role="region" aria-label={label} tabIndex={0} className={styles['sample']}>
-      {plainText(text)}
+      {plainLines(text)}
     </pre>
   )
 
@@ -113,7 +113,7 @@ function Clusters({ batchIds, group }: { batchIds: readonly string[]; group: Gro
         <ClusterLink key={id} id={id} />
       ))}
       {all === undefined && more > 0 && (
-        <TextButton onClick={() => void load()}>and {more.toLocaleString()} more</TextButton>
+        <TextButton onClick={() => void load()}>and {more.toLocaleString('en')} more</TextButton>
       )}
     </p>
   )
@@ -163,7 +163,7 @@ function ExportButtons({ batchIds }: { batchIds: readonly string[] }) {
   const save = async (format: 'csv' | 'json') => {
     setProgress('Reading results …')
     try {
-      const results = await readResults(batchIds, (count) => setProgress(`${count.toLocaleString()} results read`))
+      const results = await readResults(batchIds, (count) => setProgress(`${count.toLocaleString('en')} results read`))
       const [text, type] =
         format === 'csv'
           ? [byteOrderMark + resultsCsv(results), 'text/csv']

@@ -7,7 +7,7 @@ import styles from './batch-results.module.css'
 import { type Group, groupText } from './group-queries.ts'
 import { jobQuery } from './job-queries.ts'
 import { type DiffRow, diffLines } from './line-diff.ts'
-import { plainText } from './output.ts'
+import { plainLines } from './terminal-text.ts'
 
 // More lines would make the page slow.
 const maxRows = 500
@@ -57,7 +57,7 @@ function Diff({ jobIds }: { jobIds: readonly [string, string] }) {
     // The cache may have a job from before its end.
     queries: jobIds.map((id) => ({ ...jobQuery(id), queryKey: ['jobs', 'ended', id], staleTime: Infinity })),
     combine: (results) => {
-      const outputs = results.flatMap(({ data }) => (data === undefined ? [] : [plainText(data.result?.output ?? '')]))
+      const outputs = results.flatMap(({ data }) => (data === undefined ? [] : [plainLines(data.result?.output ?? '')]))
       return {
         data: outputs.length === results.length ? outputs : undefined,
         error: results.find(({ error }) => error !== null)?.error ?? null,
@@ -82,7 +82,7 @@ function Lines({ before, after }: { before: string; after: string }) {
           <Row key={index} row={row} />
         ))}
       </pre>
-      {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString()} more lines differ.</p>}
+      {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString('en')} more lines differ.</p>}
     </>
   )
 }
@@ -94,7 +94,7 @@ function Row({ row }: { row: DiffRow }) {
     case 'added':
       return <ins>{`+ ${row.text}\n`}</ins>
     case 'skipped':
-      return <span className={styles['quiet']}>{`  … ${row.count.toLocaleString()} equal lines\n`}</span>
+      return <span className={styles['quiet']}>{`  … ${row.count.toLocaleString('en')} equal lines\n`}</span>
     default:
       return `  ${row.text}\n`
   }

@@ -10,7 +10,7 @@ export type Group = Schemas['JobGroup']
 export const groupText = ({ count, status, statusReason, exitCode }: Group): string => {
   const reason = statusReason === undefined || statusReason === 'exit_nonzero' ? [] : [statusReason]
   const code = exitCode === null ? [] : [`exit code ${exitCode}`]
-  return [`${count.toLocaleString()} ${status}`, ...reason, ...code].join(', ')
+  return [`${count.toLocaleString('en')} ${status}`, ...reason, ...code].join(', ')
 }
 
 const pageSize = 100

@@ -35,6 +35,13 @@ export function finalLine(line: string): string {
   return content.slice(content.lastIndexOf('\r') + 1)
 }
 
+/** Converts terminal output to plain text, with rewritten lines in their final state. */
+export const plainLines = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => plainText(finalLine(line)))
+    .join('\n')
+
 /** The parts of a line with different styles. Only sequences that set colours and fonts have an effect. */
 export function segmentsOf(line: string, start: Style): { segments: Segment[]; end: Style } {
   const segments: Segment[] = []
