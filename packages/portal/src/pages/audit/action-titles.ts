@@ -33,6 +33,7 @@ export const actionTitles: Readonly<Record<string, string>> = {
   'organisation.update': 'Organisation changed',
   'organisation.update_settings': 'Settings of the organisation changed',
   'password.change': 'Password changed',
+  'platform.update_settings': 'Settings of the platform changed',
   'preference.create_filter': 'Filter saved',
   'preference.delete_filter': 'Saved filter removed',
   'preference.save_layout': 'Dashboard changed',
