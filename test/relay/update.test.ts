@@ -7,6 +7,7 @@ import { isNewer } from '@platform/relay/version'
 import { afterAll, expect, test } from 'vitest'
 import { buildRelay } from '../../scripts/build-relay.ts'
 import { signRelay } from '../../scripts/release/relay.ts'
+import { stride } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { FakePlatform } from './support/fake-platform.ts'
 import { RelayProcess } from './support/stage.ts'
@@ -155,7 +156,7 @@ test('a platform that is down during the trial does not reject the new version',
 test('killed before or after any write of an update, a relay continues, and the update completes', async () => {
   const preload = fileURLToPath(new URL('support/killed-at-write.mjs', import.meta.url))
   let writes = 0
-  for (let at = 1; ; at++) {
+  for (let at = 1; ; at += stride) {
     await using site = await Site.open()
     const countFile = join(folder, `count-${at}`)
     site.offer()
