@@ -109,7 +109,7 @@ test('the key of a group pages its clusters while jobs still end; jobs of remove
   const { groups } = await Groups.read(caller, batchId)
   const page = (group: string, query: object) =>
     Groups.listClusters(caller, { batchId, group }, { page: 1, pageSize: 1, ...query })
-  const { key = '' } = groups[0]!
+  const { key } = groups[0]!
   const first = await page(key, {})
   for (const index of [2, 3, 4]) await end(index)
   const second = await page(key, { cursor: first.nextCursor })

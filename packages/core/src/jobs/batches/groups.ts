@@ -140,7 +140,10 @@ export async function listClusters(
   })
 }
 
-const nameOf = (cluster: Item | undefined, clusterId: string): string => String(cluster?.['name'] ?? clusterId)
+const nameOf = (cluster: Item | undefined, clusterId: string): string => {
+  const name = cluster?.['name']
+  return typeof name === 'string' ? name : clusterId
+}
 
 export async function listResults(caller: Caller, batchId: string, query: PageQuery) {
   const { organisationId } = caller

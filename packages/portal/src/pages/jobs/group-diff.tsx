@@ -78,8 +78,8 @@ function Lines({ before, after }: { before: string; after: string }) {
   return (
     <>
       <pre role="region" aria-label="Differences" tabIndex={0} className={styles['diff']}>
-        {rows.slice(0, maxRows).map((row, index) => (
-          <Row key={index} row={row} />
+        {rows.slice(0, maxRows).map((row) => (
+          <Row key={row.at} row={row} />
         ))}
       </pre>
       {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString('en')} more lines differ.</p>}

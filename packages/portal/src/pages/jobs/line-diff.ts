@@ -1,5 +1,7 @@
-/** One line of a diff, or a number of equal lines that are not shown. */
-export type DiffRow = { kind: 'same' | 'removed' | 'added'; text: string } | { kind: 'skipped'; count: number }
+type Line = { kind: 'same' | 'removed' | 'added'; text: string }
+
+/** One line of a diff, or a number of equal lines that are not shown. `at` is its position. */
+export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { at: number }
 
 // Above this product of line numbers, the differing middle is shown as replaced, because comparing it takes too long.
 const maxCells = 4_000_000
@@ -17,8 +19,6 @@ export function diffLines(before: string, after: string): DiffRow[] {
   const middle = changes(left.slice(start, left.length - end), right.slice(start, right.length - end))
   return withoutEqual([...left.slice(0, start).map(same), ...middle, ...left.slice(left.length - end).map(same)])
 }
-
-type Line = Exclude<DiffRow, { kind: 'skipped' }>
 
 const linesOf = (text: string): string[] => {
   const lines = text.split('\n')
@@ -65,9 +65,9 @@ function withoutEqual(lines: readonly Line[]): DiffRow[] {
   const rows: DiffRow[] = []
   for (const [index, line] of lines.entries()) {
     const last = rows.at(-1)
-    if (isNear[index]) rows.push(line)
+    if (isNear[index]) rows.push({ ...line, at: index })
     else if (last?.kind === 'skipped') last.count++
-    else rows.push({ kind: 'skipped', count: 1 })
+    else rows.push({ kind: 'skipped', count: 1, at: index })
   }
   return rows
 }
