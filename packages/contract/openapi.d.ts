@@ -275,7 +275,7 @@ export interface paths {
         };
         /**
          * The clusters of the organisation, newest first
-         * @description With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes meanwhile, its cluster may appear twice or not at all, except with `registeredAt`.
+         * @description With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -10732,7 +10732,7 @@ export interface operations {
                 os?: string;
                 /** @description Part of the name of the node, case-insensitive */
                 search?: string;
-                /** @description Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes meanwhile, its node may appear twice or not at all */
+                /** @description Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
                 sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
                 /** @description Page number, from 1 */
                 page?: number;

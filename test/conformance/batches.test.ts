@@ -43,7 +43,7 @@ test('labels, moves, counts and sorts the clusters of a target, and submits a jo
   const moved = expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId }), 200)
   expect(moved).toEqual({ resolvedCount: 2, changedCount: 2 })
   const query = new URLSearchParams({ selector: `platform/site=${siteId}`, sort: 'registeredAt', include: 'lastJob' })
-  const { items } = expectStatus(await admin.get(`/api/v1/clusters?${query}`), 200)
+  const { items } = expectStatus(await admin.get(`/api/v1/clusters?${query.toString()}`), 200)
   expect(items.map(({ id }: { id: string }) => id)).toEqual(ids)
   expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId: null }), 200)
   expectStatus(await admin.delete(`/api/v1/sites/${siteId}`), 204)

@@ -234,7 +234,7 @@ export const listClusters = createRoute({
   tags: ['Clusters'],
   summary: 'The clusters of the organisation, newest first',
   description:
-    'With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes meanwhile, its cluster may appear twice or not at all, except with `registeredAt`.',
+    'With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.',
   request: {
     query: z.strictObject({
       status: z.enum(clusterStatuses).optional(),
@@ -347,7 +347,7 @@ export const listNodes = createRoute({
         .optional()
         .meta({
           description:
-            'Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes meanwhile, its node may appear twice or not at all',
+            'Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all',
           example: 'name',
         }),
       ...paging,

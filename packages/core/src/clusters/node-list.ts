@@ -92,7 +92,8 @@ function valuesOf(sort: NodeSort): (match: Match) => string {
   return ({ name, facts }) => {
     if (field === 'name') return sortText(keys.fold(name))
     if (field === 'os') return sortText(keys.fold(facts?.osVersion ?? facts?.os ?? ''))
-    return String(new Map<string, unknown>(Object.entries(facts ?? {})).get(field) ?? '')
+    const value = Object.entries(facts ?? {}).find(([name]) => name === field)?.[1]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
   }
 }
 

@@ -12,7 +12,7 @@ export const tableIndexes = {
 export const ttlAttribute = 'ttl'
 
 /** Increase with every incompatible change of stored items or data folders. */
-export const layoutVersion = 6
+export const layoutVersion = 7
 
 export const createTableInput = (TableName: string): CreateTableCommandInput => ({
   TableName,

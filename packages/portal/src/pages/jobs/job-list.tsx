@@ -33,7 +33,7 @@ const columns: VirtualColumn<Job>[] = [
   { title: 'Duration', width: '7rem', narrow: 'hidden', isEnd: true, cell: totalDurationText },
 ]
 
-export function ClusterName({ id }: { id: string | undefined }) {
+function ClusterName({ id }: { id: string | undefined }) {
   const name = useClusterName(id)
   if (id === undefined) return 'the platform'
   return (

@@ -55,7 +55,7 @@ function Affected({ reviewed: { count, names, byStatus, removedCount } }: { revi
           Jobs of clusters that are not online wait for the relay until the delivery timeout.
         </p>
       )}
-      {removedCount > 0 && <p role="status">{clusterCountText(removedCount)} removed meanwhile, and skipped.</p>}
+      {removedCount > 0 && <p role="status">{clusterCountText(removedCount)} removed since the review, and skipped.</p>}
     </>
   )
 }
