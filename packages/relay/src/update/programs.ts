@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent, writeDurably } from '../files.ts'
 import { isJsonObject, parseJsonObject } from '../json.ts'
+import { messageOf, warn } from '../log.ts'
 import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
 
 /** A downloaded version of the relay. `id` is that of the update, and `signature` is by the release key. */
@@ -73,7 +74,11 @@ export class Programs {
   commit(): void {
     const { active, candidate } = this.#read()
     if (candidate) this.#change({ active: programOf(candidate), previous: active, candidate: undefined })
-    this.#clear()
+    try {
+      this.#clear()
+    } catch (error) {
+      warn(`Earlier programs of the relay could not be removed: ${messageOf(error)}.`)
+    }
   }
 
   /**
@@ -83,18 +88,23 @@ export class Programs {
    */
   next(): (Program & { isTrial: boolean }) | undefined {
     const { active, previous, candidate } = this.#read()
-    if (candidate?.state === 'trying') {
-      if (candidate.tries < maxTries && this.#isIntact(candidate)) {
-        this.#change({ candidate: { ...candidate, tries: candidate.tries + 1 } })
+    try {
+      if (candidate?.state === 'trying' && this.#startTrial(candidate))
         return { ...programOf(candidate), isTrial: true }
-      }
-      this.#move('rolledBack', () => ({
-        reason: candidate.reason ?? 'it was tried three times, or its file is damaged',
-      }))
+    } catch (error) {
+      warn(`The trial of relay ${candidate?.version} could not be recorded: ${messageOf(error)}.`)
     }
     const usable = [active, previous].find((program) => program && this.#isIntact(program))
     // Otherwise, a newer file was installed by hand.
     return usable && isNewer(usable.version, relayVersion) ? { ...usable, isTrial: false } : undefined
+  }
+
+  #startTrial(candidate: Candidate): boolean {
+    const canStart = candidate.tries < maxTries && this.#isIntact(candidate)
+    const reason = candidate.reason ?? 'it was tried three times, or its file is damaged'
+    if (canStart) this.#change({ candidate: { ...candidate, tries: candidate.tries + 1 } })
+    else this.#move('rolledBack', () => ({ reason }))
+    return canStart
   }
 
   #isIntact(program: Program): boolean {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { constants } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodes } from '../exit-codes.ts'
-import { info, warn } from '../log.ts'
+import { info, messageOf, warn } from '../log.ts'
 import { type Program, Programs } from './programs.ts'
 
 /** Set for a relay that another relay process has started. */
@@ -34,8 +34,12 @@ export async function supervise(
     const isOpenTrial = next?.isTrial === true && candidate?.sha256 === next.sha256
     const isLocked = code === exitCodes.stateInUse && next !== undefined && performance.now() - startedMs < lockWaitMs
     if (isLocked) await sleep(1000)
-    if (isLocked && isOpenTrial) programs.try({ isRepeated: true })
-    else if (isOpenTrial && candidate?.state === 'trying') programs.pause(`it ended with exit code ${code}`)
+    try {
+      if (isLocked && isOpenTrial) programs.try({ isRepeated: true })
+      else if (isOpenTrial && candidate?.state === 'trying') programs.pause(`it ended with exit code ${code}`)
+    } catch (error) {
+      warn(`The end of the trial of relay ${next?.version} could not be recorded: ${messageOf(error)}.`)
+    }
     if (!isLocked && !isOpenTrial && code !== exitCodes.replaced) return code
   }
 }
@@ -54,7 +58,7 @@ async function runProgram(
   })
   const stop = () => end(child)
   signal.addEventListener('abort', stop)
-  const timer = next.isTrial ? setTimeout(() => endTrial(programs, child), trialLimitMs) : undefined
+  const timer = next.isTrial ? setInterval(() => endTrial(programs, child), trialLimitMs) : undefined
   try {
     await once(child, 'exit')
     return child.exitCode ?? 128 + constants.signals[child.signalCode!]
@@ -62,14 +66,19 @@ async function runProgram(
     warn(`Relay ${next.version} could not be started: ${String(error)}`)
     return exitCodes.failed
   } finally {
-    clearTimeout(timer)
+    clearInterval(timer)
     signal.removeEventListener('abort', stop)
   }
 }
 
 function endTrial(programs: Programs, child: ChildProcess): void {
   if (programs.candidate?.state !== 'trying') return
-  programs.pause(`it completed no heartbeat within ${trialLimitMs / 1000} s`)
+  try {
+    programs.pause(`it completed no heartbeat within ${trialLimitMs / 1000} s`)
+  } catch (error) {
+    // It may work, and only be unable to record that.
+    return warn(`The trial of a relay continues, because its end cannot be recorded: ${messageOf(error)}.`)
+  }
   end(child)
 }
 

@@ -32,6 +32,7 @@ export class Updater {
   #stagedMs = performance.now()
   #offered: Pick<Program, 'id' | 'version'> | undefined
   #isStaging = false
+  #isDraining = false
   #problem: string | undefined
 
   constructor(options: UpdaterOptions) {
@@ -43,23 +44,24 @@ export class Updater {
   get report(): Heartbeat['update'] {
     if (this.#offered === undefined) return undefined
     const { id, version } = this.#offered
-    if (version === relayVersion) return { id, status: 'completed' }
+    if (version === relayVersion && this.#problem === undefined) return { id, status: 'completed' }
+    if (version === relayVersion) return { id, status: 'pending', reason: this.#problem }
     const skipped = skipReason(version)
     if (skipped !== undefined) return { id, status: 'skipped', reason: skipped }
-    const candidate = this.#programs.candidate
-    const reason = candidate?.id === id ? candidate.reason : this.#problem
-    const status = candidate?.id === id && candidate.state === 'rolledBack' ? 'rolledBack' : 'pending'
+    const { candidate } = this.#programs
+    const own = candidate?.id === id ? candidate : undefined
+    const status = own?.state === 'rolledBack' ? 'rolledBack' : 'pending'
+    const reason = status === 'rolledBack' ? own?.reason : (this.#problem ?? own?.reason)
     return { id, status, ...(reason && { reason: reason.slice(0, 200) }) }
   }
 
   /** Call it after each heartbeat that the platform has accepted. */
   onAccepted(offer: unknown): void {
-    const candidate = this.#programs.candidate
-    if (candidate?.state === 'trying' && isSupervised && candidate.version === relayVersion) {
-      this.#programs.commit()
-      info(`Relay ${relayVersion} is in use.`)
-    } else if (candidate?.state === 'paused') this.#conclude()
-    else if (candidate?.state === 'staged') this.#swapWhenIdle()
+    try {
+      this.#proceed()
+    } catch (error) {
+      warn(`The update of the relay waits: ${this.#setProblem(error)}.`)
+    }
     const parsed = parseOffer(offer)
     this.#offered = parsed
     if (parsed) void this.#consider(parsed)
@@ -68,6 +70,19 @@ export class Updater {
   /** Call it after each heartbeat that must be repeated. */
   onFailed(): void {
     this.#hasFailed = true
+  }
+
+  // Throws if a file cannot be written, for example because the disk is full. The next heartbeat repeats it.
+  #proceed(): void {
+    const { candidate } = this.#programs
+    if (candidate?.state === 'trying' && isSupervised && candidate.version === relayVersion) {
+      this.#programs.commit()
+      info(`Relay ${relayVersion} is in use.`)
+    } else if (candidate?.state === 'paused') this.#conclude()
+    // The supervisor starts no trial that it cannot record.
+    else if (candidate?.state === 'staged' || candidate?.state === 'trying') this.#swapWhenIdle()
+    else return
+    this.#problem = undefined
   }
 
   // The previous program reached the platform. If it did not at once, the platform may have been down for both.
@@ -82,31 +97,44 @@ export class Updater {
   }
 
   #swapWhenIdle(): void {
-    if (performance.now() - this.#stagedMs > idleWaitMs) this.#options.drain()
-    if (!this.#options.isIdle()) return
-    this.#programs.try()
-    this.#options.swap()
+    const isIdle = this.#options.isIdle()
+    if (!isIdle && performance.now() - this.#stagedMs <= idleWaitMs) return
+    // Before it drains, because a relay that cannot record the trial has to accept jobs.
+    if (!this.#isDraining) this.#programs.try()
+    if (isIdle) return this.#options.swap()
+    this.#isDraining = true
+    this.#options.drain()
   }
 
   async #consider(offer: Program): Promise<void> {
-    const known = this.#programs.candidate
-    if (
-      this.#isStaging ||
-      (known?.id === offer.id && known.sha256 === offer.sha256) ||
-      skipReason(offer.version) !== undefined
-    )
-      return
+    if (this.#isStaging || skipReason(offer.version) !== undefined) return
     this.#isStaging = true
     try {
+      const known = this.#programs.candidate
+      if (known?.id === offer.id && known.sha256 === offer.sha256) return
       await this.#stage(offer)
       this.#problem = undefined
     } catch (error) {
-      this.#problem = messageOf(error).slice(0, 200)
-      warn(`Relay ${offer.version} cannot be used: ${this.#problem}.`)
-      if (!(error instanceof RetryableError)) this.#programs.reject(offer, this.#problem)
+      this.#fail(offer, error)
     } finally {
       this.#isStaging = false
     }
+  }
+
+  #fail(offer: Program, error: unknown): void {
+    const problem = this.#setProblem(error)
+    warn(`Relay ${offer.version} cannot be used: ${problem}.`)
+    if (error instanceof RetryableError || isSystemError(error)) return
+    try {
+      this.#programs.reject(offer, problem)
+    } catch (fileError) {
+      warn(`Relay ${offer.version} could not be rejected: ${messageOf(fileError)}.`)
+    }
+  }
+
+  #setProblem(error: unknown): string {
+    this.#problem = messageOf(error).slice(0, 200)
+    return this.#problem
   }
 
   async #stage(program: Program): Promise<void> {
@@ -125,6 +153,9 @@ export class Updater {
     info(`Relay ${version} is verified. It starts when no script is running.`)
   }
 }
+
+/** Such as a full disk, which says nothing about the program. */
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error
 
 /** Why this relay does not install a version. */
 function skipReason(version: string): string | undefined {
