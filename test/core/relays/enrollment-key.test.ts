@@ -17,6 +17,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrollRequest, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
 import { runProjections } from '../support/batches.ts'
+import { runBefore } from '../support/interleaving.ts'
 import { scriptJob } from '../support/jobs.ts'
 import { listNotifications } from '../support/notifications.ts'
 import { auditEntries } from '../support/outbox.ts'
@@ -131,6 +132,17 @@ test('a key that was created with an API token ends with the token', async () =>
   const { enrollmentKey } = await newKey({ ...caller, tokenId })
   await enrollRelay(requestWith(enrollmentKey))
   await ApiToken.remove(caller, tokenId)
+  await expectError(enrollRelay(requestWith(enrollmentKey)), 'enrollment_key_invalid')
+})
+
+test.each<[string, (caller: Caller, keyId: string, tokenId: string) => Promise<unknown>]>([
+  ['the key is revoked', (caller, id) => EnrollmentKey.revoke(caller, id)],
+  ['its API token is removed', (_, _id, tokenId) => transact([remove(keys.apiToken(tokenId))])],
+])('an enrollment fails if %s after its reads', async (_, change) => {
+  const caller = await newCaller()
+  const { id: tokenId } = await ApiToken.create(caller, { name: 'ci' })
+  const { enrollmentKey, id } = await newKey({ ...caller, tokenId })
+  runBefore(/^TransactWrite/, () => change(caller, id, tokenId))
   await expectError(enrollRelay(requestWith(enrollmentKey)), 'enrollment_key_invalid')
 })
 

@@ -97,10 +97,11 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
       patch(
         keys.enrollmentKey(id),
         { set: { lastUsedAtMs: now() }, add: { used: 1 } },
-        { used: { absentOrAtMost: key.maxUses - 1 } },
+        { used: { absentOrAtMost: key.maxUses - 1 }, revokedAtMs: { absent: true } },
       ),
       create(useKey, { clusterId, relayId, hostname, ttl: repeatableUntil() }),
       check(keys.user(organisationId, issuer.id), { pk: { present: true }, ...userUnchanged(issuer) }),
+      ...(key.tokenId === undefined ? [] : [check(keys.apiToken(key.tokenId), { pk: { present: true } })]),
       create(keys.clusterName(organisationId, name), { clusterId }),
       insertWrite(clusters, head, timeMs),
       create(keys.cluster(organisationId, clusterId), {
