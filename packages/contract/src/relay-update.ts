@@ -79,7 +79,11 @@ const RelayUpdateCluster = z
     clusterId: id('clus'),
     name: z.string().max(64).meta({ description: 'Empty if the cluster was removed', example: 'berlin-1' }),
     status: z.enum(relayUpdateClusterStatuses),
-    reason: z.string().max(300).optional().meta({ description: 'Why it was rolled back or skipped' }),
+    reason: z
+      .string()
+      .max(300)
+      .optional()
+      .meta({ description: 'Why it was rolled back or skipped, or why a relay with an offer waits' }),
   })
   .meta({ id: 'RelayUpdateCluster' })
 

@@ -10,7 +10,15 @@ import * as Update from '@platform/core/relays/update'
 import { advance } from '@platform/core/relays/update-advance'
 import { parseRelayUpdate } from '@platform/core/relays/update-record'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { bootstrapPlatform, enrollRequest, errorOf, expectError, newCaller } from '../../support/fixtures.ts'
+import { advanceClock } from '../../support/clock.ts'
+import {
+  bootstrapPlatform,
+  enrollRequest,
+  errorCodeOf,
+  errorOf,
+  expectError,
+  newCaller,
+} from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runProjections } from '../support/batches.ts'
 import { failCommands, runBefore } from '../support/interleaving.ts'
@@ -73,7 +81,10 @@ test('canaries complete first, then groups follow, and relays that are offline w
   await sweep()
   const [canary, ...others] = await offered(online)
   expect(others).toEqual([])
+  await canary!.beat({ id: fleet.id, status: 'pending', reason: `ENOSPC\n${'x'.repeat(180)}` })
+  expect((await fleet.read()).clusters[0]).toMatchObject({ status: 'Offered', reason: `ENOSPC ${'x'.repeat(113)}` })
   await canary!.beat({ id: fleet.id, status: 'pending' })
+  expect((await fleet.read()).clusters[0]).not.toHaveProperty('reason')
   expect((await canary!.beat()).update).toEqual({ id: fleet.id, version, ...relay })
   await Promise.all([report(canary!, 'completed'), report(canary!, 'completed')].map((each) => each.catch(() => {})))
   expect((await canary!.beat()).update).toBeUndefined()
@@ -165,7 +176,7 @@ test('no relay receives an offer after a cancellation, which a late report, a re
   await expectError(Update.cancel(await newCaller(), id), 'relay_update_not_found')
 })
 
-test('a cancellation that is interrupted is completed by the sweep, and an offer cannot follow it', async () => {
+test('a cancellation that is interrupted fails until its offers are withdrawn, by a repeat or the sweep, and an offer cannot follow it', async () => {
   const fleet = await newFleet(2)
   runBefore(/^TransactWrite/, () => Update.cancel(fleet.caller, fleet.id))
   await fleet.sweep()
@@ -177,6 +188,11 @@ test('a cancellation that is interrupted is completed by the sweep, and an offer
     using _ = failCommands(/^Query/)
     await expect(Update.cancel(other.caller, other.id)).rejects.toThrow(RangeError)
   }
+  runBefore(/^TransactWrite/, async () => advanceClock(11_000))
+  await expectError(Update.cancel(other.caller, other.id), 'conflict')
+  expect(await Update.cancel(other.caller, other.id)).toMatchObject({ status: 'Cancelled' })
+  const members = await get(keys.relayUpdateMembers(other.caller.organisationId, other.id, 0))
+  expect(members).toHaveProperty('ttl', expect.any(Number))
   await other.sweep()
   expect(await other.offered()).toEqual([])
   expect(await other.record()).toMatchObject({ status: 'Cancelled' })
@@ -213,6 +229,14 @@ test('relays with the version are skipped, one update runs at a time, and a hear
     totalCount: 1,
     items: [{ status: 'Running' }],
   })
+})
+
+test('the creations of an organisation are limited per minute', async () => {
+  const caller = await newCaller()
+  const request = { target: { all: true as const }, expectedCount: 2 }
+  // The calls may extend over two minutes.
+  const codes = await Promise.all(Array.from({ length: 21 }, () => errorCodeOf(Update.create(caller, request))))
+  expect(new Set(codes)).toEqual(new Set(['target_changed', 'rate_limited']))
 })
 
 test.each([

@@ -157,7 +157,7 @@ const isDeferred = (item: Item): boolean =>
   isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item) || isRelayUpdate(item)
 
 /** An error of one item must not block the others. Returns whether the work succeeded. */
-export async function safely(item: Item, work: (item: Item) => Promise<void>): Promise<boolean> {
+export async function safely(item: Item, work: (item: Item) => Promise<unknown>): Promise<boolean> {
   try {
     await work(item)
     return true
@@ -168,7 +168,7 @@ export async function safely(item: Item, work: (item: Item) => Promise<void>): P
   }
 }
 
-async function countingFailures(state: SweepState, item: Item, work: (item: Item) => Promise<void>): Promise<void> {
+async function countingFailures(state: SweepState, item: Item, work: (item: Item) => Promise<unknown>): Promise<void> {
   if (!(await safely(item, work))) state.failures++
 }
 

@@ -60,6 +60,7 @@ const StoredCluster = z.object({
   relayUpdateId: z.string().optional(),
   relayOffer: z.string().optional(),
   relayUpdateResult: z.string().optional(),
+  relayUpdateProblem: z.string().optional(),
   duesk: z.string().optional(),
   /** Number of jobs that are Queued or Running. */
   activeJobs: z.number().default(0),

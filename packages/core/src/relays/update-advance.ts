@@ -14,6 +14,8 @@ import { markerFields, offerText } from './update-offer.ts'
 import {
   addReason,
   countsOf,
+  expiry,
+  memberExpiryWrites,
   membersOf,
   nameOf,
   parseRelayUpdate,
@@ -46,9 +48,9 @@ interface Draft extends Progress {
 
 /**
  * Collects results, and makes further offers. Each step is one transaction, which fails if another worker has advanced
- * or ended the update. An ended update withdraws its offers.
+ * or ended the update. An ended update withdraws its offers. Returns false if steps remain, for the sweep.
  */
-export async function advance(update: RelayUpdateRecord): Promise<void> {
+export async function advance(update: RelayUpdateRecord): Promise<boolean> {
   const untilMs = elapsedMs() + maxWorkMs
   let record: RelayUpdateRecord | undefined = update
   for (let step = 0; record !== undefined && step < maxSteps && elapsedMs() < untilMs; step++) {
@@ -64,6 +66,7 @@ export async function advance(update: RelayUpdateRecord): Promise<void> {
     await collect(draft)
     record = record.status === 'Running' ? await proceed(draft) : await withdraw(draft)
   }
+  return record === undefined
 }
 
 const clusterKey = ({ record, ids }: Draft, position: number): keys.Key =>
@@ -169,7 +172,10 @@ const isOnline = (cluster: ClusterRecord): boolean =>
 const offerWrite = (record: RelayUpdateRecord, { id, relayId, relayUpdateId }: ClusterRecord): WriteItem =>
   patch(
     keys.cluster(record.organisationId, id),
-    { set: { relayUpdateId: record.id, relayOffer: offerText(record) }, remove: ['relayUpdateResult'] },
+    {
+      set: { relayUpdateId: record.id, relayOffer: offerText(record) },
+      remove: ['relayUpdateResult', 'relayUpdateProblem'],
+    },
     { relayId: { is: relayId }, relayUpdateId: unchanged(relayUpdateId) },
   )
 
@@ -181,7 +187,10 @@ async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undef
   const set = { ...end, statusReason: end.statusReason?.slice(0, 1000).toWellFormed(), finishedAtMs: now() }
   const { statusReason = '' } = set
   const data = { relayUpdateId: id, version, createdBy, completed: counts.completed, rolledBack: counts.rolledBack }
-  draft.writes.push(remove(keys.runningRelayUpdate(organisationId), { id: { is: id } }))
+  draft.writes.push(
+    remove(keys.runningRelayUpdate(organisationId), { id: { is: id } }),
+    ...memberExpiryWrites(draft.record),
+  )
   const effects: Effects =
     end.status === 'Completed'
       ? {
@@ -192,7 +201,7 @@ async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undef
           audit: { action: 'relay_update.stop', resource: id, detail: statusReason },
           events: [{ name: 'relay.update_stopped', subject: id, data: { ...data, reason: statusReason } }],
         }
-  return (await write(draft, { ...set, ...keys.due(id, now()) }, effects)).record
+  return (await write(draft, { ...set, ...keys.due(id, now()), ttl: expiry() }, effects)).record
 }
 
 /** The update stays due until no cluster has an offer any more. */

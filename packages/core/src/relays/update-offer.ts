@@ -3,11 +3,17 @@ import { type ClusterRecord } from '../clusters/record.ts'
 
 /**
  * The part of a relay update that a heartbeat reads and writes. It is in the record of the cluster, so that a heartbeat
- * needs no further call: an offer, and the result that the relay reported, until the update collects it.
+ * needs no further call: an offer, and the result that the relay reported, until the update collects it; before, the
+ * problem because of which the relay waits.
  */
-type Marker = Pick<ClusterRecord, 'relayUpdateId' | 'relayOffer' | 'relayUpdateResult'>
+type Marker = Pick<ClusterRecord, 'relayUpdateId' | 'relayOffer' | 'relayUpdateResult' | 'relayUpdateProblem'>
 
-export const markerFields = ['relayUpdateId', 'relayOffer', 'relayUpdateResult'] as const satisfies (keyof Marker)[]
+export const markerFields = [
+  'relayUpdateId',
+  'relayOffer',
+  'relayUpdateResult',
+  'relayUpdateProblem',
+] as const satisfies (keyof Marker)[]
 
 export const offerText = ({ version, sha256, signature }: Record<'version' | 'sha256' | 'signature', string>): string =>
   [version, sha256, signature].join(' ')
@@ -19,13 +25,19 @@ export function offerOf({ relayUpdateId: id, relayOffer, relayUpdateResult }: Ma
   return { id, version, sha256, signature }
 }
 
+/** Short, so that a heartbeat writes at most 1 KB. */
+const maxProblemLength = 120
+
 /** The change of the record by a report. Reports of another update, and all but the first result, have no effect. */
 export function resultOf(
-  { relayUpdateId, relayUpdateResult }: Marker,
+  { relayUpdateId, relayUpdateResult, relayUpdateProblem = '' }: Marker,
   { update }: Heartbeat,
-): Pick<Marker, 'relayUpdateResult'> {
+): Partial<Marker> {
   if (update === undefined || update.id !== relayUpdateId || relayUpdateResult !== undefined) return {}
-  if (update.status === 'pending') return {}
   const reason = (update.reason ?? '').toWellFormed().replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
+  if (update.status === 'pending') {
+    const problem = reason.slice(0, maxProblemLength).toWellFormed()
+    return problem === relayUpdateProblem ? {} : { relayUpdateProblem: problem }
+  }
   return { relayUpdateResult: `${update.status} ${reason}`.trim() }
 }

@@ -1,9 +1,10 @@
 import { type RelayUpdate, type RelayUpdateClusterStatus, relayUpdateStatuses } from '@platform/contract/relay-update'
 import { type Target } from '@platform/contract/target'
 import * as z from 'zod'
-import { iso, optionalTimestamp } from '../clock.ts'
+import { iso, nowSeconds, optionalTimestamp } from '../clock.ts'
+import { parseCluster } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
-import { create, type Item, queryAll, type WriteItem } from '../db/table.ts'
+import { create, type Item, patch, queryAll, type WriteItem } from '../db/table.ts'
 import { chunk } from '../lib/async.ts'
 import { compress, decompress } from '../lib/compression.ts'
 import { jsonString } from '../lib/validate.ts'
@@ -75,8 +76,15 @@ export function addReason({ reasons }: Progress, position: number, reason: strin
   if (reason !== '' && Object.keys(reasons).length < maxReasons) reasons[position] = reason
 }
 
-export function reasonOf({ states, reasons }: Progress, version: string, position: number): string | undefined {
+/** `item` is the one of the cluster; while it has an offer, its relay reports why it waits. */
+export function reasonOf(
+  { id, version, states, reasons }: RelayUpdateRecord,
+  position: number,
+  item: Item | undefined,
+): string | undefined {
   const state = states[position]
+  const cluster = state === 'O' && item ? parseCluster(item) : undefined
+  if (cluster?.relayUpdateId === id) return cluster.relayUpdateProblem || undefined
   if (state === 'A') return `Its relay had version ${version} or a later one.`
   if (state === 'D') return 'The cluster was removed.'
   return reasons[position]
@@ -119,6 +127,17 @@ const idsInItem = 10_000
 export const memberWrites = (organisationId: string, id: string, clusterIds: readonly string[]): WriteItem[] =>
   chunk(clusterIds, idsInItem).map((ids, index) =>
     create(keys.relayUpdateMembers(organisationId, id, index), { ids: compress(ids.join(' ')) }),
+  )
+
+const retentionSeconds = 400 * 86_400
+
+/** When the store removes an update that ends now. */
+export const expiry = (): number => nowSeconds() + retentionSeconds
+
+/** The ids expire after the update, because the store removes items in any order, some days late. */
+export const memberExpiryWrites = ({ organisationId, id, states }: RelayUpdateRecord): WriteItem[] =>
+  Array.from({ length: Math.ceil(states.length / idsInItem) }, (_, index) =>
+    patch(keys.relayUpdateMembers(organisationId, id, index), { set: { ttl: expiry() + 30 * 86_400 } }),
   )
 
 /** The ids of the clusters, by position. */

@@ -13,6 +13,8 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { startOnTarget } from '../clusters/target.ts'
+import { config } from '../config.ts'
+import { countAllowedCall, perMinute } from '../db/call-limit.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
@@ -35,6 +37,8 @@ import { submitterOf } from '../submitter.ts'
 import { activeRelease, type InstalledRelease, parseUpdateState } from '../updates/record.ts'
 import { advance } from './update-advance.ts'
 import {
+  expiry,
+  memberExpiryWrites,
   memberWrites,
   membersOf,
   nameOf,
@@ -55,6 +59,7 @@ export async function create(caller: Caller, request: RelayUpdateCreation): Prom
   const [, stateItem, running] = await reauthorize(caller, ['clusters:admin'], itemKeys)
   const release = offeredRelease(activeRelease(parseUpdateState(stateItem)), request.version)
   if (running !== undefined) throw alreadyRunning(running['id'])
+  await countAllowedCall(perMinute(`relay-updates:${organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   const target = request.target ?? { selector: request.selector }
   const checked = { target, expectedCount: request.expectedCount, limit: relayUpdateClusterLimit }
   return startOnTarget(caller, checked, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
@@ -171,7 +176,7 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
     { stale: true },
   )
   return positions.map((position, index) => {
-    const reason = reasonOf(record, record.version, position)
+    const reason = reasonOf(record, position, items[index])
     const name = nameOf(items[index]) ?? ''
     const status = statusOf(record.states[position] ?? 'P')
     return { clusterId: shown[index] ?? '', name, status, ...(reason !== undefined && { reason }) }
@@ -180,7 +185,14 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
 
 const maxAttempts = 8
 
-/** Withdraws the offers before it returns. If it is interrupted, the sweep or a repeat withdraws them. */
+const stillOffered = (): PlatformError =>
+  new PlatformError(
+    'conflict',
+    'The update is cancelled, but relays may still have an offer. Repeat the request until it succeeds.',
+    { retryAfterSeconds: 1 },
+  )
+
+/** Withdraws the offers before it returns. If it fails or is interrupted, the sweep or a repeat withdraws them. */
 export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
   const { organisationId } = caller
   const key = keys.relayUpdate(organisationId, id)
@@ -197,16 +209,17 @@ export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
         writes: [
           patch(
             key,
-            { set: { ...set, ...keys.due(id, now()) }, add: { revision: 1 } },
+            { set: { ...set, ...keys.due(id, now()), ttl: expiry() }, add: { revision: 1 } },
             { revision: { is: record.revision } },
           ),
+          ...memberExpiryWrites(record),
           remove(keys.runningRelayUpdate(organisationId), { id: { is: id } }),
         ],
         audit: { action: 'relay_update.cancel', resource: id },
       }))
     if (failure) continue
     const settled = await get(key)
-    if (settled !== undefined) await advance(parseRelayUpdate(settled))
+    if (settled !== undefined && !(await advance(parseRelayUpdate(settled)))) throw stillOffered()
     return relayUpdateView(cancelled)
   }
   throw storeContention()
