@@ -4767,7 +4767,7 @@ export interface components {
              * @enum {string}
              */
             status: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
-            /** @description Why it was rolled back or skipped */
+            /** @description Why it was rolled back or skipped, or why a relay with an offer waits */
             reason?: string;
         };
         Site: {
