@@ -122,7 +122,7 @@ export const createRelayUpdate = createRoute({
   tags: ['Clusters'],
   summary: 'Update relays to the version of the platform',
   description:
-    'Relays that are online first install it as canaries; the other ones follow in groups. Relays that are offline wait. The update stops if a canary or more than 5 % of the relays return to their previous version, if its creator loses `clusters:admin`, or if the platform is updated.',
+    'Relays that are online first install it as canaries; the other ones follow in groups. Relays that are offline wait. The update stops if a canary or more than 5 % of the relays that were offered the version return to their previous one, if its creator loses `clusters:admin`, or if the platform is updated.',
   request: { body: jsonBody(RelayUpdateCreation) },
   responses: { 201: { description: 'The update', content: json(RelayUpdate) } },
   errors: [

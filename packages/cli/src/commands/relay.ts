@@ -52,7 +52,7 @@ export function addRelayCommands(program: Command): void {
     .action(start)
   addCommand(update, 'get <id>', 'show an update with its clusters').alias('show').action(get)
   addCommand(update, 'cancel <id>', 'offer the version to no more relays').action(cancel)
-  addListCommand(relay, 'updates', 'list updates').action(list)
+  addListCommand(update, 'list', 'list updates').action(list)
 }
 
 async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {

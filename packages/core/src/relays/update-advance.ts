@@ -123,10 +123,10 @@ async function proceed(draft: Draft): Promise<RelayUpdateRecord | undefined> {
 }
 
 async function rollbackReason(draft: Draft): Promise<string | undefined> {
-  const { record, states } = draft
-  const { completed, rolledBack, skipped } = countsOf(draft)
-  const isCanary = completed < record.canary
-  const relayCount = states.length - skipped
+  const { completed, rolledBack, offered } = countsOf(draft)
+  const isCanary = completed < draft.record.canary
+  // Clusters that wait do not dilute the failures of those that were offered the version.
+  const relayCount = completed + rolledBack + offered
   if (rolledBack === 0 || (!isCanary && rolledBack * rollbackShare <= relayCount)) return undefined
   const positions = positionsOf(draft, 'R').slice(0, 10)
   const items = await getMany(positions.map((position) => clusterKey(draft, position)))

@@ -83,6 +83,7 @@ test('equal results are one group however their output arrived; each kind of end
     [{ binary: bytes }, `Completed  0 ${sha256(bytes)} 1 \0\u{fffd}\n`],
     [{ stdout: [large], sum: sha256(large) }, `Completed  0 ${sha256(large)} 1 xxxxxxxxx`],
     [{ stdout: [large] }, 'Completed  0  1 xxxxxxxxx'],
+    [{ stdout: [large] }, 'Completed  0  1 xxxxxxxxx'],
     [{ outcome: 'waiting' }, ''],
   ]
   const { caller, batchId, jobIds, end } = await batchOf(cases.map(([each]) => each))
@@ -96,7 +97,7 @@ test('equal results are one group however their output arrived; each kind of end
   expect(groups.map(({ status }) => status)).toEqual([
     ...Array<string>(4).fill('Failed'),
     'Cancelled',
-    ...Array<string>(6).fill('Completed'),
+    ...Array<string>(7).fill('Completed'),
   ])
   expect([groups[5]?.count, pending]).toEqual([2, 1])
   expect((await Job.read(caller, jobIds[7]!)).result?.outputSha256).toBe(both)

@@ -33,10 +33,11 @@ const outcomeOf = ({ statusReason, exitCode, outputSha256 }: JobRecord) => ({
   outputSha256: outputSha256 === undefined ? null : Buffer.from(outputSha256).toString('hex'),
 })
 
-/** Only ended jobs have a group. */
+/** Only ended jobs have a group. Outputs without a hash cannot be compared, so each has a group of its own. */
 function keyOf(job: JobRecord): string {
   const { statusReason = '', exitCode, outputSha256 } = outcomeOf(job)
-  return sha256(JSON.stringify([job.status, statusReason, exitCode, outputSha256])).slice(0, 16)
+  const output = outputSha256 ?? (job.outputBytes > 0 ? job.id : null)
+  return sha256(JSON.stringify([job.status, statusReason, exitCode, output])).slice(0, 16)
 }
 
 function groupsOf(jobs: readonly JobRecord[]): Group[] {

@@ -49,7 +49,7 @@ function NewJob() {
           {isDemo && <ExampleLinks />}
           <JobForm
             key={`${example} ${clearCount}`}
-            {...(example !== undefined && { from: example })}
+            {...(example !== undefined && { from: example, isExample: isDemo })}
             draft={{ script: exampleScript(example) }}
             target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })}
             onClear={clear}
@@ -102,10 +102,12 @@ interface JobFormProps {
   from?: string
   draft: Draft
   target: TargetInput
+  /** Examples of a demo change nothing, so they run without a review. */
+  isExample?: boolean
   onClear: () => void
 }
 
-function JobForm({ from = '', draft, target: initialTarget, onClear }: JobFormProps) {
+function JobForm({ from = '', draft, target: initialTarget, isExample = false, onClear }: JobFormProps) {
   // A script that is entered before choosing clusters on other pages is kept, but not the clusters.
   const source = JSON.stringify(initialTarget)
   const [script, setScript] = useDraft(`script ${from}`, draft.script, { isKept: true })
@@ -117,6 +119,7 @@ function JobForm({ from = '', draft, target: initialTarget, onClear }: JobFormPr
   const count = target.kind === 'picked' ? target.clusterIds.length : resolved?.resolvedCount
   const onlyId = target.kind === 'picked' && count === 1 ? target.clusterIds[0] : undefined
   const isBatch = onlyId === undefined && count !== 0
+  const canSkipReview = isExample && script === draft.script && target.kind === 'all'
   const [reviewed, setReviewed] = useState<{ target: Target; values: FormValues }>()
   const { submit, progress } = useSubmit((clusterIds) => {
     setTarget({ ...noTarget, clusterIds })
@@ -132,7 +135,7 @@ function JobForm({ from = '', draft, target: initialTarget, onClear }: JobFormPr
   const start = async (values: FormValues) => {
     requestOf(draftNow, values)
     const complete = completeTarget(target, count)
-    if (onlyId !== undefined) return submit(draftNow, values, { onlyId, ...complete })
+    if (onlyId !== undefined || canSkipReview) return submit(draftNow, values, { onlyId, ...complete })
     setReviewed({ target: complete.target, values })
     return false
   }
@@ -160,7 +163,9 @@ function JobForm({ from = '', draft, target: initialTarget, onClear }: JobFormPr
             Clear form
           </Button>
         }
-        submitLabel={isBatch && count !== undefined ? `Review ${clusterCountText(count)}` : 'Run job'}
+        submitLabel={
+          isBatch && count !== undefined ? `${canSkipReview ? 'Run on' : 'Review'} ${clusterCountText(count)}` : 'Run job'
+        }
         onSubmit={start}
       >
         <div className={styles['columns']}>

@@ -136,7 +136,7 @@ function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | '
   const id = useId()
   const nowMs = useNow()
   const currentTime = isTimezone(value)
-    ? new Intl.DateTimeFormat(undefined, { timeZone: value, timeStyle: 'short', dateStyle: 'medium' }).format(nowMs)
+    ? new Intl.DateTimeFormat('en', { timeZone: value, timeStyle: 'short', dateStyle: 'medium' }).format(nowMs)
     : undefined
   return (
     <>
