@@ -11,14 +11,14 @@ import { report, root, sources } from './source.ts'
 
 const dist = join(root, 'dist')
 
-/** The one-machine platform and `plat`; of the portal only the description, which the lockfile requires. */
+/** The one-machine platform and `plat`; of the portal only its package.json, which the lockfile requires. */
 const included =
   /^(package(-lock)?\.json|(README|CHANGELOG|SECURITY)\.md|docs\/|functions\/|packages\/(?!portal\/)|packages\/portal\/package\.json|scripts\/(rotate-keys|reset-password|invoke-bootstrap)\.ts)/
 
 /** Commands that need no development packages. */
 const commands = 'start demo:clean admin-token registry-password rotate-keys reset-password backup restore'.split(' ')
 
-/** Archives of the same files are equal. */
+/** A fixed time, so that archives of the same files are equal. */
 const mtime = new Date('2000-01-01T00:00:00Z')
 
 function withoutDevelopmentCommands(description: string): string {

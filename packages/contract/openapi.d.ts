@@ -309,7 +309,7 @@ export interface paths {
         put?: never;
         /**
          * Set and remove labels of many clusters
-         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.
+         * @description For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. The default limit is ten requests per minute and organisation, shared with `POST /clusters/site`.
          *
          *     Requires the permission `clusters:write`.
          */
@@ -331,7 +331,7 @@ export interface paths {
         put?: never;
         /**
          * Move many clusters to a site
-         * @description For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.
+         * @description For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. The default limit is ten requests per minute and organisation, shared with `POST /clusters/labels`.
          *
          *     Requires the permission `clusters:write`.
          */
@@ -520,7 +520,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an enrollment key
-         * @description No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if its answer was lost.
+         * @description No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if the response was lost.
          *
          *     Requires the permission `clusters:write`.
          */
@@ -545,7 +545,7 @@ export interface paths {
         put?: never;
         /**
          * Update relays to the version of the platform
-         * @description Relays that are online first install it as canaries; the other ones follow in groups. Relays that are offline wait. The update stops if a canary or more than 5 % of the relays return to their previous version, if its creator loses `clusters:admin`, or if the platform is updated.
+         * @description Relays that are online first install it as canaries; the other ones follow in groups. Relays that are offline wait. The update stops if a canary or more than 5 % of the relays that were offered the version return to their previous one, if its creator loses `clusters:admin`, or if the platform is updated.
          *
          *     Requires the permission `clusters:admin`.
          */
@@ -809,7 +809,7 @@ export interface paths {
         };
         /**
          * The jobs of a batch with their results, for an export
-         * @description The last job of the batch first. `plat batch export` and the portal write all pages as CSV or JSON. Jobs that are not stored yet are missing while the batch runs.
+         * @description The list starts with the last job of the batch. `plat batch export` and the portal write all pages as CSV or JSON. Jobs that are not stored yet are missing while the batch runs.
          *
          *     Requires the permission `jobs:read`.
          */
@@ -2693,7 +2693,7 @@ export interface webhooks {
         put?: never;
         /**
          * platform.relay.update_completed
-         * @description No relay of a relay update is left to update.
+         * @description Every relay of a relay update was updated, rolled back or skipped.
          */
         post: operations["onRelayUpdateCompleted"];
         delete?: never;
@@ -4549,7 +4549,7 @@ export interface components {
         };
         RelayUpdate: {
             /**
-             * @description Identifier of the update of relays
+             * @description Identifier of the relay update
              * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
@@ -4698,7 +4698,7 @@ export interface components {
         };
         RelayUpdateDetail: {
             /**
-             * @description Identifier of the update of relays
+             * @description Identifier of the relay update
              * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             id: string;
@@ -5513,7 +5513,7 @@ export interface components {
              */
             totalBytes: number;
             /**
-             * @description SHA-256 of all bytes that the scripts wrote. If there are several nodes or both streams: of the SHA-256 sums of each node and stream, in hex, sorted, one per line. The platform computes it for up to 32 KiB of output, and takes it from the relay otherwise; it is then absent if the relay has not reported it
+             * @description SHA-256 of all bytes that the scripts wrote. With several nodes or both streams, it is the SHA-256 of the line `streams` and the sorted SHA-256 sums of all nodes and streams, in hex, one per line. The platform computes it for up to 32 KiB of output. For more, it comes from the relay, and is absent if the relay reported none
              * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
              */
             outputSha256?: string;
@@ -7417,7 +7417,7 @@ export interface components {
              */
             publicUrl?: string;
             /**
-             * @description Present and true on a platform of `npm start -- --demo`
+             * @description true on a platform of `npm start -- --demo`, otherwise absent
              * @example true
              */
             isDemo?: boolean;
@@ -8485,7 +8485,7 @@ export interface components {
                 chunks: components["schemas"]["OutputPiece"][];
             };
             /**
-             * @description Of all output, including dropped bytes, as in the result of a job. It has no effect for up to 32 KiB of output
+             * @description Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output
              * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
              */
             outputSha256?: string;
@@ -10732,7 +10732,7 @@ export interface operations {
                 os?: string;
                 /** @description Part of the name of the node, case-insensitive */
                 search?: string;
-                /** @description Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
+                /** @description Order of the list; a leading `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
                 sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
                 /** @description Page number, from 1 */
                 page?: number;
@@ -11433,7 +11433,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Identifier of the update of relays */
+                /** @description Identifier of the relay update */
                 id: string;
             };
             cookie?: never;
@@ -11530,7 +11530,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
             };
             path: {
-                /** @description Identifier of the update of relays */
+                /** @description Identifier of the relay update */
                 id: string;
             };
             cookie?: never;
@@ -20690,7 +20690,7 @@ export interface operations {
                     /** @description Data of the event */
                     data: {
                         /**
-                         * @description Identifier of the update of relays
+                         * @description Identifier of the relay update
                          * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
                          */
                         relayUpdateId: string;
@@ -20780,7 +20780,7 @@ export interface operations {
                     /** @description Data of the event */
                     data: {
                         /**
-                         * @description Identifier of the update of relays
+                         * @description Identifier of the relay update
                          * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
                          */
                         relayUpdateId: string;
@@ -21299,8 +21299,8 @@ export interface operations {
                          * @example 0
                          */
                         exitCode?: number | null;
-                        /** @description Title of the job or batch */
-                        title?: string;
+                        /** @description Name of the job or batch, if it has one */
+                        name?: string;
                     };
                 };
             };
@@ -21576,8 +21576,8 @@ export interface operations {
                          * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
                          */
                         batchId: string;
-                        /** @description Title of the job or batch */
-                        title?: string;
+                        /** @description Name of the job or batch, if it has one */
+                        name?: string;
                         /**
                          * @description Number of jobs by status
                          * @example {

@@ -118,7 +118,8 @@ test('completes a job on exit code 0 and fails it on any other', async ({ platfo
     expect([status, statusReason]).toEqual([expected, exitCode === 0 ? undefined : 'exit_nonzero'])
     expect(completedAt).toBeDefined()
     const nodes = [{ nodeId: relay.nodes[0]?.id, exitCode, output: 'Linux\n' }]
-    expect(result).toEqual({ output: 'Linux\n', exitCode, nodes, truncated: false, totalBytes: 6 })
+    const outputSha256 = createHash('sha256').update('Linux\n').digest('hex')
+    expect(result).toEqual({ output: 'Linux\n', exitCode, nodes, truncated: false, totalBytes: 6, outputSha256 })
   }
 })
 

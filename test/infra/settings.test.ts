@@ -17,6 +17,7 @@ import { byText, deployed } from './stages.ts'
 /** Only the one-machine platform or tests use these settings. */
 const notDeployed = [
   'PLAT_ASSETS_DIR',
+  'PLAT_DEMO',
   'PLAT_VALIDATE_RESPONSES',
   'PLAT_FAILPOINT',
   'PLAT_MODULE_HOST_TOKEN',

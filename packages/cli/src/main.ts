@@ -7,7 +7,7 @@ import { program } from './program.ts'
 // Commander has already printed its own errors.
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-  const unexpected = `Unexpected error: ${messageOf(error)}. This is a fault of plat; with DEBUG=1, it prints details.`
+  const unexpected = `Unexpected error: ${messageOf(error)}. This is a bug in plat. Set DEBUG=1 for details.`
   const lines = (error instanceof CliError ? error.message : unexpected).split('\n')
   for (const line of lines) say(line)
   if (!(error instanceof CliError) && process.env['DEBUG']) console.error(error)

@@ -24,7 +24,7 @@ export const clusterSortFields = [
   'arch',
   'relayVersion',
 ] as const
-/** Sorting by some fields reads the records of all matches, so it accepts only this number of them. */
+/** Maximum number of matches if the order requires the records of all matches. */
 export const recordSortLimit = 500
 
 /** Fields by which the list of nodes can be sorted. */
@@ -294,7 +294,7 @@ export const labelClusters = createRoute({
   tags: ['Clusters'],
   summary: 'Set and remove labels of many clusters',
   description:
-    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.',
+    'For a target of at most 500 clusters. Nothing changes if a cluster would have too many labels. After an error or a lost response, send the request again: it changes the remaining clusters. The default limit is ten requests per minute and organisation, shared with `POST /clusters/site`.',
   request: { body: jsonBody(BulkLabelChange) },
   responses: { 200: { description: 'The clusters are labelled', content: json(BulkChangeResult) } },
   errors: [
@@ -315,7 +315,7 @@ export const moveClusters = createRoute({
   tags: ['Clusters'],
   summary: 'Move many clusters to a site',
   description:
-    'For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. An organisation can label and move clusters with ten requests per minute, unless the platform sets another limit.',
+    'For a target of at most 500 clusters. After an error or a lost response, send the request again: it moves the remaining clusters. The default limit is ten requests per minute and organisation, shared with `POST /clusters/labels`.',
   request: { body: jsonBody(BulkSiteChange) },
   responses: { 200: { description: 'The clusters are moved', content: json(BulkChangeResult) } },
   errors: [
@@ -347,7 +347,7 @@ export const listNodes = createRoute({
         .optional()
         .meta({
           description:
-            'Order of the list; `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all',
+            'Order of the list; a leading `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all',
           example: 'name',
         }),
       ...paging,

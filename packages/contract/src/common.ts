@@ -14,7 +14,7 @@ const nouns = {
   tok: 'API token',
   enroll: 'enrollment token',
   ekey: 'enrollment key',
-  rupd: 'update of relays',
+  rupd: 'relay update',
   lease: 'lease',
   notif: 'notification',
   filter: 'saved filter',

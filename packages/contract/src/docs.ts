@@ -63,7 +63,7 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
   </section>`
 
 const deliveries =
-  'The platform sends each event of a webhook by POST to its address. Verify the signature before you use a delivery, with a library of Standard Webhooks or as the header describes. Answer with a 2xx status within ten seconds, and do slow work afterwards. Deliveries may arrive twice or out of order.'
+  'The platform sends each event of a webhook by POST to its address. Verify the signature before you use a delivery, with a library of Standard Webhooks or as the header describes. Respond with a 2xx status within ten seconds, and do slow work afterwards. Deliveries may arrive twice or out of order.'
 
 const eventSection = (document: ApiDocument, events: readonly WebhookEntry[]): Html =>
   html`<section id="webhook-events">

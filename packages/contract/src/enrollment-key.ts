@@ -101,7 +101,7 @@ export const deleteEnrollmentKey = createRoute({
   tags: ['Clusters'],
   summary: 'Revoke an enrollment key',
   description:
-    'No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if its answer was lost.',
+    'No further relay can enroll with it. Relays that have enrolled are not affected, and can repeat their enrollment for 7 days if the response was lost.',
   request: { params: z.object({ id: pathId('ekey') }) },
   responses: { 204: { description: 'Revoked' } },
   errors: ['enrollment_key_not_found', 'conflict'],

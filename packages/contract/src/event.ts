@@ -26,7 +26,7 @@ const endedJob = z.object({
   exitCode: z.int32().nullable().optional(),
 })
 
-const title = z.string().max(100).optional().meta({ description: 'Title of the job or batch' })
+const name = z.string().max(100).optional().meta({ description: 'Name of the job or batch, if it has one' })
 
 const moduleFields = { moduleId: ModuleId, version }
 
@@ -88,10 +88,10 @@ export const eventSchemas = {
   'job.queued': z.object(jobFields),
   'job.started': z.object({ ...jobFields, relayId: id('relay').optional() }),
   'job.completed': endedJob,
-  'job.failed': endedJob.extend({ title }),
+  'job.failed': endedJob.extend({ name }),
   'job.cancelled': endedJob,
   'batch.accepted': z.object({ batchId: id('batch'), submittedCount: z.int32(), createdBy: z.string().max(40) }),
-  'batch.finished': z.object({ batchId: id('batch'), title, counts: BatchCounts, createdBy: z.string().max(40) }),
+  'batch.finished': z.object({ batchId: id('batch'), name, counts: BatchCounts, createdBy: z.string().max(40) }),
   'module.installing': z.object({ ...moduleFields, jobId: id('job'), previousVersion: version.optional() }),
   'module.installed': z.object({
     ...moduleFields,
@@ -188,7 +188,7 @@ export const eventDescriptions: Record<EventName, string> = {
   'cluster.deleted': 'A cluster was removed from the platform.',
   'relay.replaced': 'A new relay replaced the relay of a cluster.',
   'relay.duplicate_detected': 'Two relays use the same key.',
-  'relay.update_completed': 'No relay of a relay update is left to update.',
+  'relay.update_completed': 'Every relay of a relay update was updated, rolled back or skipped.',
   'relay.update_stopped': 'The platform stopped a relay update, for example because too many relays rolled back.',
   'enrollment.reuse_detected':
     'A used enrollment token was used again, or a copied relay used an enrollment key; nothing was enrolled.',

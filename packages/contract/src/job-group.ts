@@ -150,7 +150,7 @@ export const listBatchResults = createRoute({
   tags: ['Batches'],
   summary: 'The jobs of a batch with their results, for an export',
   description:
-    'The last job of the batch first. `plat batch export` and the portal write all pages as CSV or JSON. Jobs that are not stored yet are missing while the batch runs.',
+    'The list starts with the last job of the batch. `plat batch export` and the portal write all pages as CSV or JSON. Jobs that are not stored yet are missing while the batch runs.',
   request: { params: z.object({ batchId }), query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of results', content: json(pageOf(JobOutcome)) } },
   errors: ['batch_not_found'],

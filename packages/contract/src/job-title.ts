@@ -2,6 +2,8 @@ import type { Job } from './job.ts'
 
 /** Maximum length of the title of a script, in UTF-16 units. */
 const maxLength = 80
+/** Only this part of a script is searched, because lists compute many titles. */
+const searchedLength = 8192
 
 // Control characters, line separators and characters that change the direction of text could disguise a title.
 // oxlint-disable-next-line no-control-regex
@@ -10,9 +12,9 @@ const unsafe = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-
 /** Options such as `set -eu;` at the start of a line. */
 const shellOptions = /^(?:set\s+[-+]|shopt\s|umask\s)[^;&|]*(?:;|&&|\|\||$)\s*/
 
-/** Returns the first line of a script that shows its purpose, shortened; undefined if it has only comments and options. */
+/** Returns the first line of a script that shows its purpose, shortened; undefined if its start has only comments and options. */
 export function scriptTitle(script: string): string | undefined {
-  for (const [line] of script.matchAll(/[^\r\n]+/g)) {
+  for (const [line] of script.slice(0, searchedLength).matchAll(/[^\r\n]+/g)) {
     let text = line.replaceAll(unsafe, ' ').trim()
     while (shellOptions.test(text)) text = text.replace(shellOptions, '')
     if (text !== '' && !text.startsWith('#')) return shorten(text.replaceAll(/\s+/g, ' '))

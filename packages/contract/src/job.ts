@@ -127,7 +127,7 @@ export const JobResult = z
     totalBytes: z.int().min(0).meta({ description: 'Bytes that the scripts wrote, including dropped ones' }),
     outputSha256: outputSha256.optional().meta({
       description:
-        'SHA-256 of all bytes that the scripts wrote. If there are several nodes or both streams: of the SHA-256 sums of each node and stream, in hex, sorted, one per line. The platform computes it for up to 32 KiB of output, and takes it from the relay otherwise; it is then absent if the relay has not reported it',
+        'SHA-256 of all bytes that the scripts wrote. With several nodes or both streams, it is the SHA-256 of the line `streams` and the sorted SHA-256 sums of all nodes and streams, in hex, one per line. The platform computes it for up to 32 KiB of output. For more, it comes from the relay, and is absent if the relay reported none',
     }),
   })
   .meta({ id: 'JobResult' })

@@ -19,7 +19,8 @@ export class OutputHash {
   /** The hash of the output so far, in hex. */
   digest(): string {
     const sums = [...this.#streams.values()].map((hash) => hash.copy().digest('hex')).toSorted()
-    const [only] = sums
-    return sums.length === 1 && only !== undefined ? only : sha256(sums.map((sum) => `${sum}\n`).join(''))
+    if (sums.length <= 1) return sums[0] ?? sha256('')
+    // The first line distinguishes the list from an output with the same lines.
+    return sha256(['streams', ...sums].map((line) => `${line}\n`).join(''))
   }
 }

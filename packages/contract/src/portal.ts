@@ -41,7 +41,7 @@ export const PortalConfiguration = z
     isDemo: z
       .boolean()
       .optional()
-      .meta({ description: 'Present and true on a platform of `npm start -- --demo`', example: true }),
+      .meta({ description: 'true on a platform of `npm start -- --demo`, otherwise absent', example: true }),
     version,
   })
   .meta({ id: 'PortalConfiguration' })

@@ -286,7 +286,7 @@ export const Completion = z
     }),
     outputSha256: outputSha256.optional().meta({
       description:
-        'Of all output, including dropped bytes, as in the result of a job. It has no effect for up to 32 KiB of output',
+        'Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output',
     }),
   })
   .refine(({ output }) => piecesSize(output?.chunks) <= outputCallBytes, {

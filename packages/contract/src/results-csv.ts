@@ -1,10 +1,11 @@
 import type { JobOutcome } from './job-group.ts'
 
-// Spreadsheets run a cell that starts with one of these characters as a formula, also after white space.
-const formula = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u
+// Spreadsheets run a cell that starts with one of these characters as a formula, also after white space. With another
+// separator, a cell also starts after a semicolon, tab or line break within the text.
+const formula = /(?<=^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/gu
 
-/** A text as a quoted cell of a CSV file (RFC 4180). An apostrophe keeps spreadsheets from running it as a formula. */
-const cell = (text: string): string => `"${formula.test(text) ? "'" : ''}${text.replaceAll('"', '""')}"`
+/** A text as a quoted cell of a CSV file (RFC 4180). Apostrophes keep spreadsheets from running parts as formulas. */
+const cell = (text: string): string => `"${text.replaceAll(formula, "'").replaceAll('"', '""')}"`
 
 const columns = [
   'clusterName',

@@ -70,7 +70,7 @@ export const email = z
   .refine((address) => emailPattern.test(address), 'must be an e-mail address')
   .meta({ format: 'idn-email', example: 'ada@example.com' })
 
-/** Settings of the platform. Setup writes them first. */
+/** Settings of the platform, initially those of the setup. */
 export const PlatformSettings = z
   .object({
     platformName: z.string().max(100).meta({ description: 'Name of the platform', example: 'Acme Platform' }),

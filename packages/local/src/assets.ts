@@ -87,7 +87,7 @@ interface AssetOptions {
   onOutdated?: (file: string, error: unknown) => void
 }
 
-/** A package contains this file beside its assets, which are complete, and no sources or tools to build them. */
+/** Marks a package, which contains all built assets but no sources or tools to build them. */
 export const packageMarker = 'packaged'
 
 /** Names of the built files. */

@@ -31,7 +31,7 @@ function isDemoRequested([option, ...others]: readonly string[]): boolean {
 async function start(options: PlatformOptions): Promise<void> {
   const isDemo = isDemoRequested(process.argv.slice(2))
   const given = readSettings()
-  for (const name of given.ignored) console.warn(`${name} is unknown and has no effect.`)
+  for (const name of given.ignored) console.warn(`The setting ${name} is unknown and has no effect.`)
   // These modules read the settings on import, so they are imported after validation.
   const demo = isDemo ? await (await import('./demo/run.ts')).prepareDemo(given) : undefined
   const settings = demo?.settings ?? given

@@ -1,3 +1,4 @@
+import * as Job from '@platform/core/jobs/job'
 import { eventNames } from '@platform/contract/event'
 import * as Audit from '@platform/core/audit/audit'
 import type { Caller } from '@platform/core/caller'
@@ -83,7 +84,8 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
   }
   const ofBatch = jobFailedEffect(userId, { batchId: newId('batch') })
   const [clusterId = ''] = await storeClusters(operator, 1)
-  const titled = jobFailedEffect(userId, { title: 'df -h', clusterId })
+  const { id: jobId } = await Job.submit(operator, { clusterId, type: 'InvokeScript', payload: { script: 'df -h' } })
+  const titled = jobFailedEffect(userId, { jobId, clusterId })
   expect(await newest(titled)).toMatchObject({ title: `Job “df -h” failed on ${clusterId}` })
   expect(await newest(jobFailedEffect(userId), ofBatch)).toMatchObject({
     type: 'JobFailed',

@@ -26,7 +26,7 @@ const see = (...commands: string[]): Advice => ({ next: `See: ${commands.map((ea
 
 const isOlder: Advice = {
   message: 'The platform does not know this command.',
-  next: 'It may have another version than plat. See: plat --version',
+  next: 'Its version may differ from that of plat. See: plat --version',
 }
 
 const advice: Record<string, Advice> = {
@@ -61,7 +61,7 @@ const advice: Record<string, Advice> = {
   precondition_failed: { message: 'The resource has changed.', next: 'Run the command again.' },
   conflict: { message: 'Another request changed the same resource.', next: 'Run the command again.' },
   idempotency_key_reused: {
-    message: 'The request was sent before with other content.',
+    message: 'The same request was sent before with different content.',
     next: 'Run the command again.',
   },
   internal_error: {

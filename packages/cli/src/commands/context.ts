@@ -19,7 +19,7 @@ import { addCommand, addTableCommand } from './add-command.ts'
 import { endSession } from './session.ts'
 
 export function addContextCommands(program: Command): void {
-  const context = program.command('context').description('servers and users of this machine')
+  const context = program.command('context').description('servers and their signed-in users')
   addCommand(context, 'add <name>', 'add a context for a server', [
     'plat context add production --server https://platform.example.com',
     'plat login --context production --username ada',
@@ -59,7 +59,7 @@ async function use(text: string, options: Shown): Promise<void> {
   existingContext(name)
   setCurrentContext(name)
   if (options.json) return writeJson(rowOf(name))
-  say(`The context is ${name}.`)
+  say(`The current context is ${name}.`)
 }
 
 /** A context without its tokens. */

@@ -78,7 +78,7 @@ function openBrowser(url: string): Promise<boolean> {
   if (program === 'xdg-open' && !x11 && !wayland && !windows) return Promise.resolve(false)
   return new Promise((resolve) => {
     const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true, shell: false })
-    // The program ends when it has passed the address on. Some browsers run in its place, until they are closed.
+    // Some programs exit after they open the page; others are the browser and run until the user closes it.
     const timer = setTimeout(() => resolve(true), browserStartMs)
     const end = (isOpen: boolean): void => {
       clearTimeout(timer)

@@ -38,7 +38,7 @@ interface UpdateOptions extends Shown {
 }
 
 export function addRelayCommands(program: Command): void {
-  const relay = program.command('relay').description('updates of relays')
+  const relay = program.command('relay').description('relay updates')
   const update = addCommand(relay, 'update', 'update relays to the version of the platform, canaries first', [
     'plat relay update -l env=staging --wait',
     'plat relay update -l env=prod --canary 3 --max-concurrent 20',
@@ -51,7 +51,7 @@ export function addRelayCommands(program: Command): void {
     .option('--wait', 'wait until it ends; exit with 1 if it did not complete on all relays')
     .action(start)
   addCommand(update, 'get <id>', 'show an update with its clusters').alias('show').action(get)
-  addCommand(update, 'cancel <id>', 'offer the version to no more relays').action(cancel)
+  addCommand(update, 'cancel <id>', 'stop offering the version to relays').action(cancel)
   addListCommand(update, 'list', 'list updates').action(list)
 }
 

@@ -48,7 +48,7 @@ export function addUserCommands(program: Command): void {
 const listUsers = (api: Api, extent: Extent) =>
   readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
-/** The names of users by id, of the first ones that the caller can read. */
+/** The names by id of the first users that the caller can read. */
 export async function userNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   const read = [...new Set(ids)].filter((id) => id.startsWith('user_')).slice(0, maxNames)
   const found = await Promise.all(

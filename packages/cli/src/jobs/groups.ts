@@ -11,7 +11,7 @@ type Group = Schemas['JobGroup']
 
 const maxNames = 5
 const maxLines = 10
-/** Groups whose clusters are named; the names of all of them are read with one request. */
+/** Maximum number of groups with cluster names. One request reads all of these names. */
 const maxNamed = 20
 
 const groupsOf = (api: Api, batchId: string): Promise<Schemas['JobGroups']> =>

@@ -18,7 +18,7 @@ const writeTo = (stream: Chunk['stream'], text: string | Uint8Array): Promise<vo
 
 const newline = 0x0a
 
-/** How to print output: from which offset of the output on, and in a terminal unchanged if it is raw. */
+/** How to print output: the first offset, and whether a terminal receives it unchanged. */
 export interface Printing {
   from: number
   isRaw: boolean

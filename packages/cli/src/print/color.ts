@@ -12,7 +12,7 @@ interface Output {
   isTTY?: boolean
 }
 
-/** Whether to print colours: as `--color` says, else as NO_COLOR or FORCE_COLOR say, else in a terminal. */
+/** Whether to print colours: as set by `--color`, else by NO_COLOR or FORCE_COLOR, else in a terminal. */
 export function hasColor(output: Output = process.stdout, environment: NodeJS.ProcessEnv = process.env): boolean {
   const { NO_COLOR: off, FORCE_COLOR: forced, TERM: terminal } = environment
   if (mode !== 'auto') return mode === 'always'

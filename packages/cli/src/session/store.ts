@@ -134,7 +134,7 @@ function replaceFile(path: string, content: string): void {
   }
 }
 
-// Earlier versions stored one session. It becomes a context; of two processes, one adopts it, and no file is replaced.
+// Earlier versions stored one session. Only one process converts it to a context, and replaces no file.
 function adoptSession(): void {
   const found = statSync(earlierPath(), { throwIfNoEntry: false })
   if (found === undefined) return
@@ -145,7 +145,7 @@ function adoptSession(): void {
       chmodSync(earlierPath(), 0o600)
       linkSync(earlierPath(), adopted)
     } catch (error) {
-      // In a folder that cannot be changed, the file is read where it is.
+      // In a read-only folder, the file is read in place.
       if (['ENOENT', 'EACCES', 'EPERM', 'EROFS'].some((code) => hasCode(error, code))) return
       if (!hasCode(error, 'EEXIST')) throw error
       if (statSync(adopted, { throwIfNoEntry: false })?.ino !== found.ino) continue

@@ -175,7 +175,7 @@ const formOf = (description, button) => {
   if (body) form.append(field('Body', body))
   if (changes) {
     const confirmed = element('input', { type: 'checkbox', required: true })
-    const warning = `${method} changes real data of this platform. I want to send it.`
+    const warning = `${method} changes data of this platform. Send the request.`
     form.append(element('label', { className: 'warning' }, confirmed, element('span', { textContent: warning })))
   }
   form.append(element('button', { type: 'submit', textContent: `Send ${method}` }), output)

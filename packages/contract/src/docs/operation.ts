@@ -121,7 +121,7 @@ function requests(document: ApiDocument, entry: Entry): Html {
     ${panels}`
 }
 
-// Of a signed-in user's POST, only one that changes nothing has no Idempotency-Key.
+// Every POST of a signed-in user has an Idempotency-Key, unless it changes nothing.
 const isReadOnly = (document: ApiDocument, { method, operation }: Entry): boolean =>
   method === 'GET' ||
   (method === 'POST' &&

@@ -93,7 +93,7 @@ function valuesOf(sort: NodeSort): (match: Match) => string {
     if (field === 'name') return sortText(keys.fold(name))
     if (field === 'os') return sortText(keys.fold(facts?.osVersion ?? facts?.os ?? ''))
     const value = Object.entries(facts ?? {}).find(([name]) => name === field)?.[1]
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+    return typeof value === 'string' || typeof value === 'number' ? sortText(String(value)) : ''
   }
 }
 

@@ -38,7 +38,7 @@ export interface SelectedCluster {
   id: string
   /** Absent if neither the filter nor the caller needs them. */
   labels?: Labels
-  /** Folded. Absent if neither the filter nor the caller needs it. */
+  /** Case-folded. Absent if neither the filter nor the caller needs it. */
   name?: string
 }
 
@@ -121,7 +121,7 @@ async function clustersLabelled(
   return { clusters, clusterCount }
 }
 
-/** The folded names by id. */
+/** The case-folded names by id. */
 export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
   const items = await queryAll({ pk, stale }, stale ? nameLimit : Infinity)
@@ -156,7 +156,7 @@ export async function statusesOf(
   return new Map(records.map((record) => [record.id, currentStatus(record)]))
 }
 
-/** The records of at least these clusters, as far as they exist, with as few calls as possible. */
+/** The existing records of at least these clusters, read with as few calls as possible. */
 export async function recordsAmong(
   organisationId: string,
   { ids, clusterCount }: ClustersOf,

@@ -10,6 +10,7 @@ import { sorted, sortText } from '../db/order.ts'
 import { type Order } from '../db/paging.ts'
 import { queryAll } from '../db/table.ts'
 import { validationFailed } from '../error.ts'
+import { timeOf } from '../id.ts'
 import { type ClusterRecord } from './record.ts'
 import {
   exactFilterLimit,
@@ -58,7 +59,7 @@ async function valuesOf(organisationId: string, field: ClusterSortField, found: 
   }
   if (key !== undefined) return ({ labels }) => labels?.[key] ?? ''
   if (field === 'name') return ({ name = '' }) => sortText(name)
-  if (field === 'registeredAt') return ({ id }) => id.slice('clus_'.length)
+  if (field === 'registeredAt') return ({ id }) => String(timeOf(id))
   const { selected, clusterCount } = found
   const ids = selected.map(({ id }) => id)
   if (field === 'status') {

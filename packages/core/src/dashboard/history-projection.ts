@@ -17,7 +17,7 @@ export const historyProjection: Projection = { name: 'history', beforeCommit, co
 export const bucketMs = 15 * 60_000
 /** A day longer than the longest range of a request. */
 const retentionSeconds = 31 * 86_400
-/** A request also counts the jobs of the range before. */
+/** A request also counts the jobs of the preceding range. */
 const jobRetentionSeconds = 61 * 86_400
 
 export const bucketAt = (ms: number): number => Math.floor(ms / bucketMs) * bucketMs

@@ -49,5 +49,5 @@ const compareTexts = (one: string, other: string): number => (one === other ? 0 
 
 const natural = (text: string): string => text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'))
 
-/** A value for a position. Limits the length of cursors. */
-export const sortText = (text: string): string => text.slice(0, 64).toWellFormed()
+/** A value in a position, cut to limit the length of cursors. */
+export const sortText = (text: string): string => text.slice(0, 40).toWellFormed()

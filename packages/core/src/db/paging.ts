@@ -3,7 +3,7 @@ import { sha256 } from '../id.ts'
 
 /**
  * Pages by number or by cursor. A cursor names the position after which the next page starts. Without another order,
- * lists are sorted by an immutable position, newest first, so that paging by cursor returns each item once, however the
+ * lists are sorted by an immutable position, newest first, so that paging by cursor returns each item once, even if the
  * list changes.
  */
 

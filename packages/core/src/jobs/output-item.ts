@@ -62,7 +62,7 @@ const chunkView = ({ offset, nodeId, stream, bytes, atMs }: Chunk): OutputChunk 
   ...optionalTimestamp('at', atMs),
 })
 
-/** A chunk has no time if it is that of the chunk before, because many small chunks would exceed a response. */
+/** Omits a time that equals the previous one, because many small chunks would exceed the response limit. */
 export const chunkViews = (chunks: readonly Chunk[]): OutputChunk[] =>
   chunks.map(chunkView).map(({ at, ...chunk }, index, all) => (at === all[index - 1]?.at ? chunk : { ...chunk, at }))
 

@@ -98,14 +98,17 @@ export function createWrites(
   const { id, name } = record
   const payload = compress(text)
   const key = keys.job(organisationId, id)
-  const title = name === undefined ? titleOfPayload(text) : undefined
-  return payload.length <= maxPayloadBytesInRecord
-    ? [create(key, { ...stored, payload })]
-    : [
-        create(key, { ...stored, ...(title !== undefined && { title }) }),
-        create(keys.payload(organisationId, id), { payload }),
-      ]
+  const title = name === undefined ? (titleOfPayload(text) ?? jobTitle({})) : undefined
+  const isInRecord = payload.length <= maxPayloadBytesInRecord
+  // Lists do not parse long payloads that compress well.
+  const hasTitle = title !== undefined && (!isInRecord || text.length > maxParsedByLists)
+  return [
+    create(key, { ...stored, ...(hasTitle && { title }), ...(isInRecord && { payload }) }),
+    ...(isInRecord ? [] : [create(keys.payload(organisationId, id), { payload })]),
+  ]
 }
+
+const maxParsedByLists = 4096
 
 let last: { text: string; title: string | undefined } | undefined
 
@@ -160,8 +163,9 @@ export const effectsOfQueued = (job: Parameters<typeof jobEventData>[0]) => ({
 
 export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode }: JobEnd) {
   const previousStatus = job.status === 'Running' ? ('Running' as const) : ('Queued' as const)
-  const title = status === 'Failed' ? { title: titleOf(job) } : {}
-  const data = { ...jobEventData(job), ...title, previousStatus, statusReason, exitCode }
+  // Receivers of webhooks are not trusted with parts of scripts.
+  const name = status === 'Failed' && job.name !== undefined ? { name: job.name } : {}
+  const data = { ...jobEventData(job), ...name, previousStatus, statusReason, exitCode }
   return {
     events: [{ name: endNames[status], subject: job.id, data }],
     transitions: [transitionOf(job, job.status, status)],

@@ -9,6 +9,8 @@ import { transact } from '../db/transact.ts'
 import { derivedId } from '../id.ts'
 import { retentionSeconds } from './notification.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
+import { batchTitle, parseBatch } from '../jobs/batches/record.ts'
+import { parseJob, titleOf } from '../jobs/record.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { clustersNotification, isNotifiedStatus, type NotificationTemplate, notificationFor } from './templates.ts'
 
@@ -27,21 +29,39 @@ interface Occurrence extends NewNotification {
 export const notificationProjection: Projection = {
   name: 'notifications',
   beforeCommit: async (organisationId, records) => {
-    const occurrences = await withClusterNames(organisationId, records.flatMap(occurrencesOf))
+    const occurrences = await withTitles(organisationId, records.flatMap(occurrencesOf))
     await notify(organisationId, await afterCooldowns(organisationId, occurrences))
   },
 }
 
-async function withClusterNames(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
-  const clusterIds = [...new Set(occurrences.flatMap(({ jobClusterId }) => jobClusterId ?? []))]
-  if (clusterIds.length === 0) return [...occurrences]
-  const items = await getMany(clusterIds.map((id) => keys.cluster(organisationId, id)))
-  const names = new Map(clusterIds.map((id, index) => [id, items[index]?.['name']]))
-  return occurrences.map((occurrence) => {
-    const name = names.get(occurrence.jobClusterId ?? '')
-    return typeof name === 'string' ? { ...occurrence, title: `${occurrence.title} on ${isolated(name)}` } : occurrence
+/** Events do not contain titles, because receivers of webhooks are not trusted with parts of scripts. */
+async function withTitles(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
+  const keysOf = ({ of }: Occurrence): keys.Key[] => {
+    if (of === undefined) return []
+    if ('batchId' in of) return [keys.batch(organisationId, of.batchId)]
+    const { jobId, clusterId } = of
+    return [
+      keys.job(organisationId, jobId),
+      ...(clusterId === undefined ? [] : [keys.cluster(organisationId, clusterId)]),
+    ]
+  }
+  const wanted = occurrences.map(keysOf)
+  const items = await getMany(wanted.flat())
+  return occurrences.map((occurrence, index) => {
+    const [subject, cluster] = items.splice(0, wanted[index]?.length ?? 0)
+    const { of } = occurrence
+    if (of === undefined) return occurrence
+    const kind = 'batchId' in of ? 'batch' : 'job'
+    const title = subject && (kind === 'batch' ? batchTitle(parseBatch(subject)) : titleOf(parseJob(subject)))
+    const name = cluster?.['name']
+    const named =
+      title === undefined ? occurrence.title : occurrence.title.replace(`A ${kind}`, () => titled(kind, title))
+    return { ...occurrence, title: typeof name === 'string' ? `${named} on ${isolated(name)}` : named }
   })
 }
+
+const titled = (kind: 'job' | 'batch', title: string): string =>
+  `${kind === 'job' ? 'Job' : 'Batch'} “${isolated(title)}”`
 
 /** Each recipient's feed gets a small item; the content is stored once. A repeated call has no effect. */
 export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {

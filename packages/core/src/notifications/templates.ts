@@ -13,8 +13,8 @@ export interface NotificationTemplate extends Pick<
   audience: Audience
   /** Set if a cooldown applies to the type and cluster. */
   clusterId?: string
-  /** The cluster of a job, whose name is added to the title. */
-  jobClusterId?: string | undefined
+  /** The job or batch, whose title and cluster are added to the title of the notification. */
+  of?: { jobId: string; clusterId: string | undefined } | { batchId: string }
 }
 
 const template =
@@ -81,27 +81,34 @@ const reasons: Record<string, string> = {
 
 /** A batch sends one notification when it finishes, and operations have events of their own. */
 const jobFailed = template(eventSchemas['job.failed'], (data) => {
-  const { jobId, clusterId, batchId, type, title, statusReason = '', exitCode, createdBy } = data
+  const { jobId, clusterId, batchId, type, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
   const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
   const body = `${reasons[statusReason] ?? 'It did not complete.'}${code}`
   return {
     type: 'JobFailed',
     severity: 'warning',
-    title: `${title === undefined ? 'A job' : `Job “${isolated(title)}”`} failed`,
+    title: 'A job failed',
     body,
     resource: jobId,
-    jobClusterId: clusterId,
+    of: { jobId, clusterId },
     audience: { userId: createdBy },
   }
 })
 
-const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, title: name, counts, createdBy }) => {
+const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, counts, createdBy }) => {
   const { completed, failed, cancelled } = counts
   const severity = failed === 0 ? 'info' : completed === 0 ? 'critical' : 'warning'
-  const title = `${name === undefined ? 'A batch' : `Batch “${isolated(name)}”`} has finished`
   const body = `${completed} completed, ${failed} failed, ${cancelled} cancelled.`
-  return { type: 'BatchFinished', severity, title, body, resource: batchId, audience: { userId: createdBy } }
+  return {
+    type: 'BatchFinished',
+    severity,
+    title: 'A batch has finished',
+    body,
+    resource: batchId,
+    of: { batchId },
+    audience: { userId: createdBy },
+  }
 })
 
 const sessionReused = template(eventSchemas['session.reuse_detected'], ({ userId, sessionId }) => ({
@@ -180,7 +187,7 @@ const relayUpdateCompleted = template(
   ({ relayUpdateId, version, createdBy, completed, rolledBack }) => ({
     type: 'RelayUpdateCompleted',
     severity: 'info',
-    title: `The update of relays to ${shorten(version)} is complete`,
+    title: `The relay update to ${shorten(version)} is complete`,
     body: `${completed} completed, ${rolledBack} rolled back.`,
     resource: relayUpdateId,
     audience: { userId: createdBy },
@@ -192,7 +199,7 @@ const relayUpdateStopped = template(
   ({ relayUpdateId, version, createdBy, reason }) => ({
     type: 'RelayUpdateStopped',
     severity: 'critical',
-    title: `The update of relays to ${shorten(version)} was stopped`,
+    title: `The relay update to ${shorten(version)} was stopped`,
     body: reason,
     resource: relayUpdateId,
     audience: { userId: createdBy, permission: 'clusters:admin' },

@@ -125,7 +125,7 @@ function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number 
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 
-/** The record is kept for a while, because a relay whose answer was lost repeats its enrollment. */
+/** The record is kept, because a relay that did not receive the response repeats its enrollment. */
 export async function revoke(caller: Caller, keyId: string): Promise<void> {
   const { organisationId } = caller
   const key = keys.enrollmentKey(keyId)

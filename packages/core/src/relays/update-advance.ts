@@ -33,7 +33,7 @@ const examined = 500
 const maxSteps = 20
 const maxWorkMs = 10_000
 const wakeConcurrency = 10
-/** The update stops if more than one of this number of relays rolls back. */
+/** The update stops if more than one in this number of relays rolls back. */
 const rollbackShare = 20
 const [busyMs, idleMs] = [5000, 60_000]
 
@@ -106,7 +106,7 @@ async function proceed(draft: Draft): Promise<RelayUpdateRecord | undefined> {
   const { version, relay } = activeRelease(platform)
   const statusReason =
     (await rollbackReason(draft)) ??
-    (creator === undefined ? 'Its creator does not have the permission clusters:admin any more.' : undefined) ??
+    (creator === undefined ? 'Its creator no longer has the permission clusters:admin.' : undefined) ??
     (isUpdating || relay?.sha256 === record.sha256
       ? undefined
       : `The platform now runs version ${version}. Create another update for its relay.`)
@@ -138,7 +138,7 @@ async function rollbackReason(draft: Draft): Promise<string | undefined> {
   return reason === undefined ? text : `${text} First reason: ${reason}.`
 }
 
-/** The sweep examines waiting clusters in turn, because those that are offline can be many. */
+/** The sweep examines waiting clusters in turn, because many of them can be offline. */
 async function offer(draft: Draft): Promise<void> {
   const { record, states, writes } = draft
   const { offered, completed } = countsOf(draft)
@@ -204,7 +204,7 @@ async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undef
   return (await write(draft, { ...set, ...keys.due(id, now()), ttl: expiry() }, effects)).record
 }
 
-/** The update stays due until no cluster has an offer any more. */
+/** The update stays due while a cluster has an offer. */
 async function withdraw(draft: Draft): Promise<RelayUpdateRecord | undefined> {
   const { record, writes } = draft
   const isChanged = draft.states.some((state, position) => state !== record.states[position])

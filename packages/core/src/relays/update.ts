@@ -123,7 +123,7 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
   return response
 }
 
-/** More clusters are read with the labels of all clusters between them, which takes fewer calls. */
+/** For more clusters, reading the labels of all clusters between them takes fewer calls. */
 const lookupLimit = 1000
 
 /** Labels may lag, but a relay that already has the version reports it. */

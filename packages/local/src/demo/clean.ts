@@ -5,11 +5,11 @@ import { type Demo, findDemo, removeDemo } from './folder.ts'
 import { stopRecorded } from './process-record.ts'
 import { platformRecord, relayRecord } from './relays.ts'
 
-/** The limit of a stop of the platform. */
+/** Time limit for stopping the platform. */
 const platformGraceMs = 45_000
 
 async function stopAll(demo: Demo): Promise<void> {
-  // First the platform, which would start nothing again but waits for its relays.
+  // The platform stops first. It does not restart relays, and waits for them to end.
   await stopRecorded(platformRecord(demo), platformGraceMs)
   const names = await readdir(demo.relaysDir).catch(() => [])
   await Promise.all(names.map((name) => stopRecorded(relayRecord(join(demo.relaysDir, name)), 12_000)))

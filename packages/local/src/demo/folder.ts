@@ -55,7 +55,7 @@ export async function openDemo(folder = demoFolder()): Promise<Demo> {
   try {
     await rename(draft, folder)
   } catch {
-    // Another start was faster.
+    // A concurrent start created the folder first.
     await rm(draft, { recursive: true, force: true })
   }
   return (await findDemo(folder)) ?? openDemo(folder)

@@ -21,7 +21,7 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
     throw new StartError('The demo has a folder of its own, .platform-demo. Unset PLAT_DATA_DIR to start it.')
   }
   if (!['127.0.0.1', '::1', 'localhost'].includes(given.host)) {
-    throw new StartError('Only this machine may use the demo. Unset PLAT_HOST to start it.')
+    throw new StartError('The demo listens on this machine only. Unset PLAT_HOST to start it.')
   }
   const demo = await openDemo()
   let serverUrl = ''
@@ -30,7 +30,7 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
 
   const open = async (url: string): Promise<string[]> => {
     serverUrl = url
-    // The platform has claimed the folder, so no other one of this demo is running.
+    // The platform has claimed the folder, so no other platform of this demo is running.
     recordOwnProcess(platformRecord(demo))
     relays = new DemoRelays(demo, url)
     const problem = await seedDemo(demo, url, relays).then(

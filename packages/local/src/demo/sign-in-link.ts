@@ -38,7 +38,7 @@ export function createSignInLink({ username, password }: Demo, serverUrl: () => 
     if (!isLink(candidate) || isUsed || performance.now() > expiresAtMs) {
       return page(
         410,
-        `This link was used or is older than ten minutes. Restart the demo for another one, or sign in as ${username} with ` +
+        `This link was used or is older than ten minutes. Restart the demo for a new one, or sign in as ${username} with ` +
           'the password in .platform-demo/demo.json.',
       )
     }

@@ -19,7 +19,7 @@ function setLost(next: boolean): void {
   if (next) nextProbe = setTimeout(() => void probe(), probeEveryMs)
   if (isLost === next) return
   isLost = next
-  // The reads would wait for the timeout of the browser. Their queries repeat them.
+  // Pending reads would wait for the browser's timeout. Their queries repeat them.
   if (!next) for (const read of pendingReads) read.abort()
   for (const listener of listeners) listener()
 }

@@ -1,4 +1,4 @@
-// Fields for dates and times have no time zone and show the time zone of the browser.
+// Date and time fields contain no time zone and use that of the browser.
 
 /** Browsers accept years of six digits; the API does not. */
 export const maxLocalTime = '9999-12-31T23:59'

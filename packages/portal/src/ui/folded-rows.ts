@@ -1,6 +1,6 @@
 /** Similar rows that follow each other and are shown as one. */
 export interface Fold {
-  /** Number of the rows behind the shown one. */
+  /** Number of hidden rows of the shown row. */
   count: number
   isOpen: boolean
   toggle: () => void
@@ -11,7 +11,7 @@ interface FoldedRowsOptions<Row> {
   rowAt: (index: number) => Row | undefined
   rowKey: (row: Row) => string
   isFolded: ((row: Row, newer: Row) => boolean) | undefined
-  /** Keys of first rows whose others are shown. */
+  /** Keys of the expanded groups: their first rows. */
   expanded: ReadonlySet<string>
 }
 

@@ -97,7 +97,7 @@ export function Form({
   )
 }
 
-// An error that all its fields show needs no note as well.
+// An error that the fields show completely needs no note.
 function isAtFields(form: HTMLFormElement | null, error: unknown): boolean {
   const names = Object.keys(fieldErrors(error))
   return names.length > 0 && names.every((name) => form?.elements.namedItem(name))

@@ -65,10 +65,7 @@ const shown = ({ status, statusReason, exitCode, outputSha256, count, sample }: 
 test('equal results are one group however their output arrived; each kind of end has its own; failures come first', async () => {
   const bytes = Buffer.from([0, 255, 10])
   const both = sha256(
-    [sha256('same\n'), sha256('warning\n')]
-      .toSorted()
-      .map((sum) => `${sum}\n`)
-      .join(''),
+    ['streams', ...[sha256('same\n'), sha256('warning\n')].toSorted()].map((line) => `${line}\n`).join(''),
   )
   const cases: [End, string][] = [
     [{ stdout: ['same\n'], code: 3 }, `Failed exit_nonzero 3 ${sha256('same\n')} 1 same\n`],
@@ -183,6 +180,7 @@ test('CSV quotes all texts, and a cell cannot run as a formula', () => {
     '@a': `"'@a"`,
     ' =1': `"' =1"`,
     '\ta': `"'\ta"`,
+    'ok;=1\n@a': `"ok;'=1\n'@a"`,
   }
   for (const [text, expected] of Object.entries(cells))
     expect(csvOf(text)).toBe(`${expected},"clus_1","Failed",,-1,,,"job_1",,false,""`)

@@ -20,7 +20,7 @@ import { isTerminal, type JobRecord } from '../record.ts'
 import { startKeys, startOfOutput } from '../result.ts'
 import { parseBatch, readJobsOf } from './record.ts'
 
-/** Groups jobs by equal results. The groups of a set of jobs follow from their records alone. */
+/** Groups jobs by equal results. The groups depend only on the records of the jobs. */
 
 interface Group extends Pick<JobGroup, 'key' | 'status' | 'count'> {
   /** Newest first. */
@@ -49,7 +49,7 @@ function groupsOf(jobs: readonly JobRecord[]): Group[] {
   return groups.toSorted(compareGroups)
 }
 
-/** Reads the batch and other items in one call of the store. `jobs` are those that are visible. */
+/** Reads the batch and other items in one call of the store. `jobs` are the visible ones. */
 async function readBatch(
   { organisationId }: Caller,
   batchId: string,
@@ -110,7 +110,7 @@ function groupView(group: Group, itemOf: ((key: keys.Key) => Item | undefined) |
 
 function sampleView(job: JobRecord, itemOf: (key: keys.Key) => Item | undefined) {
   const items = startKeys(job).map(itemOf)
-  // The jobs of a removed cluster are hidden, so that another job than the one that was read may be the sample.
+  // Jobs of a removed cluster are hidden, so the sample can be a different job than the one that was read.
   if (items.length > 0 && items.every((item) => item === undefined)) return {}
   const { text, isTruncated } = startOfOutput(job, items, sampleLength)
   return { sample: text, sampleTruncated: isTruncated }

@@ -82,7 +82,7 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
         subject: batch.id,
         data: {
           batchId: batch.id,
-          title: batch.name ?? batch.title,
+          ...(batch.name !== undefined && { name: batch.name }),
           counts: countsOf(batch),
           createdBy: batch.createdBy,
         },

@@ -82,6 +82,8 @@ const statusOf = ({ finishedAtMs, cancelRequestedAtMs }: BatchRecord): Batch['st
   return cancelRequestedAtMs === undefined ? 'Running' : 'Cancelling'
 }
 
+export const batchTitle = ({ name, title }: Pick<BatchRecord, 'name' | 'title'>): string => name ?? title
+
 export const batchView = (record: BatchRecord): Batch => ({
   id: record.id,
   status: statusOf(record),
@@ -90,7 +92,7 @@ export const batchView = (record: BatchRecord): Batch => ({
   ...(record.maxConcurrency !== undefined && { maxConcurrency: record.maxConcurrency }),
   ...(record.maxErrors !== undefined && { maxErrors: record.maxErrors }),
   ...(record.retryOf !== undefined && { retryOf: record.retryOf }),
-  title: record.name ?? record.title,
+  title: batchTitle(record),
   ...(record.name !== undefined && { name: record.name }),
   ...(record.reason !== undefined && { reason: record.reason }),
   createdBy: submitterView(record),

@@ -181,7 +181,7 @@ function TryIt({ command }: { command: string }) {
     <>
       <p>
         Run this on the machine that runs the scripts. It needs Node.js 20 or later and outbound access to the platform.
-        The relay ends with the terminal.
+        The relay stops when you close the terminal.
       </p>
       <CopyField text={command} label="Relay command" />
       {isOtherAddress && (

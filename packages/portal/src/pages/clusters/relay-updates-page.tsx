@@ -15,7 +15,7 @@ import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { NewRelayUpdate } from './new-relay-update.tsx'
 import { RelayUpdateDialog, relayUpdatesKey } from './relay-update-dialog.tsx'
 
-/** The updates of relays. The selector of a new one, or the update that is shown, is part of the URL. */
+/** Relay updates. The selector of a new one, or the update that is shown, is part of the URL. */
 export const RelayUpdatesPage = () => (
   <RequirePermission permission="clusters:admin" title="Relay updates">
     <UpdateList />

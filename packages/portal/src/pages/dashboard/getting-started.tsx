@@ -110,7 +110,7 @@ function useSteps(): Step[] {
       content: (
         <>
           <p>
-            The command of the registration tries a relay out: it ends when you log out. As a service with systemd, it
+            The command shown at registration is a trial: the relay stops when you log out. As a systemd service, it
             starts with the machine, and scripts run as another user. Export the enrollment token first:
           </p>
           <CopyField

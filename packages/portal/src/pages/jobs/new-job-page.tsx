@@ -98,7 +98,7 @@ function draftOf({ payload }: Schemas['Job']): Draft {
 }
 
 interface JobFormProps {
-  /** The earlier job or the example, whose values are the initial ones. */
+  /** The earlier job or the example with the initial values. */
   from?: string
   draft: Draft
   target: TargetInput
@@ -164,7 +164,9 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
           </Button>
         }
         submitLabel={
-          isBatch && count !== undefined ? `${canSkipReview ? 'Run on' : 'Review'} ${clusterCountText(count)}` : 'Run job'
+          isBatch && count !== undefined
+            ? `${canSkipReview ? 'Run on' : 'Review'} ${clusterCountText(count)}`
+            : 'Run job'
         }
         onSubmit={start}
       >

@@ -52,7 +52,7 @@ export const NetworkStep = (props: StepProps) => (
       <>
         The https address of this portal, to which identity providers redirect. You can change it later.
         {isTrialAddress(props.setup.form.publicUrl) &&
-          ' https://localhost is for a trial: it is enough without identity providers.'}
+          ' https://localhost suffices for a trial without identity providers.'}
         {location.protocol !== 'https:' && ` ${location.origin} keeps working on this machine.`}
       </>
     }

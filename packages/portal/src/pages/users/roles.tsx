@@ -46,5 +46,5 @@ const roleTexts: Readonly<Record<Role, string>> = {
   ClusterAdmin: 'Registers, changes and removes clusters, and runs jobs.',
   Operator: 'Views clusters and runs jobs.',
   Viewer: 'Views clusters, jobs and modules.',
-  Auditor: 'Views the same and reads the audit trail.',
+  Auditor: 'Views clusters, jobs and modules, and reads the audit trail.',
 }

@@ -16,7 +16,7 @@ interface NumbersProps {
     count: number
     variant?: string
     to: LinkProps
-    /** The number of the period before, or at its end; undefined if it is unknown. */
+    /** The number in the previous period, or at its end; undefined if it is unknown. */
     previous?: number | undefined
   }[]
 }
