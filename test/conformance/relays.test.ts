@@ -139,7 +139,8 @@ test('relays enroll with a key, and a cluster that waits for approval gets no jo
     expectStatus(await admin.post(`${path}/approve`), 204)
     expect(expectStatus(await admin.get(path), 200).relay.status).toBe('Connected')
     expectStatus(await admin.delete(`/api/v1/enrollment-keys/${id}`), 204)
-    expectStatus(await enroll(), 401, 'enrollment_key_invalid')
+    expect(expectStatus(await enroll(), 201).clusterId).toBe(clusterId)
+    expectStatus(await enroll({ publicKey: newRelayKey().publicKey }), 401, 'enrollment_key_invalid')
   } finally {
     await admin.delete(`/api/v1/clusters/${clusterId}`)
   }
