@@ -3661,6 +3661,11 @@ export interface components {
                  */
                 createdAt: string;
                 /**
+                 * @description The name, or else the first line of the script without comments and shell options, shortened
+                 * @example Rotate logs
+                 */
+                title: string;
+                /**
                  * @description Name that its submitter gave it; absent without one
                  * @example Rotate logs
                  */
@@ -4025,6 +4030,11 @@ export interface components {
                  * @example 2026-11-21T09:30:00.000Z
                  */
                 createdAt: string;
+                /**
+                 * @description The name, or else the first line of the script without comments and shell options, shortened
+                 * @example Rotate logs
+                 */
+                title: string;
                 /**
                  * @description Name that its submitter gave it; absent without one
                  * @example Rotate logs

@@ -200,6 +200,8 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
   ] as const
   const ended = await Promise.all(refused.map(([, , line, last]) => own.run([...line.split(' '), last])))
   expect(ended).toMatchObject(refused.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })))
+  const unnamed = await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
+  expect([unnamed.exitCode, unnamed.err.includes('Set PLAT_SERVER')]).toEqual([2, true])
   expect(other.requests).toEqual([])
 
   // The server of a sign-in selects the context, and the sign-in makes it current.

@@ -95,6 +95,8 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await waitForPage(page)
   await button(page, 'Select all 2').click()
   await button(page, 'Move').click()
+  await button(dialog(page), 'Move 2 clusters').click()
+  await dialog(page).getByText('Choose a site, or').waitFor()
   await field(dialog(page), 'Site').selectOption(siteId)
   await button(dialog(page), 'Move 2 clusters').click()
   await page.getByText('2 clusters of 2 changed.').waitFor()
@@ -162,7 +164,8 @@ test.runIf(isLong)(
     await page.keyboard.press('Escape')
     await button(page, /^Review \d clusters$/).click()
     await button(dialog(page), /^Run on \d clusters$/).click()
-    await heading(page, '2 batches').waitFor()
+    await heading(page, 'uptime').waitFor()
+    await page.getByText('2 batches, submitted by').waitFor()
     await row(page, '500 jobs').waitFor()
   },
 )

@@ -46,6 +46,7 @@ const LastJob = z
     id: id('job'),
     status: z.enum(jobStatuses),
     createdAt: timestamp,
+    title: z.string().max(100).meta({ example: 'Rotate logs' }),
     name: z.string().max(100).optional().meta({ example: 'Rotate logs' }),
   })
   .meta({ id: 'LastJob' })

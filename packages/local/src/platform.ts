@@ -38,6 +38,8 @@ export interface Platform {
 
 export interface PlatformOptions {
   log?: Log
+  /** Called when no other platform can use the data folder. */
+  onClaim?: () => void
   /** Called after each step of the start. */
   onProgress?: (step: string) => void
   /** Called when the store has failed; the platform cannot serve after that. */
@@ -66,6 +68,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   requireBuildTools()
   await using resources = new AsyncDisposableStack()
   resources.use(await claimDataFolder(settings.dataDir))
+  options.onClaim?.()
   const gateway = await listen(settings.host, settings.port).catch(explainListenError(settings))
   resources.defer(() => gateway.drain(0))
 

@@ -81,10 +81,10 @@ test('submits one job to each cluster of a target, unless their number changed o
   expect([resolvedCount, jobIds.length]).toEqual([2, 2])
   const jobs = await jobRecords(caller, jobIds)
   const { items } = await listClusters(caller, { page: 1, pageSize: 10, include: 'lastJob' })
-  expect(items.map(({ lastJob }) => [lastJob?.id, lastJob?.status])).toEqual([
-    [jobIds[0], 'Queued'],
-    [undefined, undefined],
-    [jobIds[1], 'Queued'],
+  expect(items.map(({ lastJob }) => [lastJob?.id, lastJob?.status, lastJob?.title])).toEqual([
+    [jobIds[0], 'Queued', 'Script'],
+    [undefined, undefined, undefined],
+    [jobIds[1], 'Queued', 'Script'],
   ])
   expect(jobs.map(({ clusterId }) => clusterId)).toEqual([ids[2], ids[0]])
   for (const id of jobIds) expect((await Job.read(caller, id)).payload).toEqual(payload)

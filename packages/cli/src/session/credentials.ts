@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { unwrap, ApiRejection } from '../api/unwrap.ts'
 import type { RetryPolicy } from '../api/retry.ts'
 import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
-import { defaultContext, environmentServer, environmentToken, loginCommand } from '../context.ts'
+import { defaultContext, environmentServer, environmentToken, loginCommand, requestedContext } from '../context.ts'
 import { exitCodes, CliError } from '../exit.ts'
 import { withLock } from './lock.ts'
 import { type Context, contextNames, readContext, selectedContext, type Session, writeContext } from './store.ts'
@@ -24,7 +24,7 @@ export function serverOf(text: string): string {
 
 /** The server of the environment's token, or else of the context. */
 export function selectedServer(): string {
-  if (environmentToken() !== undefined) return serverOf(environmentServer() ?? defaultServer)
+  if (environmentToken() !== undefined) return serverOfToken()
   const name = selectedContext()
   const { server } = existingContext(name)
   const requested = environmentServer()
@@ -33,6 +33,19 @@ export function selectedServer(): string {
     'notSignedIn',
     `The context ${name} belongs to ${server}, but PLAT_SERVER is ${requested}. Unset it, or run: plat login`,
   )
+}
+
+// The token may belong to another server than the context, so it is never sent to a server that is not named.
+function serverOfToken(): string {
+  const server = environmentServer()
+  const context = requestedContext()
+  if (server === undefined && context !== undefined) {
+    throw new CliError(
+      'usage',
+      `PLAT_TOKEN overrides the context ${context} of PLAT_CONTEXT. Set PLAT_SERVER to the server of the token, or unset one of them.`,
+    )
+  }
+  return serverOf(server ?? defaultServer)
 }
 
 /** Credentials from the environment, or else from the context. Throws `CliError` if there are none. */

@@ -5,7 +5,7 @@ import { type ClusterQuery, list } from '../clusters/list.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent } from '../db/table.ts'
 import { platformError } from '../error.ts'
-import { parseJob } from './record.ts'
+import { parseJob, titleOf } from './record.ts'
 
 /** A page of clusters. With `include`, one more call reads the newest job of each. */
 export async function listClusters(
@@ -31,9 +31,10 @@ async function readLastJobs({ organisationId }: Caller, jobIds: readonly string[
   const items = jobKeys.length === 0 ? [] : await getConsistent(jobKeys, { stale: true })
   const jobs = items.filter((item) => item !== undefined).map(parseJob)
   return new Map(
-    jobs.map(({ id, status, createdAtMs, name }): [string, ClusterSummary['lastJob']] => [
-      id,
-      { id, status, createdAt: iso(createdAtMs), ...(name !== undefined && { name }) },
-    ]),
+    jobs.map((job): [string, ClusterSummary['lastJob']] => {
+      const { id, status, createdAtMs, name } = job
+      const lastJob = { id, status, createdAt: iso(createdAtMs), title: titleOf(job) }
+      return [id, { ...lastJob, ...(name !== undefined && { name }) }]
+    }),
   )
 }

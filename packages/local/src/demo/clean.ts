@@ -1,6 +1,9 @@
 /** `npm run demo:clean`: stops the processes of the demo and removes its folder. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolder } from '@platform/oci/make-folder'
+import { lockFile } from '../file-lock.ts'
+import { StartError } from '../start-error.ts'
 import { type Demo, findDemo, removeDemo } from './folder.ts'
 import { stopRecorded } from './process-record.ts'
 import { platformRecord, relayRecord } from './relays.ts'
@@ -15,10 +18,19 @@ async function stopAll(demo: Demo): Promise<void> {
   await Promise.all(names.map((name) => stopRecorded(relayRecord(join(demo.relaysDir, name)), 12_000)))
 }
 
+function claim({ dataDir }: Demo): Disposable {
+  makeFolder(dataDir)
+  const lock = lockFile(join(dataDir, 'lock.sqlite'))
+  if (lock === undefined) throw new StartError('The demo is starting. Try again.')
+  return lock
+}
+
 try {
   const demo = await findDemo()
   if (demo !== undefined) {
     await stopAll(demo)
+    // A demo that starts now must not claim the folder during its removal.
+    using _ = claim(demo)
     await removeDemo(demo)
   }
   console.log(demo === undefined ? 'There is no demo to remove.' : `The demo in ${demo.folder} was removed.`)

@@ -61,6 +61,11 @@ export async function openDemo(folder = demoFolder()): Promise<Demo> {
   return (await findDemo(folder)) ?? openDemo(folder)
 }
 
+/** Writes the marker again if the folder was removed during a start. */
+export function keepMarker({ folder, username, password }: Demo): void {
+  if (!existsSync(markerIn(folder))) writeDurably(markerIn(folder), `${JSON.stringify({ username, password })}\n`)
+}
+
 /** Removes the marker last, so that an interrupted removal can be repeated. */
 export async function removeDemo({ folder }: Demo): Promise<void> {
   const names = (await readdir(folder)).filter((name) => join(folder, name) !== markerIn(folder))

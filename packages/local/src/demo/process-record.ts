@@ -55,6 +55,15 @@ function readRecord(file: string): ProcessRecord | undefined {
   }
 }
 
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch (error) {
+    // It has just ended.
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+  }
+}
+
 /** Ends the recorded process if it is still the same one. Rejects if it does not end. */
 export async function stopRecorded(file: string, graceMs: number): Promise<void> {
   const record = readRecord(file)
@@ -62,7 +71,7 @@ export async function stopRecorded(file: string, graceMs: number): Promise<void>
   const isRunning = () => currentRecord(record.pid)?.startedAt === record.startedAt
   for (const [signal, limitMs] of [['SIGTERM', graceMs] as const, ['SIGKILL', 5000] as const]) {
     if (!isRunning()) return
-    process.kill(record.pid, signal)
+    sendSignal(record.pid, signal)
     for (const endMs = performance.now() + limitMs; performance.now() < endMs && isRunning();) await delay(50)
   }
   if (isRunning()) throw new Error(`Process ${record.pid} does not end. End it, and try again.`)

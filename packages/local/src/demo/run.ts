@@ -1,7 +1,7 @@
 import type { PlatformOptions } from '../platform.ts'
 import type { Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
-import { openDemo } from './folder.ts'
+import { keepMarker, openDemo } from './folder.ts'
 import { recordOwnProcess } from './process-record.ts'
 import { DemoRelays, platformRecord } from './relays.ts'
 import { seedDemo } from './seed.ts'
@@ -30,8 +30,6 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
 
   const open = async (url: string): Promise<string[]> => {
     serverUrl = url
-    // The platform has claimed the folder, so no other platform of this demo is running.
-    recordOwnProcess(platformRecord(demo))
     relays = new DemoRelays(demo, url)
     const problem = await seedDemo(demo, url, relays).then(
       () => '',
@@ -42,6 +40,16 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
       `Demo ready at ${url}${link.path}`,
     ]
   }
+  // The claim of the data folder ensures that no other platform of this demo is running.
+  const onClaim = () => {
+    keepMarker(demo)
+    recordOwnProcess(platformRecord(demo))
+  }
   const settings = { ...given, dataDir: demo.dataDir, isDemo: true }
-  return { settings, options: { intercept: link.serve }, open, stop: async () => relays?.stop() }
+  return {
+    settings,
+    options: { intercept: link.serve, onClaim },
+    open,
+    stop: async () => relays?.stop(),
+  }
 }

@@ -19,6 +19,7 @@ export const fleetTexts: Texts = {
     ],
     nodeCount: 'Number of nodes; 0 before enrollment',
     'lastJob.status': ['Status of the job', 'Completed'],
+    'lastJob.title': 'The name, or else the first line of the script without comments and shell options, shortened',
     'lastJob.name': 'Name that its submitter gave it; absent without one',
   },
   ClusterDetail: {

@@ -10,7 +10,7 @@ import { idsOf, partsOf, type Target, useResolved } from './label-queries.ts'
 import { refreshLabels } from './labels.tsx'
 import { matchText } from './selector-field.tsx'
 import { clusterCountText } from './selector-completions.ts'
-import { SiteField } from './sites.tsx'
+import { noSite, SiteField } from './sites.tsx'
 
 interface BulkProps {
   target: Target
@@ -41,7 +41,8 @@ export function BulkLabels(props: BulkProps) {
 export function BulkMove(props: BulkProps) {
   const [siteId, setSiteId] = useDraft('site', '')
   const start = () => {
-    const body = { siteId: siteId || null }
+    if (siteId === '') throw new ApiError(400, { error: 'incomplete', message: 'Choose a site, or “No site”.' })
+    const body = { siteId: siteId === noSite ? null : siteId }
     return {
       key: siteId,
       send: (target: Target) => unwrap(api.POST('/api/v1/clusters/site', { body: { target, ...body } })),
@@ -49,7 +50,7 @@ export function BulkMove(props: BulkProps) {
   }
   return (
     <BulkForm {...props} title="Move to a site" verb="Move" done="Clusters moved" start={start}>
-      <SiteField value={siteId} onChange={setSiteId} isOptional={false} />
+      <SiteField value={siteId} onChange={setSiteId} mustChoose />
     </BulkForm>
   )
 }

@@ -73,12 +73,12 @@ const optionalColumns: Readonly<Record<string, VirtualColumn<ClusterSummary>>> =
 
 function LastJob({ cluster: { lastJob } }: { cluster: ClusterSummary }) {
   if (lastJob === undefined) return null
-  const { id, status, name, createdAt } = lastJob
+  const { id, status, title } = lastJob
   return (
     <>
       <StatusBadge status={status} />{' '}
       <Link to="/jobs/$jobId" params={{ jobId: id }}>
-        {name ?? <Time at={createdAt} />}
+        {title}
       </Link>
     </>
   )

@@ -161,7 +161,7 @@ export function RelayCommand({ command }: { command: string }) {
   const tabs = [
     { name: 'try', label: 'Try it', content: <TryIt command={command} /> },
     { name: 'keep', label: 'Keep it running', content: <KeepRunning command={command} /> },
-    { name: 'many', label: 'Many at once', content: <ManyAtOnce /> },
+    { name: 'many', label: 'Many at once', content: <ManyAtOnce command={command} /> },
   ]
   return (
     <>
@@ -229,9 +229,26 @@ function KeepRunning({ command }: { command: string }) {
   )
 }
 
-const ManyAtOnce = () => (
-  <p>
-    With an <Link to="/clusters/enrollment-keys">enrollment key</Link>, many machines run the same command, and each
-    becomes a cluster of its own. New clusters can wait for your approval. This cluster is not needed for that.
-  </p>
-)
+function ManyAtOnce({ command }: { command: string }) {
+  const keyCommand = command.replace(/PLAT_ENROLLMENT_TOKEN=\S+/, 'PLAT_ENROLLMENT_KEY=KEY')
+  const [download = '', start = ''] = keyCommand.split(' && ')
+  const server = start.slice(start.lastIndexOf(' ') + 1)
+  return (
+    <>
+      <p>
+        With an enrollment key, many machines run the same command, and each becomes a cluster of its own. New clusters
+        can wait for your approval. This cluster is not needed for that.
+      </p>
+      <p>
+        Create an <Link to="/clusters/enrollment-keys">enrollment key</Link>, and run this on each machine with the key
+        in place of <code>KEY</code>.
+      </p>
+      <CopyField label="Command with an enrollment key" text={keyCommand} />
+      <h3>Service with systemd</h3>
+      <CopyField
+        label="Command for systemd with an enrollment key"
+        text={`${download} && export PLAT_ENROLLMENT_KEY=KEY && sudo --preserve-env=PLAT_ENROLLMENT_KEY node platform-relay.mjs install --server ${server}`}
+      />
+    </>
+  )
+}

@@ -85,21 +85,31 @@ export function NewSiteForm({ onCreated }: { onCreated: (site: Site) => void }) 
   )
 }
 
+/** The value of "No site" in a field that starts without a choice. */
+export const noSite = 'none'
+
 interface SiteFieldProps {
   /** Id of the selected site; '' if none is selected. */
   value: string
   onChange: (siteId: string) => void
-  isOptional?: boolean
+  /** Starts without a choice. The value '' then means that nothing is chosen. */
+  mustChoose?: boolean
 }
 
-export function SiteField({ value, onChange, isOptional = true }: SiteFieldProps) {
+export function SiteField({ value, onChange, mustChoose = false }: SiteFieldProps) {
   const { data: sites = [] } = useQuery(sitesQuery)
-  const options = [{ value: '', label: 'No site' }, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
+  const none = mustChoose
+    ? [
+        { value: '', label: 'Choose a site' },
+        { value: noSite, label: 'No site' },
+      ]
+    : [{ value: '', label: 'No site' }]
+  const options = [...none, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
   return (
     <SelectField
       name="siteId"
       label="Site"
-      isOptional={isOptional}
+      isOptional={!mustChoose}
       value={value}
       options={options}
       onChange={onChange}

@@ -9,6 +9,7 @@ import { Table } from '../../ui/table.tsx'
 import { BatchProgress, polledBatchQuery } from './batch-progress.tsx'
 import { BatchResults } from './batch-results.tsx'
 import { BatchScript } from './batch-script.tsx'
+import { submitterText } from './job-details.tsx'
 
 type Batch = Schemas['Batch']
 
@@ -19,10 +20,15 @@ export function BatchGroup({ batchIds }: { batchIds: readonly string[] }) {
   const failed = results.find(({ error }) => error !== null)
   const finishedCount = batches.filter(({ status }) => status === 'Finished').length
   const isFinished = finishedCount === batchIds.length
+  const status = isFinished ? 'Finished' : 'Running'
+  const countText = `${batchIds.length} batches`
+  const [first] = batches
   return (
     <Page
-      title={`${batchIds.length} batches`}
-      badge={<Badge variant={isFinished ? 'quiet' : 'busy'}>{isFinished ? 'Finished' : 'Running'}</Badge>}
+      title={first?.title ?? countText}
+      tabTitle={first && `${first.title} (${countText}, ${status})`}
+      lead={first && `${countText}, submitted by ${submitterText(first.createdBy)}`}
+      badge={<Badge variant={isFinished ? 'quiet' : 'busy'}>{status}</Badge>}
       parent={{ label: 'Jobs', to: '/jobs' }}
     >
       {failed !== undefined && <ErrorNote error={failed.error} onRetry={() => void failed.refetch()} />}

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { getPreference, setPreference } from '../../../lib/preferences.ts'
 import { SelectField } from '../../../ui/field.tsx'
 import { useKnownLabels } from '../../clusters/label-queries.ts'
-import { EmptyWidget } from './empty.tsx'
+import { NoClusters } from './empty.tsx'
 import styles from './widgets.module.css'
 
 const site = 'platform/site'
@@ -23,8 +23,7 @@ export function ClusterBreakdown() {
   const labels = useKnownLabels(true)
   const [chosen, setChosen] = useState(() => getPreference(preference) ?? site)
   const label = labels.find(({ key }) => key === chosen) ?? labels.find(({ key }) => key === site) ?? labels[0]
-  if (label === undefined)
-    return <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
+  if (label === undefined) return <NoClusters />
   const values = label.values.toSorted((a, b) => b.clusterCount - a.clusterCount)
   const highest = values[0]?.clusterCount ?? 1
   const choose = (key: string) => {

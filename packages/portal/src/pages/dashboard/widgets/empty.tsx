@@ -1,4 +1,5 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
+import { useHasPermission } from '../../../api/account.ts'
 import styles from './widgets.module.css'
 
 /** Explains why a widget is empty and links to a page. */
@@ -7,3 +8,11 @@ export const EmptyWidget = ({ text, to, label }: { text: string; to: LinkProps; 
     {text} <Link {...to}>{label}</Link>
   </p>
 )
+
+/** Links to the registration if the user may register a cluster. */
+export const NoClusters = () =>
+  useHasPermission('clusters:write') ? (
+    <EmptyWidget text="No clusters yet." to={{ to: '/clusters/register' }} label="Register a cluster" />
+  ) : (
+    <p className={styles['nothing']}>No clusters yet.</p>
+  )

@@ -1,12 +1,13 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useSearch } from '@tanstack/react-router'
+import { useSummary } from '../../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../../api/client.ts'
 import { pollEvery } from '../../../api/query.ts'
 import { Chart } from '../../../charts/chart.tsx'
 import type { ChartData } from '../../../charts/series.tsx'
 import { variantOf } from '../../../ui/badge.tsx'
 import { Loaded } from '../../../ui/state.tsx'
-import { EmptyWidget } from './empty.tsx'
+import { EmptyWidget, NoClusters } from './empty.tsx'
 
 type Point = Schemas['HistoryPoint']
 
@@ -34,11 +35,16 @@ export const ClustersOverTime = () => (
         series={clusterSeries}
         points={pointsOf(points, clusterCounts)}
         stepMinutes={stepMinutes}
-        empty={<EmptyWidget text="No clusters in this period." to={{ to: '/clusters' }} label="Go to clusters" />}
+        empty={<NoHistory />}
       />
     )}
   </Loaded>
 )
+
+function NoHistory() {
+  if (useSummary().data?.clusters?.total === 0) return <NoClusters />
+  return <EmptyWidget text="No clusters in this period." to={{ to: '/clusters' }} label="Go to clusters" />
+}
 
 export const JobsOverTime = () => (
   <Loaded query={useHistory()} what="the history">

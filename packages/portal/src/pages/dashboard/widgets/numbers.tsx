@@ -6,7 +6,7 @@ import { Loaded } from '../../../ui/state.tsx'
 import { useNow } from '../../../ui/time.tsx'
 import { clusterStatuses } from '../../clusters/cluster-filter.ts'
 import { useClusterCounts, type WidgetProps } from './cluster-counts.ts'
-import { EmptyWidget } from './empty.tsx'
+import { EmptyWidget, NoClusters } from './empty.tsx'
 import { rangeNames, startOf, useHistory, useRange } from './history-charts.tsx'
 import styles from './widgets.module.css'
 
@@ -57,7 +57,11 @@ export function ClusterNumbers({ selector }: WidgetProps) {
     <Loaded query={useClusterCounts(selector)} what="the numbers">
       {(counts) =>
         clusterStatuses.every((status) => counts[status] === 0) ? (
-          <EmptyWidget text="No clusters yet." to={{ to: '/clusters' }} label="Go to clusters" />
+          selector === undefined ? (
+            <NoClusters />
+          ) : (
+            <EmptyWidget text="No clusters with these labels." to={{ to: '/clusters' }} label="All clusters" />
+          )
         ) : (
           <Numbers
             items={clusterStatuses.map((status) => ({
