@@ -124,23 +124,23 @@ test.each([
 test('a relay that cannot write its programs reports the reason, runs scripts, and updates itself afterwards', async () => {
   await using site = await Site.open()
   const { platform } = site
-  const obstacle = join(site.stateFolder, 'programs/state.json.draft')
+  const barrier = join(site.stateFolder, 'programs/state.json.draft')
   const untilReason = () =>
     platform.until(() => platform.heartbeats.at(-1)?.update?.reason?.startsWith('EISDIR') === true)
-  mkdirSync(obstacle, { recursive: true, mode: 0o700 })
+  mkdirSync(barrier, { recursive: true, mode: 0o700 })
   site.offer()
   const relay = site.start()
   await untilReason()
   const slow = platform.addJob({ script: 'echo started; until [ -e go ]; do sleep 0.1; done' })
   await platform.until(() => slow.output !== '')
-  rmdirSync(obstacle)
+  rmdirSync(barrier)
   await relay.writes(/Relay 1.10.0 is verified/)
-  mkdirSync(obstacle)
+  mkdirSync(barrier)
   slow.isCancelled = true
   platform.changed()
   await untilReason()
   expect([(await platform.run({ script: 'echo out' })).output, platform.versions.at(-1)]).toEqual(['out\n', oldVersion])
-  rmdirSync(obstacle)
+  rmdirSync(barrier)
   await site.untilReported('completed')
 
   await using other = await Site.open()
