@@ -65,7 +65,9 @@ test('hello serves its API and page, runs its job, handles events and stops', as
   expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8'])
   expect(page.text).toMatch(/^<!doctype html>.*<title>Hello World<\/title>.*<h1>Hello, World!<\/h1>/s)
   // The sandbox of the portal blocks these.
-  expect(page.text).not.toMatch(/src=|style=|<link(?! rel="stylesheet" href="/module-page\.css")|<img|<form|\son\w+=|fetch\(|cookie|Storage/)
+  expect(page.text).not.toMatch(
+    /src=|style=|<link(?! rel="stylesheet" href="\/module-page\.css")|<img|<form|\son\w+=|fetch\(|cookie|Storage/,
+  )
 
   expect(await runJob(runtime, deployment, 'heartbeat', 5000)).toMatchObject({ outcome: 'Completed' })
   const data = { clusterId: 'clus_1', name: 'berlin-1', status: 'Offline', previousStatus: 'Healthy' }
