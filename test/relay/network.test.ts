@@ -100,7 +100,7 @@ test.skipIf(!canIsolate || skipReason !== '')(
     const host = `${network.host}:3128`
     expect(await plat(`http://user:s%65cret@${host}`)).toMatchObject({
       exitCode: 3,
-      text: expect.stringMatching(/No session/),
+      text: expect.stringMatching(/The token in PLAT_TOKEN is not valid/),
     })
     expect(await plat(`http://user:wrong@${host}`)).toMatchObject({
       exitCode: 4,
