@@ -8,7 +8,7 @@ import { test } from '../support/portal/test.ts'
 test('lists, cluster pages, job pages and notifications show payloads as text', async ({ visit, api }) => {
   const created = await Promise.all(texts.map((text) => hostileCluster(api, text)))
   const page = await visit('/clusters')
-  for (const text of texts) await page.getByRole('link', { name: text, exact: true }).waitFor()
+  for (const text of texts) await page.getByRole('link', { name: text, exact: true }).first().waitFor()
   for (const [index, { relay, jobId }] of created.entries()) {
     const text = texts[index] ?? ''
     await page.goto(`/clusters/${relay.clusterId}?tab=nodes`)
