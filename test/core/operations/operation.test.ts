@@ -46,6 +46,7 @@ test('an operation is read as a job with steps and without a cluster', async () 
   expect(await Job.read(caller, operation.id)).toEqual({
     id: operation.id,
     type: 'ModuleInstall',
+    title: 'Module installation',
     status: 'Queued',
     createdAt: anyText,
     expiresAt: anyText,
@@ -255,7 +256,7 @@ describe('the sweep', () => {
     using _ = onStoreCall({
       before: async ({ command, input }) => {
         // The sweep reads several pages of due items at the same time.
-        if (isClaimed || !/BatchGet/.test(command) || !JSON.stringify(input).includes(operation.id)) return
+        if (isClaimed || !/BatchGet/.test(command) || !JSON.stringify(input).includes(key(operation).pk)) return
         isClaimed = true
         await claimed(operation)
       },
