@@ -134,7 +134,7 @@ export const listGroupClusters = createRoute({
   request: {
     params: z.object({
       batchId,
-      group: z.string().min(1).max(20).meta({ description: 'Key or position of the group', example: '0' }),
+      group: z.string().meta({ description: 'Key or position of the group', example: '0' }),
     }),
     query: z.strictObject(paging),
   },
