@@ -6016,7 +6016,7 @@ export interface components {
              */
             url: string;
             /**
-             * @description Event types that it receives; `*` stands for several
+             * @description Event types that it receives; `*` matches several types
              * @example [
              *       "platform.job.*"
              *     ]
@@ -6069,7 +6069,7 @@ export interface components {
              */
             url: string;
             /**
-             * @description Event types that it receives; `*` stands for several
+             * @description Event types that it receives; `*` matches several types
              * @example [
              *       "platform.job.*"
              *     ]
@@ -6779,7 +6779,7 @@ export interface components {
             ok: boolean;
             /** @description The checks in the order in which they ran. A failed check ends the test */
             checks: {
-                /** @description What was checked */
+                /** @description Name of the check */
                 name: string;
                 /** @description Whether the check succeeded */
                 ok: boolean;
@@ -7781,7 +7781,7 @@ export interface components {
         };
         AuditEntryRequest: {
             /**
-             * @description What was done, as `<resource>.<verb>`
+             * @description The action, as `<resource>.<verb>`
              * @example change.approved
              */
             action: string;
@@ -7817,7 +7817,7 @@ export interface components {
             at: string;
             actor: components["schemas"]["AuditActor"];
             /**
-             * @description What was done, as `<resource>.<verb>`
+             * @description The action, as `<resource>.<verb>`
              * @example cluster.register
              */
             action: string;

@@ -160,7 +160,7 @@ function sectionFor([baseline, ...others]: readonly [Program, ...Program[]]): Se
       limit === undefined
         ? []
         : [
-            atMost(`${name}: KiB`, kib, 490),
+            atMost(`${name}: KiB`, kib, 560),
             atMost(`${name}: CPU, × baseline`, cpuRatio.median, limit),
             atMost(`${name}: CPU with a compile cache, × baseline`, cachedRatio, limit - 0.15),
             atMost(`${name}: memory, × baseline`, memoryRatio, 1.1),

@@ -229,6 +229,7 @@ const [red, green, end] = ['\u001b[31m', '\u001b[1;38;5;42m', '\u001b[0m']
 test.each([
   ['colours', `${red}a${end}b`, `${red}a${end}b`],
   ['colours over lines', `${red}a\nb`, `${red}a${end}\n${red}b${end}`],
+  ['a colour over the last line end', `${red}a\n`, `${red}a${end}\n`],
   ['colours with erased line ends, as of grep', `${green}\u001b[Ka${end}\u001b[K`, `${green}a${end}`],
   ['the clipboard', osc, String.raw`\u{1b}]52;c;eA==\u{7}`],
   ['the title', '\u001b]0;root\u001b\\', String.raw`\u{1b}]0;root\u{1b}` + '\\'],
@@ -264,8 +265,11 @@ test.each([
 ])('output in a terminal: %s, with --raw: %s is %j', (isTerminal, isRaw, expected) => {
   const { isTTY } = process.stdout
   process.stdout.isTTY = isTerminal
-  expect(escapedForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
-  process.stdout.isTTY = isTTY
+  try {
+    expect(escapedForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
+  } finally {
+    process.stdout.isTTY = isTTY
+  }
 })
 
 test('prefixes lines after a line feed only', () => {

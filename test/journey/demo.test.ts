@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { launchChromium, skipReason } from '../support/portal/chromium.ts'
@@ -70,11 +70,19 @@ test.skipIf(skipReason !== '')(
     ])
 
     // The relays outlive a kill of the platform; the next start replaces them.
+    const processes = async () => {
+      const names = await readdir(join(folder, 'relays'))
+      return Promise.all(names.map((name) => readFile(join(folder, 'relays', name, 'process'), 'utf8').catch(() => '')))
+    }
+    const before = await processes()
     demo.signal('SIGKILL')
     await demo.ended
     await using restarted = start()
     await page.goto(await linkOf(restarted))
     await page.getByText('This is a demo.').waitFor()
+    await waitFor('three new relays', async () =>
+      (await processes()).every((text) => text !== '' && !before.includes(text)),
+    )
     await waitFor('three healthy clusters', async () =>
       (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),
     )

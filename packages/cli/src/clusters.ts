@@ -66,7 +66,7 @@ async function listedByIds(api: Api, ids: readonly string[]): Promise<Cluster[]>
 /** The names of clusters by id, as far as the caller can read them. */
 export async function clusterNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   try {
-    return new Map((await listedByIds(api, [...new Set(ids)])).map(({ id, name }) => [id, name]))
+    return await namesOf(api, [...new Set(ids)])
   } catch (error) {
     // A token may have the permission for jobs only.
     if (!isApiRejection(error, 'forbidden')) throw error

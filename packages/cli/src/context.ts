@@ -36,6 +36,8 @@ export function contextName(text: string): string {
 
 export const defaultContext = 'default'
 
-/** The command to sign in to a context. */
-export const loginCommand = (context: string): string =>
-  context === defaultContext ? 'plat login' : `plat login --context ${context}`
+/** The command to sign in to the context of this command. */
+export function loginCommand(): string {
+  const name = requestedContext()
+  return name === undefined ? 'plat login' : `plat login --context ${name}`
+}

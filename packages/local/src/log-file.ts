@@ -62,7 +62,8 @@ export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
 
   /** Returns the text for the terminal. */
   const divert = (text: string): string => {
-    if (!text.startsWith('{')) return text
+    // Log lines are JSON; a printed object begins differently.
+    if (!text.startsWith('{"')) return text
     const errors = text.split('\n').flatMap((line) => errorIn(line) ?? [])
     try {
       append(text)

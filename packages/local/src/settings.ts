@@ -106,6 +106,7 @@ const FunctionSettings = z.object(
 const otherPrograms = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
+  'PLAT_CONTEXT',
   'PLAT_PASSWORD',
   'PLAT_NEW_PASSWORD',
   'PLAT_IDP_SECRET',

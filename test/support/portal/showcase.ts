@@ -37,7 +37,7 @@ const hourMs = 3_600_000
 const bucketMs = hourMs / 4
 const buckets = 192
 
-/** Writes the chart history of the last day straight into the store, in the format of the projection. */
+/** Writes the chart history of the last two days straight into the store, in the format of the projection. */
 async function writeHistory(platform: PlatformProcess, api: Platform): Promise<void> {
   const { environment, organisationId } = await storeOf(platform, api)
   const [{ writeItems }, keys] = await Promise.all([

@@ -1,6 +1,6 @@
-import { environmentToken, requestedContext } from '../context.ts'
+import { environmentToken, loginCommand } from '../context.ts'
 
-/** What to do next after an error of the platform. `message` replaces a message that is written for callers of the API. */
+/** The next step after an error. `message` replaces the message of the platform, which is for callers of the API. */
 export interface Advice {
   message?: string
   next?: string
@@ -16,7 +16,7 @@ export function adviceFor(code: string, { headers }: Response): Advice {
 }
 
 function adviceToSignIn(code: string): Advice {
-  const login = `plat login${requestedContext() === undefined ? '' : ` --context ${requestedContext()}`}`
+  const login = loginCommand()
   if (environmentToken() === undefined) return { message: 'Your session has ended.', next: `Run: ${login}` }
   const problem = code === 'token_expired' ? 'has expired' : 'is not valid'
   return { message: `The token in PLAT_TOKEN ${problem}.`, next: `Set another one, or unset it and run: ${login}` }

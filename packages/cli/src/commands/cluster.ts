@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { unwrap, expectNoBody } from '../api/unwrap.ts'
-import type { Schemas } from '../api/client.ts'
+import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import {
   type Cluster,
@@ -155,18 +155,19 @@ async function labelSelected(
   if (Object.keys(change.set).length + change.remove.length === 0)
     throw new CliError('usage', 'Specify labels: key=value to set one, or key- to remove one.')
   const api = connect()
-  const clusterIds = await confirmedClusters(selector, options, (count) => `Change the labels of ${count}?`)
+  const clusterIds = await confirmedClusters(api, selector, options, (count) => `Change the labels of ${count}?`)
   await changeInParts(options, clusterIds, (target) =>
     unwrap(api.POST('/api/v1/clusters/labels', { body: { target, ...change } })),
   )
 }
 
 async function confirmedClusters(
+  api: Api,
   selector: string,
   { yes }: { yes?: true },
   question: (count: string) => string,
 ): Promise<string[]> {
-  const clusters = await selectedClusters(connect(), selector)
+  const clusters = await selectedClusters(api, selector)
   if (clusters.length === 0) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
   await confirm(question(counted(clusters.length, 'cluster')), { ...(yes && { yes }) })
   return clusters.map(({ id }) => id)
@@ -203,7 +204,7 @@ async function move(nameOrId: string | undefined, { selector, site, ...options }
   const clusterIds =
     selector === undefined
       ? [(await findCluster(api, nameOrId ?? '')).id]
-      : await confirmedClusters(selector, options, (count) =>
+      : await confirmedClusters(api, selector, options, (count) =>
           site === false ? `Remove ${count} from their sites?` : `Move ${count} to ${cellOf(site)}?`,
         )
   await changeInParts(options, clusterIds, (target) =>

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { contextName, loginCommand } from '../context.ts'
+import { contextName } from '../context.ts'
 import { CliError } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
@@ -51,7 +51,7 @@ async function add(text: string, { server: address, ...options }: Shown & { serv
   })
   if (readContext(currentContext()) === undefined) setCurrentContext(name)
   if (options.json) return writeJson(rowOf(name))
-  say(`Context ${name} added. Next: ${loginCommand(name)}`)
+  say(`Context ${name} added. Next: plat login --context ${name}`)
 }
 
 async function use(text: string, options: Shown): Promise<void> {
@@ -90,6 +90,8 @@ async function remove(text: string, { json, yes }: Shown & { yes?: true }): Prom
   const { server, session } = existingContext(name)
   await confirm(`Remove the context ${name} (${server})?`, { ...(yes && { yes }) })
   if (session !== undefined) await endSession(name, session)
+  const wasCurrent = currentContext() === name
   await withLock(name, async () => removeContext(name))
-  await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.`))
+  const current = wasCurrent ? ` The current context is ${currentContext()}.` : ''
+  await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.${current}`))
 }

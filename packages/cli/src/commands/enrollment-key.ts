@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
-import { labelSet } from '../clusters.ts'
+import { labelSet, siteIdOf } from '../clusters.ts'
 import { connect } from '../connect.ts'
 import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
@@ -37,7 +37,7 @@ export function addEnrollmentKeyCommands(program: Command): void {
   ])
     .option('--max-uses <n>', 'how many relays can enroll', wholeNumber(1, 100_000), 1)
     .option('--expires-in-days <days>', 'lifetime in days', wholeNumber(1, 365), 30)
-    .option('--site <id>', 'site of the new clusters')
+    .option('--site <site>', 'name or id of the site of the new clusters')
     .option('--label <key=value>', 'label of the new clusters; repeatable', collectValues)
     .option('--type <type>', 'type of the new clusters: Hypervisor or CloudLocal')
     .option('--name-template <text>', 'name of the new clusters; default {hostname}')
@@ -57,15 +57,16 @@ async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
 
 async function create(name: string, { maxUses, expiresInDays, site, label = [], ...rest }: Creation): Promise<void> {
   const { type, nameTemplate, requireApproval, ...options } = rest
+  const api = connect()
   const body = {
     name,
     maxUses,
     expiresAt: new Date(Date.now() + expiresInDays * 86_400_000 - 60_000).toISOString(),
     labels: labelSet(label),
-    ...(site !== undefined && { siteId: site }),
+    ...(site !== undefined && { siteId: await siteIdOf(api, site) }),
     ...(type !== undefined && { type }),
     ...(nameTemplate !== undefined && { nameTemplate }),
     ...(requireApproval && { requireApproval }),
   }
-  await showOne(options, await unwrap(connect().POST('/api/v1/enrollment-keys', { body })))
+  await showOne(options, await unwrap(api.POST('/api/v1/enrollment-keys', { body })))
 }

@@ -50,7 +50,7 @@ export function addRelayCommands(program: Command): void {
     .option('--yes', 'do not ask before an update of more than 10 clusters')
     .option('--wait', 'wait until it ends; exit with 1 if it did not complete on all relays')
     .action(start)
-  addCommand(update, 'get <id>', 'show an update with its clusters').alias('show').action(get)
+  addCommand(update, 'get <id>', 'show an update with its clusters').action(get)
   addCommand(update, 'cancel <id>', 'stop offering the version to relays').action(cancel)
   addListCommand(update, 'list', 'list updates').action(list)
 }

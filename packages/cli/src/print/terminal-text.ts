@@ -50,7 +50,10 @@ export class TerminalText {
       if (found === '\n' || found === '\r\n') return this.#style === '' ? '\n' : `${reset}\n${this.#style}`
       return found.endsWith('K') ? '' : visible(found)
     })
-    return before + shown + (this.#style === '' ? '' : reset)
+    const style = this.#style
+    // A colour that is open at the end of a line continues with the next text.
+    if (style !== '' && shown.endsWith(`\n${style}`)) return before + shown.slice(0, -style.length)
+    return before + shown + (style === '' ? '' : reset)
   }
 
   #styled(sequence: string, style: string): string {

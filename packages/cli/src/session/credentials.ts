@@ -55,7 +55,7 @@ export function credentials(): Credentials {
   if (token !== undefined) return { server, bearer: async () => token }
   const name = selectedContext()
   const { session } = existingContext(name)
-  if (session === undefined) throw notSignedIn(`Not signed in to ${server}.`, name)
+  if (session === undefined) throw notSignedIn(`Not signed in to ${server}.`)
   return contextCredentials(name, session)
 }
 
@@ -68,8 +68,7 @@ export function existingContext(name: string): Context {
   throw new CliError('notSignedIn', `There is no context ${name}. See: plat context list`)
 }
 
-const notSignedIn = (problem: string, name: string): CliError =>
-  new CliError('notSignedIn', `${problem} Run: ${loginCommand(name)}`)
+const notSignedIn = (problem: string): CliError => new CliError('notSignedIn', `${problem} Run: ${loginCommand()}`)
 
 export function contextCredentials(name: string, session: Session): Credentials {
   let current = session
@@ -104,7 +103,7 @@ async function renewOnce(name: string, expired: Session): Promise<Session> {
   const session = readContext(name)?.session
   // Another process may have signed in as another user. The command must not continue as that user.
   const isSame = session?.server === expired.server && session.username === expired.username
-  if (session === undefined || !isSame) throw notSignedIn('Your session has ended.', name)
+  if (session === undefined || !isSame) throw notSignedIn('Your session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
   // Stored first: if the response is lost, the next renewal sends the same key and receives the same response.
@@ -123,7 +122,7 @@ async function refresh(name: string, { server, username, refreshToken }: Session
   } catch (error) {
     if (!(error instanceof ApiRejection) || error.code !== 'invalid_refresh_token') throw error
     writeContext(name, { server, username })
-    throw notSignedIn('Your session has ended.', name)
+    throw notSignedIn('Your session has ended.')
   }
 }
 

@@ -1,6 +1,6 @@
 import { type ApiDocument, jsonOf, resolved, type Schema, typeOf } from '../docs/document.ts'
 
-/** Stands in for the example of a text, which its schema or `texts` must have. */
+/** Marks a text without an example. Its schema or `texts` must have one. */
 export const missingExample = '(example missing)'
 
 /** Examples of bodies that are no JSON, or that a schema does not describe. */

@@ -37,6 +37,7 @@ import { parseRelayUpdate } from '../relays/update-record.ts'
 
 const pageSize = 50
 const clusterConcurrency = 100
+const relayUpdateConcurrency = 10
 const maxSummaryAttempts = 3
 
 /**
@@ -86,8 +87,8 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
   for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
     await countingFailures(state, { pk: id }, () => reportPostponed(id, items))
   }
-  await Promise.all(
-    state.relayUpdates.map((item) => countingFailures(state, item, (valid) => advance(parseRelayUpdate(valid)))),
+  await forEachLimit(relayUpdateConcurrency, state.relayUpdates, (item) =>
+    countingFailures(state, item, (valid) => advance(parseRelayUpdate(valid))),
   )
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })

@@ -121,6 +121,10 @@ export const summary = (record: ClusterRecord, labels: Labels): ClusterSummary =
   ...(record.lastJob !== undefined && { lastJobId: `job_${record.lastJob}` }),
 })
 
+/** The name in the item of a cluster; undefined if the cluster was removed. */
+export const clusterNameOf = (item: Item | undefined): string | undefined =>
+  typeof item?.['name'] === 'string' ? item['name'] : undefined
+
 export const statusCountName = (type: string, status: string): string => `${type}#${status}`
 
 export function countByStatus(item: Item | undefined): ClusterCounts {

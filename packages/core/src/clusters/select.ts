@@ -163,8 +163,8 @@ export async function recordsAmong(
   options: ReadOptions,
 ): Promise<ClusterRecord[]> {
   const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
-  const isFewer = Math.ceil(ids.length / 100) <= Math.ceil(clusterCount / 1000)
-  const items = isFewer
+  const readsById = Math.ceil(ids.length / 100) <= Math.ceil(clusterCount / 1000)
+  const items = readsById
     ? await getMany(clusterKeys, options)
     : await queryAll({ pk: keys.cluster(organisationId, '').pk, ...options })
   return items.filter((item) => item !== undefined).map(parseCluster)

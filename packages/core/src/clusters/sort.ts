@@ -43,7 +43,7 @@ export async function sortClusters(
   organisationId: string,
   { sort, ...filter }: Omit<Selection, 'needs'> & { sort: ClusterSort },
 ): Promise<Selected & { order: Order<SelectedCluster> }> {
-  const field = clusterSortFields.find((each) => sort.endsWith(each)) ?? 'registeredAt'
+  const field = clusterSortFields.find((each) => sort.replace('-', '') === each) ?? 'registeredAt'
   const needs = labelKeys[field] !== undefined ? 'labels' : field === 'name' ? 'names' : undefined
   const found = await select(organisationId, { ...filter, needs }, { stale: true })
   const valueOf = await valuesOf(organisationId, field, found)

@@ -5,10 +5,10 @@
  * expiry, because the store deletes late.
  *
  * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys;
- * relay updates; audit entries by actor; deliveries
+ *   relay updates; audit entries by actor; deliveries
  * - gsi2 (gsi2pk, id): clusters by type; jobs of an organisation; audit entries by action
  * - gsi3 (gsi3pk, id): clusters by type and status; active jobs of an organisation, and ended ones by status; audit
- * entries by resource
+ *   entries by resource
  * - due (duepk, duesk): items for the sweep, by due time
  */
 

@@ -27,7 +27,7 @@ export function sorted<Item>(
     Number(one.value === '') - Number(other.value === '') ||
     direction * compareTexts(one.value, other.value) ||
     compareTexts(other.id, one.id)
-  const sortable = (item: Item) => ({ item, id: idOf(item), value: natural(valueOf(item)) })
+  const sortable = (item: Item) => ({ item, id: idOf(item), value: naturalSortKey(valueOf(item)) })
   return {
     items: items
       .map(sortable)
@@ -42,12 +42,12 @@ export function sorted<Item>(
 
 function parsePosition(position: string): Sortable {
   const end = position.lastIndexOf('_')
-  return { id: position.slice(0, end), value: natural(Buffer.from(position.slice(end + 1), 'hex').toString()) }
+  return { id: position.slice(0, end), value: naturalSortKey(Buffer.from(position.slice(end + 1), 'hex').toString()) }
 }
 
 const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
-const natural = (text: string): string => text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'))
+const naturalSortKey = (text: string): string => text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'))
 
 /** A value in a position, cut to limit the length of cursors. */
 export const sortText = (text: string): string => text.slice(0, 40).toWellFormed()

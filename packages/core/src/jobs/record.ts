@@ -29,7 +29,7 @@ export const JobRecord = z.object({
   createdAtMs: z.number(),
   /** Of its batch, if it has one; the reason of a batch is stored with the batch only. */
   name: z.string().optional(),
-  /** Title of the script, unless there is a name or the record contains the payload. */
+  /** Title of the script, unless there is a name or the record contains a short payload. */
   title: z.string().optional(),
   reason: z.string().optional(),
   ...submitterFields,

@@ -3,6 +3,7 @@ import { recipientsOf } from './recipients.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import { claimCooldown } from './cooldown.ts'
+import { clusterNameOf } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
 import { batchPut, getMany, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -53,10 +54,10 @@ async function withTitles(organisationId: string, occurrences: readonly Occurren
     if (of === undefined) return occurrence
     const kind = 'batchId' in of ? 'batch' : 'job'
     const title = subject && (kind === 'batch' ? batchTitle(parseBatch(subject)) : titleOf(parseJob(subject)))
-    const name = cluster?.['name']
+    const name = clusterNameOf(cluster)
     const named =
       title === undefined ? occurrence.title : occurrence.title.replace(`A ${kind}`, () => titled(kind, title))
-    return { ...occurrence, title: typeof name === 'string' ? `${named} on ${isolated(name)}` : named }
+    return { ...occurrence, title: name === undefined ? named : `${named} on ${isolated(name)}` }
   })
 }
 

@@ -2,7 +2,7 @@ import { wakeRelay } from '../aws/wake-relay.ts'
 import { userWithPermission, userUnchanged } from '../accounts/user.ts'
 import { system } from '../caller.ts'
 import { elapsedMs, now } from '../clock.ts'
-import { type ClusterRecord, currentStatus, parseCluster } from '../clusters/record.ts'
+import { clusterNameOf, type ClusterRecord, currentStatus, parseCluster } from '../clusters/record.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { check, get, getConsistent, getMany, type Item, patch, remove, tryUpdate, type WriteItem } from '../db/table.ts'
@@ -17,7 +17,6 @@ import {
   expiry,
   memberExpiryWrites,
   membersOf,
-  nameOf,
   parseRelayUpdate,
   positionsOf,
   type Progress,
@@ -29,12 +28,11 @@ import {
 /** Clusters that one transaction changes. */
 const maxWrites = 80
 /** Waiting clusters that one step examines. */
-const examined = 500
+const maxExamined = 500
 const maxSteps = 20
 const maxWorkMs = 10_000
 const wakeConcurrency = 10
-/** The update stops if more than one in this number of relays rolls back. */
-const rollbackShare = 20
+const maxRollbackPercent = 5
 const [busyMs, idleMs] = [5000, 60_000]
 
 /** The next state of an update, and the writes of clusters that it requires. */
@@ -127,13 +125,15 @@ async function rollbackReason(draft: Draft): Promise<string | undefined> {
   const isCanary = completed < draft.record.canary
   // Clusters that wait do not dilute the failures of those that were offered the version.
   const relayCount = completed + rolledBack + offered
-  if (rolledBack === 0 || (!isCanary && rolledBack * rollbackShare <= relayCount)) return undefined
+  if (rolledBack === 0 || (!isCanary && rolledBack * 100 <= relayCount * maxRollbackPercent)) return undefined
   const positions = positionsOf(draft, 'R').slice(0, 10)
   const items = await getMany(positions.map((position) => clusterKey(draft, position)))
-  const names = items.map((item, index) => nameOf(item) ?? draft.ids[positions[index] ?? 0])
+  const names = items.map((item, index) => clusterNameOf(item) ?? draft.ids[positions[index] ?? 0])
   const more = rolledBack > names.length ? ` and ${rolledBack - names.length} more` : ''
   const reason = positions.map((position) => draft.reasons[position]).find((text) => text !== undefined)
-  const rule = isCanary ? 'before the canaries were complete' : `which is more than 5 % of ${relayCount} relays`
+  const rule = isCanary
+    ? 'before the canaries were complete'
+    : `which is more than ${maxRollbackPercent} % of ${relayCount} relays`
   const text = `Relays of these clusters rolled back, ${rule}: ${names.join(', ')}${more}.`
   return reason === undefined ? text : `${text} First reason: ${reason}.`
 }
@@ -146,8 +146,11 @@ async function offer(draft: Draft): Promise<void> {
   let free = Math.min(isCanary ? record.canary - completed : record.maxConcurrent, record.maxConcurrent) - offered
   if (free <= 0) return
   const pending = positionsOf(draft, 'P')
-  const inTurn = [...pending.filter((at) => at >= record.cursor), ...pending.filter((at) => at < record.cursor)]
-  for (const positions of chunk(inTurn.slice(0, examined), 100)) {
+  const pendingFromCursor = [
+    ...pending.filter((at) => at >= record.cursor),
+    ...pending.filter((at) => at < record.cursor),
+  ]
+  for (const positions of chunk(pendingFromCursor.slice(0, maxExamined), 100)) {
     const items = await getMany(positions.map((position) => clusterKey(draft, position)))
     for (const [index, position] of positions.entries()) {
       draft.cursor = position

@@ -145,7 +145,3 @@ export async function membersOf({ organisationId, id }: RelayUpdateRecord): Prom
   const items = await queryAll({ pk: keys.relayUpdateMembers(organisationId, id, 0).pk })
   return items.flatMap(({ ids }) => decompress(ids).split(' '))
 }
-
-/** The name in the item of a cluster; undefined if the cluster was removed. */
-export const nameOf = (item: Item | undefined): string | undefined =>
-  typeof item?.['name'] === 'string' ? item['name'] : undefined

@@ -12,6 +12,7 @@ import valid from 'semver/functions/valid.js'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
 import { now } from '../clock.ts'
+import { clusterNameOf } from '../clusters/record.ts'
 import { startOnTarget } from '../clusters/target.ts'
 import { config } from '../config.ts'
 import { countAllowedCall, perMinute } from '../db/call-limit.ts'
@@ -41,7 +42,6 @@ import {
   memberExpiryWrites,
   memberWrites,
   membersOf,
-  nameOf,
   parseRelayUpdate,
   positionsOf,
   progressAttributes,
@@ -93,7 +93,7 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
   const { canary = 1, maxConcurrent = 50 } = limits
   const createdAtMs = now()
   const id = newId('rupd', createdAtMs)
-  const states = await firstStates(organisationId, clusterIds, release.version)
+  const states = await initialStates(organisationId, clusterIds, release.version)
   const progress = { states, reasons: {} }
   const settings = { ...release.relay, version: release.version, canary, maxConcurrent, ...submitterOf(caller) }
   const fields = { id, ...settings, status: 'Running' as const, revision: 0, createdAtMs }
@@ -127,7 +127,7 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
 const lookupLimit = 1000
 
 /** Labels may lag, but a relay that already has the version reports it. */
-async function firstStates(organisationId: string, ids: readonly string[], version: string): Promise<State[]> {
+async function initialStates(organisationId: string, ids: readonly string[], version: string): Promise<State[]> {
   const sorted = ids.toSorted()
   const labels =
     ids.length > lookupLimit
@@ -177,7 +177,7 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
   )
   return positions.map((position, index) => {
     const reason = reasonOf(record, position, items[index])
-    const name = nameOf(items[index]) ?? ''
+    const name = clusterNameOf(items[index]) ?? ''
     const status = statusOf(record.states[position] ?? 'P')
     return { clusterId: shown[index] ?? '', name, status, ...(reason !== undefined && { reason }) }
   })

@@ -1,12 +1,11 @@
 /** `npm run demo:clean`: stops the processes of the demo and removes its folder. */
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder } from '@platform/oci/make-folder'
 import { lockFile } from '../file-lock.ts'
 import { StartError } from '../start-error.ts'
 import { type Demo, findDemo, removeDemo } from './folder.ts'
 import { stopRecorded } from './process-record.ts'
-import { platformRecord, relayRecord } from './relays.ts'
+import { platformRecord, stopLeftoverRelays } from './relays.ts'
 
 /** Time limit for stopping the platform. */
 const platformGraceMs = 45_000
@@ -14,8 +13,7 @@ const platformGraceMs = 45_000
 async function stopAll(demo: Demo): Promise<void> {
   // The platform stops first. It does not restart relays, and waits for them to end.
   await stopRecorded(platformRecord(demo), platformGraceMs)
-  const names = await readdir(demo.relaysDir).catch(() => [])
-  await Promise.all(names.map((name) => stopRecorded(relayRecord(join(demo.relaysDir, name)), 12_000)))
+  await stopLeftoverRelays(demo)
 }
 
 function claim({ dataDir }: Demo): Disposable {

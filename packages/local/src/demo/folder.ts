@@ -27,7 +27,8 @@ const demoFolder = (): string => resolve('.platform-demo')
 const markerIn = (folder: string): string => join(folder, 'demo.json')
 
 /** Returns undefined if the folder does not exist. Throws `StartError` if it is not that of a demo. */
-export async function findDemo(folder = demoFolder()): Promise<Demo | undefined> {
+export async function findDemo(): Promise<Demo | undefined> {
+  const folder = demoFolder()
   const entry = await lstat(folder).catch(() => undefined)
   if (entry === undefined || (entry.isDirectory() && (await readdir(folder)).length === 0)) return undefined
   const text = entry.isDirectory() ? await readFile(markerIn(folder), 'utf8').catch(() => '') : ''
@@ -45,20 +46,22 @@ function parse(text: unknown): unknown {
 }
 
 /** Creates the folder if it does not exist. It appears with its marker, so a kill leaves no folder without one. */
-export async function openDemo(folder = demoFolder()): Promise<Demo> {
-  const found = await findDemo(folder)
+export async function openDemo(): Promise<Demo> {
+  const found = await findDemo()
   if (found !== undefined) return found
+  const folder = demoFolder()
   const draft = `${folder}.${randomUUID()}`
   await mkdir(draft, { mode: 0o700 })
   const marker: z.infer<typeof Marker> = { username: 'demo', password: randomBytes(18).toString('base64url') }
   writeDurably(markerIn(draft), `${JSON.stringify(marker)}\n`)
   try {
     await rename(draft, folder)
-  } catch {
-    // A concurrent start created the folder first.
+  } catch (error) {
     await rm(draft, { recursive: true, force: true })
+    // Unless a concurrent start created the folder first.
+    if ((await findDemo()) === undefined) throw error
   }
-  return (await findDemo(folder)) ?? openDemo(folder)
+  return openDemo()
 }
 
 /** Writes the marker again if the folder was removed during a start. */

@@ -7,7 +7,7 @@ import type { Demo } from './folder.ts'
 import { recordThenRun, stopRecorded } from './process-record.ts'
 
 export const platformRecord = ({ folder }: Demo): string => join(folder, 'process')
-export const relayRecord = (relayDir: string): string => join(relayDir, 'process')
+const relayRecord = (relayDir: string): string => join(relayDir, 'process')
 
 /** A relay ends its scripts within ten seconds. */
 const relayGraceMs = 12_000

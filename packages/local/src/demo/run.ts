@@ -5,7 +5,7 @@ import { keepMarker, openDemo } from './folder.ts'
 import { recordOwnProcess } from './process-record.ts'
 import { DemoRelays, platformRecord } from './relays.ts'
 import { seedDemo } from './seed.ts'
-import { createSignInLink } from './sign-in-link.ts'
+import { createSignInLink, type SignInLink } from './sign-in-link.ts'
 
 interface PreparedDemo {
   settings: Settings
@@ -24,17 +24,16 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
     throw new StartError('The demo listens on this machine only. Unset PLAT_HOST to start it.')
   }
   const demo = await openDemo()
-  let serverUrl = ''
   let relays: DemoRelays | undefined
-  const link = createSignInLink(demo, () => serverUrl)
+  let link: SignInLink | undefined
 
   const open = async (url: string): Promise<string[]> => {
-    serverUrl = url
     relays = new DemoRelays(demo, url)
     const problem = await seedDemo(demo, url, relays).then(
       () => '',
       (error: unknown) => ` It is incomplete: ${error instanceof Error ? error.message : String(error)}`,
     )
+    link = createSignInLink(demo, url)
     return [
       `This is a demo: Ctrl-C stops it, npm run demo:clean removes it.${problem} This link signs in once, within 10 minutes:`,
       `Demo ready at ${url}${link.path}`,
@@ -48,7 +47,7 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
   const settings = { ...given, dataDir: demo.dataDir, isDemo: true }
   return {
     settings,
-    options: { intercept: link.serve, onClaim },
+    options: { intercept: async (request, path) => link?.serve(request, path), onClaim },
     open,
     stop: async () => relays?.stop(),
   }

@@ -70,12 +70,12 @@ class ApiFailure extends Error {
   }
 }
 
-async function waitUntil(what: string, isReached: () => Promise<boolean>): Promise<void> {
+async function waitUntil(task: string, isReached: () => Promise<boolean>): Promise<void> {
   for (const endMs = performance.now() + waitLimitMs; performance.now() < endMs;) {
     if (await isReached()) return
     await delay(200)
   }
-  throw new Error(`${what} took longer than ${waitLimitMs / 1000} seconds`)
+  throw new Error(`${task} took longer than ${waitLimitMs / 1000} seconds`)
 }
 
 async function completeSetup(client: Client, { dataDir, username, password }: Demo): Promise<void> {

@@ -15,23 +15,26 @@ const page = (status: number, text: string): HttpResponse => ({
   body: Buffer.from(`${text}\n`),
 })
 
-interface SignInLink {
+export interface SignInLink {
   path: string
   /** Serves the path. Returns undefined for other requests. */
   serve: Scrape
 }
 
 /**
- * A link that signs a browser in once within ten minutes. Only memory contains it; neither logs nor metrics contain its
- * path.
+ * A link that signs a browser in once within ten minutes. It is printed once and not stored; neither logs nor metrics
+ * contain its path.
  */
-export function createSignInLink({ username, password }: Demo, serverUrl: () => string): SignInLink {
+export function createSignInLink({ username, password }: Demo, serverUrl: string): SignInLink {
   const path = prefix + randomBytes(24).toString('base64url')
+  const expected = Buffer.from(path)
   const expiresAtMs = performance.now() + lifeMs
   let isUsed = false
 
-  const isLink = (candidate: string): boolean =>
-    candidate.length === path.length && timingSafeEqual(Buffer.from(candidate), Buffer.from(path))
+  const isLink = (candidate: string): boolean => {
+    const given = Buffer.from(candidate)
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  }
 
   const serve: Scrape = async (request, candidate) => {
     if (!candidate.startsWith(prefix) || request.method !== 'GET') return undefined
@@ -44,7 +47,7 @@ export function createSignInLink({ username, password }: Demo, serverUrl: () => 
     }
     isUsed = true
     const { host, cookie } = request.headers
-    const response = await fetch(`${serverUrl()}/api/v1/auth/session`, {
+    const response = await fetch(`${serverUrl}/api/v1/auth/session`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',

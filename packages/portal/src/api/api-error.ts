@@ -65,3 +65,6 @@ export const withMessage = (
   message: string,
   details: readonly ErrorDetail[] = error.details,
 ): ApiError => new ApiError(error.status, { ...error.body, message, details })
+
+/** An error of a form that lacks an input. */
+export const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })

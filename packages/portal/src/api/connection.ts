@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 
 // Whether the platform responds. A request that fails or is slow causes a probe, which decides within two seconds. While
-// the connection is lost, the probe is repeated. Then the reads that are still waiting are sent again.
+// the connection is lost, the probe is repeated. When it returns, pending reads are aborted, and their queries repeat them.
 
 const slowMs = 1200
 const probeMs = 750
@@ -19,7 +19,7 @@ function setLost(next: boolean): void {
   if (next) nextProbe = setTimeout(() => void probe(), probeEveryMs)
   if (isLost === next) return
   isLost = next
-  // Pending reads would wait for the browser's timeout. Their queries repeat them.
+  // Pending reads would wait for the browser's timeout.
   if (!next) for (const read of pendingReads) read.abort()
   for (const listener of listeners) listener()
 }
@@ -47,6 +47,9 @@ export async function fetchTracked(request: Request): Promise<Response> {
   try {
     const response = await fetch(isRead ? new Request(request, { signal }) : request)
     lastResponseMs = Date.now()
+    // First, because the body of this response must not be aborted.
+    pendingReads.delete(controller)
+    if (isLost && response.status < 500) setLost(false)
     return response
   } catch (error) {
     if (!signal.aborted) await probe()

@@ -14,6 +14,8 @@ interface CompletionFieldProps extends Pick<
   value: string
   onChange: (value: string) => void
   completions: readonly Completion[]
+  /** Called instead of `onChange` when a completion is chosen. */
+  onChoose?: ((text: string) => void) | undefined
   /** Called for the Enter key instead of submitting the form, unless the key chooses a completion. */
   onEnter?: (() => void) | undefined
   /** Shown below the field and announced when it changes. */
@@ -32,10 +34,10 @@ export function CompletionField({
   isInvalid = false,
   ...rest
 }: CompletionFieldProps) {
-  const { value, onChange, onEnter, onBlur, ...input } = rest
+  const { value, onChange, onChoose, onEnter, onBlur, ...input } = rest
   const listId = useId()
   const items = completions.filter(({ text }) => text !== value).slice(0, maxShown)
-  const list = useCompletionList(items, onChange, onEnter)
+  const list = useCompletionList(items, { onChange, onChoose, onEnter })
   const idOf = (index: number) => `${listId}-${index}`
   return (
     <Base.Root name={name} className={classes(styles['field'], completionStyles['field'])} invalid={isInvalid}>
@@ -102,8 +104,7 @@ const scrollIntoView = (item: HTMLElement | null): void => item?.scrollIntoView(
 
 function useCompletionList(
   items: readonly Completion[],
-  onChange: (value: string) => void,
-  onEnter: (() => void) | undefined,
+  { onChange, onChoose = onChange, onEnter }: Pick<CompletionFieldProps, 'onChange' | 'onChoose' | 'onEnter'>,
 ) {
   const [isWanted, setIsWanted] = useState(false)
   const [activeIndex, setActiveIndex] = useState<number>()
@@ -116,7 +117,7 @@ function useCompletionList(
   // After a completion there may be others, for example the values of a chosen key.
   const choose = ({ text }: Completion) => {
     show(true)
-    onChange(text)
+    onChoose(text)
   }
   const type = (text: string) => {
     show(true)

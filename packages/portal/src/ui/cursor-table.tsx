@@ -1,8 +1,10 @@
 import { hashKey, type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { useIsOffline } from '../api/account.ts'
 import { Button } from './button.tsx'
 import { ErrorNote } from './error-note.tsx'
 import { Loading } from './state.tsx'
+import { marginRows } from './use-pages.ts'
 import styles from './virtual-table.module.css'
 import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
 
@@ -24,8 +26,6 @@ interface CursorTableProps<Row> extends VirtualVariant<Row> {
 /** A list that is read by cursor, page after page, because the API does not know the number of all rows. */
 export const CursorTable = <Row,>(props: CursorTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
-const marginRows = 20
-
 function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTableProps<Row>) {
   const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = useInfiniteQuery({
     queryKey,
@@ -33,9 +33,10 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor,
   })
+  const isOffline = useIsOffline()
   const [first] = data?.pages ?? []
   if (first === undefined)
-    return error === null ? (
+    return error === null || isOffline ? (
       <Loading what={table.label.toLowerCase()} />
     ) : (
       <ErrorNote error={error} onRetry={() => void refetch()} />
@@ -56,7 +57,7 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
         rowAt={(index) => rows[index]}
         onRange={(_, last) => last >= rows.length - marginRows && more()}
       />
-      {error !== null && <ErrorNote error={error} onRetry={() => void fetchNextPage()} />}
+      {error !== null && !isOffline && <ErrorNote error={error} onRetry={() => void fetchNextPage()} />}
       {hasNextPage && (
         <Button className={styles['more']} isBusy={isFetching} onClick={() => void fetchNextPage()}>
           Show more

@@ -23,8 +23,16 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
  */
 export const PagedTable = <Row,>(props: PagedTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
-function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, ...rest }: PagedTableProps<Row>) {
-  const { isFolded, ...table } = rest
+function Rows<Row>({
+  queryKey,
+  fetchPage,
+  pollSeconds,
+  summary,
+  toolbar,
+  empty,
+  isFolded,
+  ...table
+}: PagedTableProps<Row>) {
   const { total, isPartial, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
   const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set())
   const isOffline = useIsOffline()
@@ -33,7 +41,7 @@ function Rows<Row>({ queryKey, fetchPage, pollSeconds, summary, toolbar, empty, 
   ))
   if (total === undefined) return notes.length > 0 ? notes : <Loading what={table.label.toLowerCase()} />
   const note = isPartial && (
-    <p className={styles['count']}>Only the newest were searched, so others may match too. Search without filters.</p>
+    <p className={styles['count']}>Only the newest were searched, so older ones may match too. Use fewer filters.</p>
   )
   if (total === 0)
     return (

@@ -80,8 +80,8 @@ function useSettledPages() {
   return [pageNumbers, onRange] as const
 }
 
-// Rows outside of the window that are fetched in advance.
-const marginRows = 20
+/** Rows outside of the window that are fetched in advance. */
+export const marginRows = 20
 
 function pagesOf(first: number, last: number): number[] {
   const from = Math.floor(Math.max(0, first - marginRows) / pageRows)

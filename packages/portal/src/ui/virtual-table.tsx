@@ -1,6 +1,6 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { type ReactNode, useEffect, useRef } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react'
 import { classes } from './class-names.ts'
 import { SelectField } from './field.tsx'
 import type { Fold } from './folded-rows.ts'
@@ -199,18 +199,24 @@ function directionOf(sort: string | undefined, sorting: Sorting | undefined) {
 
 let pressed: string | undefined
 
+// Another order is another list, so its controls are mounted again.
+function useRestoredFocus<Place extends HTMLElement>(key: string): RefObject<Place | null> {
+  const place = useRef<Place>(null)
+  useEffect(() => {
+    if (pressed !== key || document.activeElement !== document.body) return
+    const control = place.current?.querySelector('select') ?? place.current
+    control?.focus({ preventScroll: true })
+    pressed = undefined
+  }, [key])
+  return place
+}
+
 // Ascending, descending, and the default order again.
 function SortButton({ title, sort, sorting }: { title: string; sort: string; sorting: Sorting }) {
   const direction = directionOf(sort, sorting)
   const next = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
   const Icon = direction === 'descending' ? ArrowDown : ArrowUp
-  const button = useRef<HTMLButtonElement>(null)
-  // Another order is another list, so the button is mounted again.
-  useEffect(() => {
-    if (pressed !== sort || document.activeElement !== document.body) return
-    button.current?.focus({ preventScroll: true })
-    pressed = undefined
-  }, [sort])
+  const button = useRestoredFocus<HTMLButtonElement>(sort)
   const press = () => {
     pressed = sort
     sorting.onChange(next)
@@ -233,14 +239,20 @@ function SortField<Row>({ columns, sorting }: { columns: readonly VirtualColumn<
           { value: `-${sort}`, label: `${title}, descending` },
         ],
   )
+  const field = useRestoredFocus<HTMLDivElement>('field')
   return (
-    <SelectField
-      name="sort"
-      label="Sort by"
-      value={sorting.value ?? ''}
-      options={[{ value: '', label: 'Newest first' }, ...options]}
-      onChange={(value) => sorting.onChange(value || undefined)}
-    />
+    <div ref={field}>
+      <SelectField
+        name="sort"
+        label="Sort by"
+        value={sorting.value ?? ''}
+        options={[{ value: '', label: 'Newest first' }, ...options]}
+        onChange={(value) => {
+          pressed = 'field'
+          sorting.onChange(value || undefined)
+        }}
+      />
+    </div>
   )
 }
 

@@ -110,7 +110,7 @@ export const accessTexts: Texts = {
   IdentityProviderTest: {
     ok: 'Whether all checks succeeded',
     checks: 'The checks in the order in which they ran. A failed check ends the test',
-    'checks.name': 'What was checked',
+    'checks.name': 'Name of the check',
     'checks.ok': 'Whether the check succeeded',
     'checks.message': 'Result, or the cause of the failure and the next step',
   },

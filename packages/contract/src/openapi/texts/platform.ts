@@ -156,7 +156,7 @@ export const platformTexts: Texts = {
     id: 'Identifier of the user or relay, or `system`',
   },
   'AuditEntry AuditEntryRequest': {
-    action: 'What was done, as `<resource>.<verb>`',
+    action: 'The action, as `<resource>.<verb>`',
     resource: 'Identifier of the resource that changed',
     detail: 'Further information, such as a name or the changed fields',
   },
@@ -169,7 +169,7 @@ export const platformTexts: Texts = {
   AuditVerification: { valid: ['Whether all checked entries match their hashes', true] },
   'Webhook CreatedWebhook': {
     url: 'Address that receives the events',
-    events: 'Event types that it receives; `*` stands for several',
+    events: 'Event types that it receives; `*` matches several types',
     enabled: 'Whether events are delivered',
   },
   Delivery: { status: '`Pending` while attempts follow', eventType: 'CloudEvents type of the event' },

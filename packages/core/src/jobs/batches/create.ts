@@ -89,7 +89,7 @@ function batchWrites(
   const { organisationId } = caller
   const { jobs, resolvedCount: _, ...settings } = request
   const { starts, writes } = storeChunks(organisationId, id, jobs)
-  const title = request.name === undefined ? titleOf(jobs) : undefined
+  const title = request.name === undefined ? commonTitle(jobs) : undefined
   const item = {
     id,
     organisationId,
@@ -105,7 +105,7 @@ function batchWrites(
 }
 
 /** The title of the script, or the number of different scripts. */
-function titleOf(jobs: readonly SubmittedJob[]): string | undefined {
+function commonTitle(jobs: readonly SubmittedJob[]): string | undefined {
   const titles = new Set(jobs.map(({ payload }) => titleOfPayload(payload)))
   const [first] = titles
   return titles.size > 1 ? `${titles.size} scripts` : first

@@ -10,6 +10,7 @@ import {
 import { compareGroups, listedClusters } from '@platform/contract/merge-groups'
 import { type Caller } from '../../caller.ts'
 import { optionalTimestamp } from '../../clock.ts'
+import { clusterNameOf } from '../../clusters/record.ts'
 import { parseRemoved } from '../../clusters/removed.ts'
 import * as keys from '../../db/keys.ts'
 import { getMany, type Item } from '../../db/table.ts'
@@ -134,16 +135,11 @@ export async function listClusters(
     const clusters = await getMany(items.map(({ clusterId }) => keys.cluster(caller.organisationId, clusterId)))
     const view = ({ id, clusterId }: JobRecord, index: number): GroupCluster => ({
       clusterId,
-      name: nameOf(clusters[index], clusterId),
+      name: clusterNameOf(clusters[index]) ?? clusterId,
       jobId: id,
     })
     return { items: items.map(view), ...rest }
   })
-}
-
-const nameOf = (cluster: Item | undefined, clusterId: string): string => {
-  const name = cluster?.['name']
-  return typeof name === 'string' ? name : clusterId
 }
 
 export async function listResults(caller: Caller, batchId: string, query: PageQuery) {
@@ -157,7 +153,7 @@ export async function listResults(caller: Caller, batchId: string, query: PageQu
     let next = clusterKeys.length
     const results = items.map((job, index): JobOutcome => {
       const output = found.slice(next, (next += outputKeys[index]?.length ?? 0))
-      return resultView(job, nameOf(found[index], job.clusterId), output)
+      return resultView(job, clusterNameOf(found[index]) ?? job.clusterId, output)
     })
     return { items: results, ...rest }
   })

@@ -21,13 +21,14 @@ export interface AuditFilter {
 export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const id = useId()
   const username = useUsername(filter.actor)
-  const [draft, setDraft] = useDraft({ ...filter, ...(username !== undefined && { actor: username }) })
-  const people = usePersonCompletions(draft.actor)
+  const [draft, setDraft] = useDraft(filter)
+  const actor = draft.actor === filter.actor ? (username ?? draft.actor) : draft.actor
+  const people = usePersonCompletions(actor)
   // The platform filters by id. Other actors than users have no name.
   const apply = () => onChange(filterOf({ ...draft, actor: people.idOf(draft.actor) }))
   const field = (name: keyof AuditFilter) => ({
     name,
-    value: draft[name],
+    value: name === 'actor' ? actor : draft[name],
     onChange: (text: string) => setDraft({ ...draft, [name]: text }),
   })
   const submit = (event: SubmitEvent) => {
@@ -45,7 +46,7 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
         placeholder="Name or id"
         maxLength={64}
         completions={people.completions}
-        onEnter={() => apply()}
+        onEnter={apply}
       />
       <CompletionField
         {...field('action')}
@@ -53,7 +54,7 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
         placeholder="cluster.delete"
         maxLength={100}
         completions={actionCompletions(draft.action)}
-        onEnter={() => apply()}
+        onEnter={apply}
       />
       <TextField {...field('resource')} label="Resource" placeholder="clus_…" maxLength={200} isMono />
       <TextField {...field('from')} label="From" type="datetime-local" max={maxLocalTime} />

@@ -32,7 +32,7 @@ const columnsOf = (show: (entry: Entry) => void): VirtualColumn<Entry>[] => [
         </TextButton>
         {fold && (
           <button type="button" aria-expanded={fold.isOpen} className={styles['fold']} onClick={fold.toggle}>
-            {fold.isOpen ? 'hide' : 'and'} {fold.count} more
+            {fold.isOpen ? `hide ${fold.count}` : `and ${fold.count} more`}
           </button>
         )}
       </span>

@@ -1,5 +1,5 @@
 import { type ReactNode, useRef, useState } from 'react'
-import { ApiError } from '../../api/api-error.ts'
+import { incomplete } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
@@ -22,7 +22,7 @@ export function BulkLabels(props: BulkProps) {
   const edit = useLabelChange()
   const start = () => {
     const change = edit.complete()
-    if (Object.keys(change).length === 0) throw new ApiError(400, { error: 'incomplete', message: 'Enter a label.' })
+    if (Object.keys(change).length === 0) throw incomplete('Enter a label.')
     const remove = Object.keys(change).filter((key) => change[key] === null)
     const body = { set: setBy(change), remove }
     return {
@@ -41,7 +41,7 @@ export function BulkLabels(props: BulkProps) {
 export function BulkMove(props: BulkProps) {
   const [siteId, setSiteId] = useDraft('site', '')
   const start = () => {
-    if (siteId === '') throw new ApiError(400, { error: 'incomplete', message: 'Choose a site, or “No site”.' })
+    if (siteId === '') throw incomplete('Choose a site, or “No site”.')
     const body = { siteId: siteId === noSite ? null : siteId }
     return {
       key: siteId,

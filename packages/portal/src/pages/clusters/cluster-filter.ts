@@ -3,6 +3,7 @@ import { defined, oneOfIn, textIn } from '../../lib/search.ts'
 import type { Cluster } from './cluster-queries.ts'
 
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
+export const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 export const clusterTypes = ['Hypervisor', 'CloudLocal'] as const satisfies Cluster['type'][]
 
 type Query<Path extends '/api/v1/clusters' | '/api/v1/nodes'> = NonNullable<paths[Path]['get']['parameters']['query']>

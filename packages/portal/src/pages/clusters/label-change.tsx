@@ -1,6 +1,6 @@
 import { isDerivedKey, isLabelKey, isLabelValue, keyRule, valueRule } from '@platform/contract/selector'
 import { Plus, Trash2, X } from 'lucide-react'
-import { ApiError } from '../../api/api-error.ts'
+import { incomplete } from '../../api/api-error.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { CompletionField } from '../../ui/completion-field.tsx'
@@ -37,7 +37,7 @@ export function useLabelChange() {
   /** The change, including a label that was entered but not added. */
   const complete = (): LabelChange => {
     if (key.trim() === '') return change
-    if (problem !== undefined) throw new ApiError(400, { error: 'incomplete', message: problem })
+    if (problem !== undefined) throw incomplete(problem)
     return put(key.trim(), value.trim())
   }
   return { change, key, setKey, value, setValue, problem, put, forget, complete }

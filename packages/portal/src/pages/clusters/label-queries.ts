@@ -4,6 +4,7 @@ import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { useDebounced } from '../../ui/hooks.ts'
 import { existingIds, sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
+import { noClusters } from './cluster-filter.ts'
 
 export type Labels = Schemas['ClusterSummary']['labels']
 export type Target = Schemas['Target']
@@ -76,11 +77,9 @@ async function review(target: Target, removedCount = 0): Promise<ReviewedTarget>
     const existing = await existingIds(clusterIds)
     const rest = clusterIds.filter((id) => existing.has(id))
     if (rest.length === 0 || rest.length === clusterIds.length) throw error
-    return review({ clusterIds: rest }, clusterIds.length - rest.length)
+    return review({ clusterIds: rest }, removedCount + clusterIds.length - rest.length)
   }
 }
-
-const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 
 /** The ids of all clusters of a target. */
 export async function idsOf(target: Target): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { ApiError } from '../../api/api-error.ts'
+import { incomplete } from '../../api/api-error.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
@@ -28,9 +28,11 @@ function UpdateForm({ initial, onStarted }: { initial: string; onStarted: (id: s
   const isValid = selector !== '' && selectorError(selector) === undefined
   const { data } = useResolved(isValid ? { selector } : undefined)
   const start = async ({ canary, maxConcurrent }: FormValues) => {
-    if (selector === '') throw new ApiError(400, { error: 'incomplete', message: 'Enter a label selector.' })
+    if (selector === '') throw incomplete('Enter a label selector.')
+    if (data === undefined)
+      throw incomplete('The clusters are still being counted. Try again when their number is shown.')
     // The update starts only with the number of clusters that the form shows.
-    const expected = data && { expectedCount: data.resolvedCount }
+    const expected = { expectedCount: data.resolvedCount }
     const limits = { canary: Number(canary), maxConcurrent: Number(maxConcurrent) }
     const { id } = await unwrap(api.POST('/api/v1/relay-updates', { body: { selector, ...expected, ...limits } }))
     await queries.invalidateQueries({ queryKey: relayUpdatesKey })

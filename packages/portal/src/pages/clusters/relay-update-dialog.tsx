@@ -25,7 +25,7 @@ export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => 
   })
   return (
     <Dialog isOpen onClose={onClose} title="Relay update" isWide>
-      <Loaded query={query} what="relay update">
+      <Loaded query={query} what="the relay update">
         {(update) => <Progress update={update} />}
       </Loaded>
     </Dialog>

@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { Check, LayoutDashboard, PencilRuler } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { configurationQuery, useSummary } from '../../api/account.ts'
 import { Button } from '../../ui/button.tsx'
 import { useLazyPart } from '../../ui/hooks.ts'
@@ -14,8 +14,8 @@ import { type Range, rangeList, rangeNames, useRange } from './widgets/history-c
 
 const loadEditing = () => import('./editing.tsx')
 
-const nothing = { default: () => null }
 // Without the list of first steps, the page is still useful.
+const nothing = { default: ({ otherwise }: { otherwise?: ReactNode }) => otherwise }
 const GettingStarted = lazy(() =>
   import('./getting-started.tsx').then(
     (part) => ({ default: part.GettingStarted }),
@@ -55,7 +55,7 @@ export function DashboardPage() {
         </>
       }
     >
-      {!isEditing && isNew && (
+      {!isEditing && isNew && !isUnused && (
         <Suspense>
           <GettingStarted />
         </Suspense>
@@ -63,9 +63,14 @@ export function DashboardPage() {
       <Loaded query={dashboard.query} what="the dashboard">
         {() => {
           if (isEditing) return <editing.Editing dashboard={dashboard} />
+          const content = dashboard.placements.length > 0 ? grid : <EmptyDashboard onEdit={beginEditing} />
+          if (!isUnused) return content
           // Without clusters and jobs, the widgets would be empty.
-          if (isUnused && !isEditing) return null
-          return dashboard.placements.length > 0 ? grid : <EmptyDashboard onEdit={beginEditing} />
+          return (
+            <Suspense>
+              <GettingStarted otherwise={content} />
+            </Suspense>
+          )
         }}
       </Loaded>
     </Page>

@@ -13,17 +13,17 @@ import styles from './dashboard.module.css'
 
 const preference = 'getting_started'
 
-/** The first steps of a new platform, or the examples of a demo. Without an open step it renders nothing. */
-export function GettingStarted() {
+/** The first steps of a new platform, or the examples of a demo. Without an open step it renders `otherwise`. */
+export function GettingStarted({ otherwise }: { otherwise?: ReactNode }) {
   const { isDemo = false } = useSuspenseQuery(configurationQuery).data
   const [isHidden, setIsHidden] = useState(() => getPreference(preference) === 'hidden')
   if (isDemo) return <DemoExamples />
-  if (isHidden) return null
+  if (isHidden) return otherwise
   const hide = () => {
     setPreference(preference, 'hidden')
     setIsHidden(true)
   }
-  return <Checklist onHide={hide} />
+  return <Checklist onHide={hide} otherwise={otherwise} />
 }
 
 const DemoExamples = () => (
@@ -40,9 +40,9 @@ interface Step {
   content: ReactNode
 }
 
-function Checklist({ onHide }: { onHide: () => void }) {
+function Checklist({ onHide, otherwise }: { onHide: () => void; otherwise: ReactNode }) {
   const steps = useSteps()
-  if (steps.every(({ isDone }) => isDone !== false)) return null
+  if (steps.every(({ isDone }) => isDone !== false)) return otherwise
   return (
     <Card
       title="Get started"
@@ -63,7 +63,7 @@ function Checklist({ onHide }: { onHide: () => void }) {
             <div>
               <h3>
                 {title}
-                <span className="visually-hidden">{isDone ? ' (done)' : ' (to do)'}</span>
+                <span className="visually-hidden">{isDone ? ' (done)' : isDone === false && ' (to do)'}</span>
               </h3>
               {isDone === false && content}
             </div>
@@ -96,7 +96,7 @@ function useSteps(): Step[] {
       isDone: clusters && clusters.total > 0,
       content: (
         <>
-          <p>A cluster is one or more machines on which scripts run. This machine will do for a start.</p>
+          <p>A cluster is one or more machines on which scripts run. You can start with this machine.</p>
           <ButtonLink to="/clusters/register" variant="primary" icon={Server}>
             Register a cluster
           </ButtonLink>

@@ -12,7 +12,7 @@ import {
   UnfoldVertical,
 } from 'lucide-react'
 import { useState } from 'react'
-import { ApiError } from '../../api/api-error.ts'
+import { incomplete } from '../../api/api-error.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
@@ -83,7 +83,7 @@ function SelectorForm({ selector, onSave }: { selector: string; onSave: (selecto
   const save = async () => {
     const next = text.trim()
     const error = next === '' ? undefined : selectorError(next)
-    if (error !== undefined) throw new ApiError(400, { error: 'incomplete', message: error.message })
+    if (error !== undefined) throw incomplete(error.message)
     onSave(next)
   }
   return (

@@ -18,7 +18,6 @@ import { BatchGroup } from './batch-group.tsx'
 import { BatchProgress, batchQuery, polledBatchQuery } from './batch-progress.tsx'
 import { BatchResults } from './batch-results.tsx'
 import { BatchScript } from './batch-script.tsx'
-import { groupsKey } from './group-queries.ts'
 import { submitterText } from './job-details.tsx'
 import { JobList } from './job-list.tsx'
 import { NotFoundNotice } from './not-found-notice.tsx'
@@ -41,9 +40,6 @@ function OneBatch({ batchId }: { batchId: string }) {
     // The job list stops polling when the batch has finished, so a change of the counts refreshes it.
     void queries.invalidateQueries({ queryKey: ['jobs', 'list'] })
   }, [isFinished, progress])
-  useEffect(() => {
-    void queries.invalidateQueries({ queryKey: groupsKey(batchId) })
-  }, [batchId, isFinished])
   if (isApiError(query.error, 'batch_not_found')) return <NotFoundNotice what="batch" />
   return (
     <Page

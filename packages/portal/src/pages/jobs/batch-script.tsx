@@ -3,7 +3,7 @@ import { api, unwrap } from '../../api/client.ts'
 import { jobQuery } from './job-queries.ts'
 import { ScriptCard } from './script-card.tsx'
 
-/** The script of the last job. The jobs that the portal submits together have the same script. */
+/** The script of the last job. Jobs of a batch that was submitted through the API may have different scripts. */
 export function BatchScript({ batchId }: { batchId: string }) {
   const { data: jobId } = useQuery({
     queryKey: ['batches', 'last job', batchId],
@@ -16,5 +16,5 @@ export function BatchScript({ batchId }: { batchId: string }) {
   })
   const { data: job } = useQuery({ ...jobQuery(jobId ?? ''), enabled: typeof jobId === 'string', staleTime: 60_000 })
   const script = job?.payload['script']
-  return typeof script === 'string' && <ScriptCard script={script} />
+  return typeof script === 'string' && <ScriptCard title="Script of the last job" script={script} />
 }

@@ -82,7 +82,7 @@ function Lines({ before, after }: { before: string; after: string }) {
           <Row key={row.at} row={row} />
         ))}
       </pre>
-      {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString('en')} more lines differ.</p>}
+      {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString('en')} more lines are not shown.</p>}
     </>
   )
 }

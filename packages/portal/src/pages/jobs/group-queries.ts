@@ -15,7 +15,7 @@ export const groupText = ({ count, status, statusReason, exitCode }: Group): str
 
 const pageSize = 100
 
-export const groupsKey = (batchId: string) => ['batches', 'groups', batchId]
+const groupsKey = (batchId: string) => ['batches', 'groups', batchId]
 
 const groupsQuery = (batchId: string) =>
   queryOptions({

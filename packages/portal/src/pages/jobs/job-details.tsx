@@ -22,7 +22,7 @@ export function JobLead({ job, clusterName }: { job: Schemas['Job']; clusterName
           {', '}
         </>
       )}
-      by {submitterText(createdBy)}, <Time at={createdAt} />
+      {clusterId === undefined ? 'By' : 'by'} {submitterText(createdBy)}, <Time at={createdAt} />
       {result !== undefined && typeof result.exitCode === 'number' && `, exit code ${result.exitCode}`}.{' '}
       {statusReason !== undefined && reasonText(statusReason)}
       {job.cancelRequestedAt !== undefined && job.status === 'Running' && 'Cancelling: waiting for the relay.'}

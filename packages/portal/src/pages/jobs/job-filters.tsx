@@ -9,6 +9,7 @@ import { CompletionField } from '../../ui/completion-field.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { useDebounced } from '../../ui/hooks.ts'
 import { SearchField } from '../../ui/search-field.tsx'
+import { maxSearchLength } from '../clusters/cluster-filter.ts'
 import { useClusterName } from '../clusters/cluster-queries.ts'
 import { usePersonCompletions } from '../users/use-user-name.ts'
 import styles from './jobs.module.css'
@@ -70,35 +71,32 @@ interface ValueProps {
 }
 
 const pageSize = 10
-const maxNameLength = 64
 
 function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string | undefined }) {
   const name = useClusterName(clusterId)
   const [text, setText] = useState<string>()
-  const search = useDebounced(text?.trim().slice(0, maxNameLength) ?? '')
+  const search = useDebounced(text?.trim().slice(0, maxSearchLength) ?? '')
   const { data } = useQuery({
-    queryKey: ['clusters', 'search', search],
+    queryKey: ['clusters', 'search', search, pageSize],
     enabled: search !== '',
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters', { params: { query: { search, pageSize } }, signal })),
   })
-  const found = (text?.trim() !== '' && data?.items) || []
+  const term = text?.trim().toLowerCase() ?? ''
+  // Results of an earlier text must not be chosen.
+  const found = (term === '' ? [] : (data?.items ?? [])).filter(({ name: each }) => each.toLowerCase().includes(term))
   const apply = (id: string | undefined) => {
     setText(undefined)
     onChange(id)
-  }
-  const type = (next: string) => {
-    const match = found.find((cluster) => cluster.name === next)
-    if (match !== undefined || next === '') apply(match?.id)
-    else setText(next)
   }
   return (
     <CompletionField
       name="cluster"
       label="Cluster"
       placeholder="All"
-      maxLength={maxNameLength}
+      maxLength={maxSearchLength}
       value={text ?? name ?? clusterId ?? ''}
-      onChange={type}
+      onChange={(next) => (next === '' ? apply(undefined) : setText(next))}
+      onChoose={(chosen) => apply(found.find((cluster) => cluster.name === chosen)?.id)}
       onEnter={() => found[0] !== undefined && apply(found[0].id)}
       onBlur={() => setText(undefined)}
       completions={found.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
@@ -114,10 +112,6 @@ function PersonField({ person = '', onChange }: ValueProps & { person: string | 
     setText(undefined)
     if (next.trim() !== person) onChange(next.trim() || undefined)
   }
-  const type = (next: string) => {
-    if (next === '' || completions.some((completion) => completion.text === next)) apply(next)
-    else setText(next)
-  }
   return (
     <CompletionField
       name="createdBy"
@@ -125,7 +119,8 @@ function PersonField({ person = '', onChange }: ValueProps & { person: string | 
       placeholder="Anyone"
       maxLength={100}
       value={shown}
-      onChange={type}
+      onChange={(next) => (next === '' ? apply() : setText(next))}
+      onChoose={apply}
       onEnter={() => apply(text ?? person)}
       onBlur={() => text !== undefined && apply(text)}
       completions={completions}

@@ -144,7 +144,6 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
       {reviewed !== undefined && (
         <Review
           target={reviewed.target}
-          verb="Run on"
           onClose={() => setReviewed(undefined)}
           onConfirm={async ({ target: checked, count: checkedCount }) => {
             const discard = discardLater()

@@ -104,3 +104,9 @@ export const patternOf = (text: string): RegExp | undefined =>
   text === '' ? undefined : new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`), 'gi')
 
 export const plainTextOf = ({ text }: OutputLine): string => plainText(text)
+
+/** The text of the lines. Long lines were split into several parts, of which only the first has a number. */
+export const joinedLines = (lines: readonly OutputLine[], texts: readonly string[]): string =>
+  lines
+    .map(({ isNote, number }, at) => (at > 0 && (isNote || number !== undefined) ? '\n' : '') + (texts[at] ?? ''))
+    .join('')

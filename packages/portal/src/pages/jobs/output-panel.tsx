@@ -11,7 +11,7 @@ import field from '../../ui/field.module.css'
 import { CheckField } from '../../ui/field.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { clockText } from '../../ui/time.tsx'
-import { linesOf, type OutputLine, patternOf, plainTextOf } from './output-lines.ts'
+import { joinedLines, linesOf, type OutputLine, patternOf, plainTextOf } from './output-lines.ts'
 import styles from './output-panel.module.css'
 import { fileParts, rowsOf } from './output.ts'
 import { segmentsOf, type Style, withMatches } from './terminal-text.ts'
@@ -43,7 +43,7 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
         <>
           {nodeIds.length > 1 && <NodeChoice {...{ nodeIds, nameOf, nodeId, setNodeId }} />}
           {!isFinished && <CheckField label="Follow" checked={isFollowing} onChange={setIsFollowing} />}
-          <CopyButton label="Copy output" text={() => texts.join('\n')} />
+          <CopyButton label="Copy output" text={() => joinedLines(lines, texts)} />
           <Button
             icon={Download}
             onClick={() => saveFile(`${jobId}.txt`, fileParts(rows), 'text/plain')}

@@ -10,15 +10,13 @@ import styles from './jobs.module.css'
 
 interface ReviewProps {
   target: Target
-  /** What happens, for example `Run on`. The button adds the number of clusters. */
-  verb: string
   onClose: () => void
   onConfirm: (reviewed: ReviewedTarget) => Promise<unknown>
   children?: ReactNode
 }
 
-/** Shows which clusters an operation affects, before it starts. */
-export function Review({ target, verb, onClose, onConfirm, children }: ReviewProps) {
+/** Shows on which clusters a script will run, before it starts. */
+export function Review({ target, onClose, onConfirm, children }: ReviewProps) {
   const query = useQuery(reviewQuery(target))
   return (
     <Dialog isOpen onClose={onClose} title="Review" description="Nothing has started yet.">
@@ -26,7 +24,7 @@ export function Review({ target, verb, onClose, onConfirm, children }: ReviewPro
       <Loaded query={query} what="the clusters">
         {(reviewed) => (
           <Form
-            submitLabel={`${verb} ${clusterCountText(reviewed.count)}`}
+            submitLabel={`Run on ${clusterCountText(reviewed.count)}`}
             hasDraft={false}
             actions={<CancelButton />}
             onSubmit={() => onConfirm(reviewed)}
@@ -55,7 +53,9 @@ function Affected({ reviewed: { count, names, byStatus, removedCount } }: { revi
           Jobs of clusters that are not online wait for the relay until the delivery timeout.
         </p>
       )}
-      {removedCount > 0 && <p role="status">{clusterCountText(removedCount)} removed since the review, and skipped.</p>}
+      {removedCount > 0 && (
+        <p role="status">{clusterCountText(removedCount)} removed since you selected the clusters.</p>
+      )}
     </>
   )
 }

@@ -5,7 +5,7 @@ import type { FormValues } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { existingIds, knownName } from '../clusters/cluster-queries.ts'
 import { idsOf, maxPerRequest, partsOf, type Target } from '../clusters/label-queries.ts'
-import { incomplete } from './target.ts'
+import { incomplete } from '../../api/api-error.ts'
 
 export interface Draft {
   script: string

@@ -145,7 +145,7 @@ const NoClusters = ({ isNarrowed }: { isNarrowed: boolean }) => (
       'No matching clusters.'
     ) : (
       <>
-        No clusters yet. <Link to="/clusters">Go to clusters</Link>
+        No clusters yet. <Link to="/clusters/register">Register a cluster</Link>
       </>
     )}
   </p>

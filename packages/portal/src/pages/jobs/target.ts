@@ -1,4 +1,4 @@
-import { ApiError } from '../../api/api-error.ts'
+import { incomplete } from '../../api/api-error.ts'
 import type { Target } from '../clusters/label-queries.ts'
 import { selectorError } from '../clusters/selector-field.tsx'
 
@@ -40,5 +40,3 @@ export function completeTarget(input: TargetInput, count: number | undefined): {
   if (count === 0) throw incomplete('No cluster matches the target.')
   return { target, count }
 }
-
-export const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })

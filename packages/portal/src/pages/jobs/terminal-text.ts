@@ -121,10 +121,14 @@ function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Colou
   return colours[Number(red > middle) + 2 * Number(green > middle) + 4 * Number(blue > middle)]
 }
 
-/** Splits segments at the matches of a pattern with the flag `g`. */
+/** Highlighted matches of a line, because each is an element. */
+const maxMatches = 200
+
+/** Splits segments at the first matches of a pattern with the flag `g`. */
 export function withMatches(segments: readonly Segment[], pattern: RegExp): (Segment & { isMatch: boolean })[] {
   const text = segments.map((segment) => segment.text).join('')
-  const ranges = [...text.matchAll(pattern)].map(({ 0: match, index }) => [index, index + match.length] as const)
+  const matches = [...text.matchAll(pattern)].slice(0, maxMatches)
+  const ranges = matches.map(({ 0: match, index }) => [index, index + match.length] as const)
   let from = 0
   return segments.flatMap((segment) => {
     const [start, end] = [from, from + segment.text.length]

@@ -1,4 +1,5 @@
 import { useId } from 'react'
+import { language } from '../../lib/language.ts'
 import { CopyField } from '../../ui/copy.tsx'
 import { type InputProps, PasswordField, TextField } from '../../ui/field.tsx'
 import { Loaded } from '../../ui/state.tsx'
@@ -136,7 +137,7 @@ function TimezoneField({ value, ...rest }: Pick<InputProps, 'name' | 'check' | '
   const id = useId()
   const nowMs = useNow()
   const currentTime = isTimezone(value)
-    ? new Intl.DateTimeFormat('en', { timeZone: value, timeStyle: 'short', dateStyle: 'medium' }).format(nowMs)
+    ? new Intl.DateTimeFormat(language, { timeZone: value, timeStyle: 'short', dateStyle: 'medium' }).format(nowMs)
     : undefined
   return (
     <>

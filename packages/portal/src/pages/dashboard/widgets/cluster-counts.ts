@@ -2,15 +2,13 @@ import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react
 import { summaryQuery } from '../../../api/account.ts'
 import { api, unwrap, type Schemas } from '../../../api/client.ts'
 import { pollEvery } from '../../../api/query.ts'
-import { clusterStatuses } from '../../clusters/cluster-filter.ts'
+import { clusterStatuses, noClusters } from '../../clusters/cluster-filter.ts'
 
 /** Settings of a widget. */
 export interface WidgetProps {
   /** Only clusters with these labels. */
   selector?: string | undefined
 }
-
-const noClusters = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
 
 const countsOf = async (selector: string): Promise<Schemas['ClusterCounts']> => {
   const counts = { ...noClusters }

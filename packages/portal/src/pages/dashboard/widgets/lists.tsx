@@ -15,7 +15,10 @@ import styles from './widgets.module.css'
 const statuses = ['Offline', 'Degraded', 'Pending'] as const
 const pageSize = 8
 
-/** Clusters that are offline or degraded or have never connected, worst first. The list is requested only if the summary counts any. */
+/**
+ * Clusters that are offline or degraded or have never connected, worst first. The list is requested only if the summary
+ * counts any.
+ */
 export const Attention = ({ selector }: WidgetProps) => (
   <>
     <OutdatedRelays />
@@ -46,7 +49,7 @@ function AttentionList({ counts, selector }: { counts: readonly number[]; select
     refetchInterval: pollEvery(60),
   })
   if (!hasAny) {
-    return <EmptyWidget text="All clusters are healthy." to={{ to: '/clusters' }} label="All clusters" />
+    return <EmptyWidget text="No cluster needs attention." to={{ to: '/clusters' }} label="All clusters" />
   }
   return (
     <Loaded query={query} what="clusters">

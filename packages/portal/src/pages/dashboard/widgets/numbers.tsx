@@ -86,8 +86,16 @@ export function JobNumbers() {
   const range = useRange()
   const nowMs = useNow()
   const history = useHistory().data
-  const ended = (status: (typeof endStatuses)[number]) =>
-    history?.points.reduce((sum, { jobs }) => sum + (jobs?.[endCounters[status]] ?? 0), 0) ?? 0
+  const endedNumbers =
+    history === undefined
+      ? []
+      : endStatuses.map((status) => ({
+          name: status,
+          count: history.points.reduce((sum, { jobs }) => sum + (jobs?.[endCounters[status]] ?? 0), 0),
+          previous: history.previous.jobs?.[endCounters[status]],
+          // Jobs that were submitted earlier may have ended in the period.
+          to: { to: '/jobs', search: { status, since: startOf(range, nowMs) } } as const,
+        }))
   return (
     <Loaded query={useSummary()} what="the numbers">
       {({ jobs }) =>
@@ -101,13 +109,7 @@ export function JobNumbers() {
                 count: jobs.byStatus[status],
                 to: { to: '/jobs', search: { status } } as const,
               })),
-              ...endStatuses.map((status) => ({
-                name: status,
-                count: ended(status),
-                previous: history?.previous.jobs?.[endCounters[status]],
-                // Jobs that were submitted earlier may have ended in the period.
-                to: { to: '/jobs', search: { status, since: startOf(range, nowMs) } } as const,
-              })),
+              ...endedNumbers,
             ]}
           />
         )
