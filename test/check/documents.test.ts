@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { apiTokenLimit } from '@platform/contract/api-token'
 import { batchLimit } from '@platform/contract/batch'
 import { type Capability, capabilitiesOf } from '@platform/contract/endpoint'
+import { enrollmentKeyLimit } from '@platform/contract/enrollment-key'
 import { routes } from '@platform/contract/index'
 import { modulePaths } from '@platform/contract/passage'
 import { savedFilterLimit } from '@platform/contract/preference'
@@ -88,6 +89,7 @@ test('documented limits match the contract', () => {
     'API tokens of one user': apiTokenLimit,
     'saved filters of one user': savedFilterLimit,
     'sites of one organisation': siteLimit,
+    'enrollment keys of one organisation': enrollmentKeyLimit,
     'webhooks of one organisation': webhookLimit,
     // Core does not export this constant.
     'identity providers of one organisation': 50,
