@@ -65,7 +65,7 @@ test('roles may be passed only to the services that use them', () => {
   }
 })
 
-test('the policy grows with a domain, an alarm address, a front and a budget', async () => {
+test.runIf(isLong)('the policy grows with a domain, an alarm address, a front and a budget', async () => {
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
   const [plain, withAlarms] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
   expect([plain.has('cloudwatch:PutMetricAlarm'), withAlarms.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])

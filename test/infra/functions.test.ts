@@ -2,6 +2,7 @@ import { tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { reservedConcurrencyOf, reservedFunctions } from '../../infra/concurrency.ts'
 import { canLoop } from '../../infra/recursion.ts'
+import { isLong } from '../support/long.ts'
 import { programs } from './metrics.ts'
 import { byText, consumers, deployed, deployedBy, dev, everything, inputsOf as inputsIn, production } from './stages.ts'
 
@@ -16,7 +17,7 @@ test('only functions that hash passwords have a full processor', async () => {
   for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
-test('sign-in, relays and health have concurrency of their own if the account has enough', async () => {
+test.runIf(isLong)('sign-in, relays and health have concurrency of their own if the account has enough', async () => {
   const reservations = (graph: typeof dev) =>
     inputsIn(graph, 'aws:lambda/function:Function').flatMap(({ name, reservedConcurrentExecutions: reserved }) =>
       reserved === undefined ? [] : [`${name} ${reserved}`],

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { isLong } from '../support/long.ts'
 import { launchChromium, skipReason } from '../support/portal/chromium.ts'
 import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -10,7 +11,7 @@ import { waitFor } from '../support/wait-for.ts'
 const program = (name: string, ...options: string[]) => [resolve('packages/local/src', name), ...options]
 
 test.skipIf(skipReason !== '')(
-  `a demo needs three clicks from its link to a finished script, continues after a kill, and is removed ${skipReason}`,
+  `a demo needs three clicks from its link to a finished script, and is removed ${skipReason}`,
   { timeout: 600_000 },
   async ({ annotate }) => {
     await using temporary = await temporaryFolder()
@@ -70,28 +71,35 @@ test.skipIf(skipReason !== '')(
     ])
 
     // The relays outlive a kill of the platform; the next start replaces them.
-    const processes = async () => {
-      const names = await readdir(join(folder, 'relays'))
-      return Promise.all(names.map((name) => readFile(join(folder, 'relays', name, 'process'), 'utf8').catch(() => '')))
+    await using resources = new AsyncDisposableStack()
+    const killAndRestart = async () => {
+      const processes = async () => {
+        const names = await readdir(join(folder, 'relays'))
+        return Promise.all(
+          names.map((name) => readFile(join(folder, 'relays', name, 'process'), 'utf8').catch(() => '')),
+        )
+      }
+      const before = await processes()
+      demo.signal('SIGKILL')
+      await demo.ended
+      const restarted = resources.use(start())
+      await page.goto(await linkOf(restarted))
+      await page.getByText('This is a demo.').waitFor()
+      await waitFor('three new relays', async () =>
+        (await processes()).every((text) => text !== '' && !before.includes(text)),
+      )
+      await waitFor('three healthy clusters', async () =>
+        (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),
+      )
+      expect((await get('/jobs/batch')).items).toHaveLength(batches.length)
+      return restarted
     }
-    const before = await processes()
-    demo.signal('SIGKILL')
-    await demo.ended
-    await using restarted = start()
-    await page.goto(await linkOf(restarted))
-    await page.getByText('This is a demo.').waitFor()
-    await waitFor('three new relays', async () =>
-      (await processes()).every((text) => text !== '' && !before.includes(text)),
-    )
-    await waitFor('three healthy clusters', async () =>
-      (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),
-    )
-    expect((await get('/jobs/batch')).items).toHaveLength(batches.length)
+    const running = isLong ? await killAndRestart() : demo
 
     await using clean = run({}, ...program('demo/clean.ts'))
     await clean.writes(/was removed/)
-    expect(await restarted.ended).toMatchObject({ exitCode: 0 })
-    await waitFor('the relays have ended', async () => demo.isGone && restarted.isGone)
+    expect(await running.ended).toMatchObject({ exitCode: 0 })
+    await waitFor('the relays have ended', async () => demo.isGone && running.isGone)
     expect(existsSync(folder)).toBe(false)
   },
 )

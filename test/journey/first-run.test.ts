@@ -105,7 +105,7 @@ test('installs the verified reference module as a job with steps', async () => {
   await platform.writes(/"The hello module is alive"/)
 })
 
-test.for(isLong ? (['stop', 'kill'] as const) : (['kill'] as const))(
+test.runIf(isLong).for(['stop', 'kill'] as const)(
   'restarts the module after a %s of the platform, and leaves no old process',
   async (end) => {
     const before = await processIds()

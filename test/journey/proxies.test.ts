@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { freePorts } from '../support/free-ports.ts'
 import { missingPrograms } from '../support/installed-programs.ts'
+import { sampled } from '../support/long.ts'
 import { openMqtt } from '../support/mqtt-client.ts'
 import { options, PlatformProcess } from '../support/platform.ts'
 import { Program } from '../support/program.ts'
@@ -54,7 +55,7 @@ const proxies = {
   },
 }
 
-for (const [name, argumentsOf] of Object.entries(proxies)) {
+for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
   const missing = missingPrograms(name, 'openssl')
   test.skipIf(missing)(
     `signs in, sees the client, limits bodies and passes channels behind the documented ${name}${missing}`,

@@ -22,38 +22,41 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const hostileName = '<img src=x onerror=__xss=1>'
 
-test('registers a cluster at a new site; the shown command enrols its relay', async ({ open, api: _isSetUp }) => {
-  const page = await open('/clusters')
-  await page.getByText('No clusters yet').waitFor()
-  await openRegistration(page)
-  await field(page, 'Name').fill(hostileName)
-  await button(page, 'New site').click()
-  await field(dialog(page), 'Site name').fill('<b>Site</b>')
-  await button(dialog(page), 'Create site').click()
-  await dialog(page).waitFor({ state: 'detached' })
-  await expect.poll(() => page.getByLabel('Site').locator('option:checked').innerText()).toBe('<b>Site</b>')
+test.runIf(isLong)(
+  'registers a cluster at a new site; the shown command enrols its relay',
+  async ({ open, api: _isSetUp }) => {
+    const page = await open('/clusters')
+    await page.getByText('No clusters yet').waitFor()
+    await openRegistration(page)
+    await field(page, 'Name').fill(hostileName)
+    await button(page, 'New site').click()
+    await field(dialog(page), 'Site name').fill('<b>Site</b>')
+    await button(dialog(page), 'Create site').click()
+    await dialog(page).waitFor({ state: 'detached' })
+    await expect.poll(() => page.getByLabel('Site').locator('option:checked').innerText()).toBe('<b>Site</b>')
 
-  const sent = await requestsDuring(page, async () => {
-    await button(page, 'Register cluster').dblclick()
-    await page.getByText('Waiting for the relay').waitFor()
-  })
-  expect(sent.filter((request) => request.startsWith('POST'))).toEqual(['POST /api/v1/clusters'])
-  const command = await relayCommand(page)
-  await button(page, 'Copy relay command').click()
-  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command)
+    const sent = await requestsDuring(page, async () => {
+      await button(page, 'Register cluster').dblclick()
+      await page.getByText('Waiting for the relay').waitFor()
+    })
+    expect(sent.filter((request) => request.startsWith('POST'))).toEqual(['POST /api/v1/clusters'])
+    const command = await relayCommand(page)
+    await button(page, 'Copy relay command').click()
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command)
 
-  await using resources = new AsyncDisposableStack()
-  const folder = resources.use(await temporaryFolder())
-  resources.use(runRelayCommand(command, folder.path))
-  await relayEnrolled(page)
-  expect(await page.getByRole('list', { name: 'Nodes' }).getByRole('listitem').count()).toBe(1)
-  expect(await link(page, 'Run a job').getAttribute('href')).toMatch(/^\/jobs\/new\?clusterId=clus_/)
-  await link(page, 'Open cluster').click()
-  await heading(page, hostileName).getByText('Healthy').waitFor()
-  await page.getByText('<b>Site</b>').waitFor()
-  await page.goto('/clusters')
-  await link(page, hostileName).waitFor()
-})
+    await using resources = new AsyncDisposableStack()
+    const folder = resources.use(await temporaryFolder())
+    resources.use(runRelayCommand(command, folder.path))
+    await relayEnrolled(page)
+    expect(await page.getByRole('list', { name: 'Nodes' }).getByRole('listitem').count()).toBe(1)
+    expect(await link(page, 'Run a job').getAttribute('href')).toMatch(/^\/jobs\/new\?clusterId=clus_/)
+    await link(page, 'Open cluster').click()
+    await heading(page, hostileName).getByText('Healthy').waitFor()
+    await page.getByText('<b>Site</b>').waitFor()
+    await page.goto('/clusters')
+    await link(page, hostileName).waitFor()
+  },
+)
 
 test('an enrollment key is shown once, enrolls a relay that is then approved, and is revoked', async ({
   open,
@@ -88,7 +91,7 @@ test('an enrollment key is shown once, enrolls a relay that is then approved, an
   await page.getByText('No enrollment keys').waitFor()
 })
 
-test('filters are part of the address, and can be saved, applied and removed', async ({ open, api }) => {
+test.runIf(isLong)('filters are part of the address, and can be saved, applied and removed', async ({ open, api }) => {
   const { name } = await api.newCluster({ name: 'waiting-for-godot', type: 'CloudLocal' })
   const other = link(await open('/clusters'), (await api.newCluster()).name)
   const page = other.page()

@@ -47,7 +47,7 @@ async function drag(page: Page, from: { x: number; y: number }, by: { x: number;
   expect((await response).status()).toBe(204)
 }
 
-test('dragged and resized widgets keep their position after a reload', async ({ open, person }) => {
+test.runIf(isLong)('dragged and resized widgets keep their position after a reload', async ({ open, person }) => {
   const page = await open('/dashboard', { as: person })
   await edit(page)
   const before = await boxOf(page, 'Cluster health')

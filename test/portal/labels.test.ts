@@ -16,7 +16,7 @@ const labelsOf = async (api: Platform, id: string) => {
   return Object.fromEntries(labels.filter(([key]) => !key.startsWith('platform/')))
 }
 
-test('labels are edited; an edit keeps concurrent changes of other labels', async ({ open, api }) => {
+test.runIf(isLong)('labels are edited; an edit keeps concurrent changes of other labels', async ({ open, api }) => {
   const { id } = await api.newCluster({ labels: { tier: 'web' } })
   const page = await open(`/clusters/${id}`)
   await button(page, 'Edit labels').click()

@@ -45,23 +45,23 @@ test.runIf(isLong)('shows the page of a module with its query', async ({ install
   await dialog(page, 'Hello World').waitFor()
 })
 
-test('keeps path, last slash and fragment of a module page as they were sent', async ({
-  installed: _installed,
-  open,
-}) => {
-  const page = await open('/health')
-  // The reference module has one page only.
-  await page.route(/\/modules\/hello\//, (route) => {
-    const isPortal = route.request().isNavigationRequest() && route.request().frame() === page.mainFrame()
-    return isPortal ? route.fallback() : route.fulfill({ contentType: 'text/html', body: '<h1>Hello, World!</h1>' })
-  })
-  for (const path of ['a%20b', '%C3%A4/', 'a%2Fb%3Fc/d%25/?x=%2F', "a;b=c,d+e@f:g!&'()*/"]) {
-    const address = `/modules/hello/${path}#part%20one`
-    await page.goto(address)
-    const frame = await frameOf(page)
-    expect([page.url(), frame.url()].map((url) => url.replace(/^https?:\/\/[^/]+/, ''))).toEqual([address, address])
-  }
-})
+test.runIf(isLong)(
+  'keeps path, last slash and fragment of a module page as they were sent',
+  async ({ installed: _installed, open }) => {
+    const page = await open('/health')
+    // The reference module has one page only.
+    await page.route(/\/modules\/hello\//, (route) => {
+      const isPortal = route.request().isNavigationRequest() && route.request().frame() === page.mainFrame()
+      return isPortal ? route.fallback() : route.fulfill({ contentType: 'text/html', body: '<h1>Hello, World!</h1>' })
+    })
+    for (const path of ['a%20b', '%C3%A4/', 'a%2Fb%3Fc/d%25/?x=%2F', "a;b=c,d+e@f:g!&'()*/"]) {
+      const address = `/modules/hello/${path}#part%20one`
+      await page.goto(address)
+      const frame = await frameOf(page)
+      expect([page.url(), frame.url()].map((url) => url.replace(/^https?:\/\/[^/]+/, ''))).toEqual([address, address])
+    }
+  },
+)
 
 test.runIf(isLong)('requires a sign-in, and renews an expired session', async ({ installed: _installed, open }) => {
   const signedOut = await open('/modules/hello', { as: 'anonymous', allow: [/^response 401 /] })

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { isLong, sampled } from '../support/long.ts'
 import { appearanceErrors } from '../support/portal/accessibility.ts'
 import { button, dialog, field, heading, link, mainLink } from '../support/portal/locators.ts'
 import { signIn, waitForPage } from '../support/portal/open.ts'
@@ -99,7 +100,7 @@ async function signInAgain(page: Page, password: string): Promise<void> {
   await modal(page).waitFor({ state: 'detached' })
 }
 
-test.for([jobForm, userForm, webhookForm])(
+test.for(sampled([userForm, jobForm, webhookForm]))(
   'keeps the input of $name when the session ends, and without secrets after a reload',
   async (form, { open, user }) => {
     const page = await openFilled(open, form)
@@ -131,40 +132,38 @@ test('sends the request of a submitted form once the user has signed in again', 
   await api.signIn({ username: 'grace-again', password: secret })
 })
 
-test('continues when the user signs in again in another tab, and offers a choice to another user', async ({
-  open,
-  user,
-  api,
-  origin,
-}) => {
-  const page = await openFilled(open, jobForm)
-  const other = await page.context().newPage()
-  await other.goto('/clusters')
-  const signInElsewhere = async (person: typeof user) => {
-    await signIn(page.context(), origin, person)
-    await other.evaluate(() => {
-      const { BroadcastChannel }: any = globalThis
-      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- channels have no target origin
-      new BroadcastChannel('session').postMessage('changed')
-    })
-  }
-  await page.context().clearCookies()
-  await heading(page, 'Sign in again', 2).waitFor()
-  await signInElsewhere(user)
-  await modal(page).waitFor({ state: 'detached' })
+test.runIf(isLong)(
+  'continues when the user signs in again in another tab, and offers a choice to another user',
+  async ({ open, user, api, origin }) => {
+    const page = await openFilled(open, jobForm)
+    const other = await page.context().newPage()
+    await other.goto('/clusters')
+    const signInElsewhere = async (person: typeof user) => {
+      await signIn(page.context(), origin, person)
+      await other.evaluate(() => {
+        const { BroadcastChannel }: any = globalThis
+        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- channels have no target origin
+        new BroadcastChannel('session').postMessage('changed')
+      })
+    }
+    await page.context().clearCookies()
+    await heading(page, 'Sign in again', 2).waitFor()
+    await signInElsewhere(user)
+    await modal(page).waitFor({ state: 'detached' })
 
-  const viewer = await api.newUser('Viewer')
-  await signInElsewhere(viewer)
-  await heading(page, 'Another user is signed in', 2).waitFor()
-  await button(page, `Sign in as ${user.username}`).click()
-  await signInAgain(page, user.password)
-  expect(await jobForm.values(page)).toEqual(jobForm.kept)
+    const viewer = await api.newUser('Viewer')
+    await signInElsewhere(viewer)
+    await heading(page, 'Another user is signed in', 2).waitFor()
+    await button(page, `Sign in as ${user.username}`).click()
+    await signInAgain(page, user.password)
+    expect(await jobForm.values(page)).toEqual(jobForm.kept)
 
-  await signInElsewhere(viewer)
-  await button(page, `Discard input and continue as ${viewer.username}`).click()
-  await button(page, `Account of ${viewer.username}`).waitFor()
-  expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('uptime')
-})
+    await signInElsewhere(viewer)
+    await button(page, `Discard input and continue as ${viewer.username}`).click()
+    await button(page, `Account of ${viewer.username}`).waitFor()
+    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('uptime')
+  },
+)
 
 async function expectQuestion(page: Page, leave: () => Promise<unknown>, form: TestedForm): Promise<void> {
   await leave()
@@ -176,10 +175,12 @@ async function expectQuestion(page: Page, leave: () => Promise<unknown>, form: T
   await button(modal(page), 'Discard changes').click()
 }
 
-test.for([
+const exits = [
   ['a link', (page: Page) => mainLink(page, 'Clusters').click(), 'Clusters'],
   ['the back button', (page: Page) => page.evaluate('history.back()'), 'Jobs'],
-] as const)('asks before %s leaves a changed form', async ([, leave, target], { open }) => {
+] as const
+
+test.for(sampled(exits))('asks before %s leaves a changed form', async ([, leave, target], { open }) => {
   const page = await open('/jobs')
   await button(page, /^Account of /).click()
   await page.getByRole('menuitem', { name: 'Account' }).click()
@@ -233,11 +234,13 @@ test('keeps a script while the user visits other pages, until it is submitted, c
   expect(await drafts(page)).toBe('')
 })
 
-test.for([
+const closings = [
   ['Escape', (page: Page) => page.keyboard.press('Escape')],
   ['the backdrop', (page: Page) => page.mouse.click(5, 400)],
   ['Cancel', (page: Page) => button(dialog(page), 'Cancel').click()],
-] as const)('asks before %s closes a changed dialog', async ([, leave], { open }) => {
+] as const
+
+test.for(sampled(closings))('asks before %s closes a changed dialog', async ([, leave], { open }) => {
   const page = await openFilled(open, userForm)
   await expectQuestion(page, () => leave(page), userForm)
   await dialog(page).waitFor({ state: 'hidden' })
@@ -247,16 +250,17 @@ test.for([
   await dialog(page).waitFor({ state: 'hidden' })
 })
 
-test('the browser asks before it closes a tab with a changed form, and not after the change is undone', async ({
-  open,
-}) => {
-  const page = await openFilled(open, jobForm)
-  const asked = page.waitForEvent('dialog')
-  await page.evaluate('setTimeout(() => location.reload())')
-  expect((await asked).type()).toBe('beforeunload')
-  await waitForPage(page)
-  await editor(page).fill('')
-  await timeout(page).fill('')
-  await mainLink(page, 'Clusters').click()
-  await heading(page, 'Clusters').waitFor()
-})
+test.runIf(isLong)(
+  'the browser asks before it closes a tab with a changed form, and not after the change is undone',
+  async ({ open }) => {
+    const page = await openFilled(open, jobForm)
+    const asked = page.waitForEvent('dialog')
+    await page.evaluate('setTimeout(() => location.reload())')
+    expect((await asked).type()).toBe('beforeunload')
+    await waitForPage(page)
+    await editor(page).fill('')
+    await timeout(page).fill('')
+    await mainLink(page, 'Clusters').click()
+    await heading(page, 'Clusters').waitFor()
+  },
+)

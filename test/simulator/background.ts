@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { messageOf } from '@platform/cli/exit'
 import { logToStandardError as log } from '@platform/local/log'
 import { stopOnSignals } from '@platform/local/signals'
-import { buildFunctions } from '../../scripts/deploy/build.ts'
+import { stop } from 'esbuild'
+import { writeFunctions } from '../../scripts/deploy/build.ts'
+import { deployedFunctions } from '../support/build-cache.ts'
 import { type IpcMessage, LaunchMessage } from './command/start.ts'
 import { removeState } from './command/stop.ts'
 import { operatorSettings } from './settings.ts'
@@ -48,8 +50,13 @@ async function start(): Promise<Simulator> {
   mkdirSync(work)
   process.env['TMPDIR'] = work
   const functionsDir = join(work, 'functions')
-  if (functions === undefined) onStep(`Built ${await buildFunctions(functionsDir)} functions`)
-  else await cp(functions, functionsDir, { recursive: true })
+  if (functions === undefined) {
+    const built = await deployedFunctions()
+    // esbuild's service would keep a gigabyte of memory until this process ends.
+    await stop()
+    await writeFunctions(built, functionsDir)
+    onStep(`Built ${built.size} functions`)
+  } else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
   // Loading it fails with invalid settings.
   const { startSimulator } = await import('./simulator.ts')
