@@ -76,10 +76,14 @@ test('keeps a token valid after logout and a password change', async ({ platform
   expectStatus(await client.get(mePath), 200)
 })
 
-test('limits the lifetime of new tokens to the settings of the organisation', async ({ platform }) => {
+test('stores the settings of the organisation and limits the lifetime of new tokens to them', async ({ platform }) => {
   const tenant = await createTenant(platform)
-  const settings = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7 }
-  expectStatus(await tenant.client.patch('/api/v1/organisation/settings', settings), 200)
+  const settings = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7, jobRetentionDays: 1 }
+  const settingsPath = '/api/v1/organisation/settings'
+  expect(expectStatus(await tenant.client.patch(settingsPath, settings), 200)).toEqual(settings)
+  expect(invalidFields(await tenant.client.patch(settingsPath, { jobRetentionDays: 0 }))).toEqual([
+    'body /jobRetentionDays',
+  ])
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
   const { expiresAt } = await newToken(platform, tenant)
   expect(Math.abs(Date.parse(expiresAt) - Date.parse(inDays(7)))).toBeLessThan(3_600_000)

@@ -37,8 +37,10 @@ test('labels, moves, counts and sorts the clusters of a target, and submits a jo
   const labelled = expectStatus(await admin.post('/api/v1/clusters/labels', change), 200)
   expect(labelled).toEqual({ resolvedCount: 2, changedCount: 2 })
   const target = { selector: `app=${app}` }
-  const resolved = expectStatus(await admin.post('/api/v1/targets/resolve', { target, includeIds: true }), 200)
+  const details = { includeIds: true, includeStatus: true }
+  const resolved = expectStatus(await admin.post('/api/v1/targets/resolve', { target, ...details }), 200)
   expect([resolved.resolvedCount, new Set(resolved.clusterIds)]).toEqual([2, new Set(ids)])
+  expect(resolved.byStatus).toEqual({ Healthy: 0, Degraded: 0, Pending: 2, Offline: 0 })
   const { id: siteId } = expectStatus(await admin.post('/api/v1/sites', { name: platform.newName() }), 201)
   const moved = expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId }), 200)
   expect(moved).toEqual({ resolvedCount: 2, changedCount: 2 })

@@ -92,6 +92,7 @@ test('streams output in order and accepts each chunk once', async ({ platform, a
   expect(first).toEqual({ nextSeq: 1, cancel: false })
   const live = await read()
   expect([outputOf(live.items), live.nextOffset, live.finished]).toEqual(['Ω first\n', 9, false])
+  expect(Date.parse(live.items[0].at)).toBeGreaterThanOrEqual(Date.parse((await platform.job(jobId)).startedAt))
   expect(expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω first\n' }), 200).nextSeq).toBe(1)
   expectStatus(await relay.output(jobId, { leaseId, seq: 2, data: 'third\n' }), 409, 'output_out_of_order')
   expectStatus(await relay.output(jobId, { leaseId, seq: 1, data: 'second\n', stream: 'stderr' }), 200)

@@ -27,6 +27,8 @@ async function expectInstalled(platform: Platform): Promise<void> {
   expect([moduleId, moduleVersion, module.state]).toEqual(['hello', module.version, 'Running'])
   expect(message.length, timestamp).toBeGreaterThan(0)
 
+  const upgrade = { 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }
+  expectStatus(await admin.get('/api/hello', upgrade), 501, 'upgrade_not_supported')
   const page = await platform.anonymous.withToken(accessToken).get('/modules/hello')
   expect(page.headers.get('content-type') ?? '').toMatch(/^text\/html/)
   expect(page.headers.get('content-security-policy') ?? '').toMatch(/(?:^|;)\s*sandbox(?! [^;]*allow-same-origin)/)

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { expectStatus } from './support/answer.ts'
+import { expectStatus, invalidFields } from './support/answer.ts'
 import { waitForEntries } from './support/audit.ts'
 import { completeSetupPath, setupBody, setupStatusPath } from './support/setup.ts'
 import { test } from './support/test.ts'
@@ -16,6 +16,17 @@ test('rejects every setup request with 403 once setup is complete', async ({ ano
 
 test('records the completion of setup', async ({ admin }) => {
   await waitForEntries(admin, 'action=setup.complete', 1)
+})
+
+test('shows the settings of the platform and stores a valid public address', async ({ platform, admin }) => {
+  const path = '/api/v1/platform/settings'
+  const settings = expectStatus(await admin.get(path), 200)
+  // The same address, because another one would disturb other users of the platform.
+  expect(expectStatus(await admin.patch(path, { publicUrl: settings.publicUrl }), 200)).toEqual(settings)
+  expect(expectStatus(await platform.anonymous.get('/api/v1/portal/configuration'), 200)).toMatchObject(settings)
+  for (const publicUrl of ['http://platform.example.com', 'https://platform.example.com/path', 7])
+    expect(invalidFields(await admin.patch(path, { publicUrl }))).toEqual(['body /publicUrl'])
+  expectStatus(await (await platform.tenant).client.patch(path, settings), 403, 'forbidden')
 })
 
 test('readiness returns ok and an aggregate of the critical and degradable checks', async ({ anonymous }) => {

@@ -17,7 +17,7 @@ const sum = (counts: Record<string, number>): number => Object.values(counts).re
 
 test('returns the portal configuration without secrets to anyone', async ({ platform }) => {
   const body = expectStatus(await platform.anonymous.get(paths.configuration), 200)
-  const fields = new Set(['platformName', 'publicUrl', 'setupComplete', 'timezone', 'version'])
+  const fields = new Set(['isDemo', 'platformName', 'publicUrl', 'setupComplete', 'timezone', 'version'])
   expect(Object.keys(body).every((name) => fields.has(name))).toBe(true)
   expect(body.setupComplete).toBe(true)
   expect(body.version).toMatch(/^\d+\.\d+\.\d+/)
@@ -56,8 +56,9 @@ test('limits the summary and history to the permissions of an API token', async 
   const summary = expectStatus(await program.get(paths.summary), 200)
   expect([summary.clusters, summary.modules]).toEqual([undefined, undefined])
   expect(summary.jobs.total).toBeGreaterThanOrEqual(0)
-  const { points } = expectStatus(await program.get(`${paths.history}?hours=1`), 200)
+  const { points, previous } = expectStatus(await program.get(`${paths.history}?hours=1`), 200)
   expect(Object.keys(points.at(-1)).toSorted()).toEqual(['at', 'jobs'])
+  expect(Object.keys(previous)).toEqual(['jobs'])
   const lastUsedAt = await waitFor('the use of the token', async () => {
     const { items } = expectStatus(await client.get('/api/v1/users/me/tokens'), 200)
     return items[0].lastUsedAt ?? undefined
