@@ -1,7 +1,7 @@
 import { afterAll, expect, test, vi } from 'vitest'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { enroll } from '@platform/core/relays/enrollment'
+import { enroll, issue } from '@platform/core/relays/enrollment'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import { scriptJob } from '../core/support/jobs.ts'
@@ -31,7 +31,7 @@ async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
   }
   const [queued, running] = [await newJob(), await newJob()]
   const { json } = await call(operationNamed('POST /api/v1/relay/jobs/{id}/claim'), { params: { id: running } })
-  return { call, caller, queued, running, leaseId: json.leaseId, nodeId: nodes[0]?.id ?? '' }
+  return { call, caller, clusterId, queued, running, leaseId: json.leaseId, nodeId: nodes[0]?.id ?? '' }
 }
 type Relay = Awaited<ReturnType<typeof startRelay>>
 
@@ -74,6 +74,38 @@ test('rejects the lease of another job', async () => {
     const { status, json } = await relay.call(operation, { ...parts, body: { ...body, leaseId: other.leaseId } })
     expect([status, json.error]).toEqual([409, 'lease_not_held'])
   }
+})
+
+const [claim, complete] = ['POST /api/v1/relay/jobs/{id}/claim', 'POST /api/v1/relay/jobs/{id}/complete']
+const replace = async ({ caller, clusterId }: Relay) => {
+  await enroll(enrollRequest((await issue(caller, clusterId)).enrollmentToken))
+  return {}
+}
+
+test.each<[name: string, error: string, change: (relay: Relay) => object | Promise<object>]>([
+  [claim, 'relay_revoked', replace],
+  ['POST /api/v1/relay/jobs/{id}/output', 'relay_revoked', replace],
+  [complete, 'relay_revoked', replace],
+  ['POST /api/v1/relay/goodbye', 'relay_revoked', replace],
+  [claim, 'statement_key_unknown', () => ({ statementKey: 'unknown' })],
+  [
+    complete,
+    'output_out_of_order',
+    ({ nodeId }) => ({ output: { seq: 1, chunks: [{ nodeId, stream: 'stdout', data: 'x' }] } }),
+  ],
+  [
+    complete,
+    'job_already_finished',
+    async (relay) => {
+      await relay.call(operationNamed(complete), requests[complete]?.(relay) ?? {})
+      return { exitCode: 1 }
+    },
+  ],
+])('%s returns %s', async (name, error, change) => {
+  const relay = await startRelay()
+  const { body, ...parts } = requests[name]?.(relay) ?? { body: { reason: 'stop' } }
+  const { json } = await relay.call(operationNamed(name), { ...parts, body: { ...body, ...(await change(relay)) } })
+  expect(json.error).toBe(error)
 })
 
 test('a heartbeat neither reads nor changes other clusters', async () => {

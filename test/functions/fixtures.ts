@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { batchLimit } from '@platform/contract/batch'
+import { enrollmentKeyLimit } from '@platform/contract/enrollment-key'
+import { labelLimit } from '@platform/contract/label'
 import { projectOrganisation } from '@platform/core/background/projections'
 import { system } from '@platform/core/caller'
 import { now } from '@platform/core/clock'
@@ -12,6 +15,7 @@ import { commit } from '@platform/core/outbox/commit'
 import { cloud } from '../core/support/identity.ts'
 import { catalogRelease, newModuleId, putCatalog, putModule, releaseFor } from '../core/support/modules.ts'
 import { enrollRequest } from '../support/fixtures.ts'
+import { type ImageOptions, type Signer, writtenManifest } from '../support/module-registry.ts'
 import { type TestRequest, type TestResponse, send } from '../support/request.ts'
 import { moduleWorld, pushRelease } from './module-world.ts'
 import { type Operation, operationNamed, operations, withParameters } from './operations.ts'
@@ -52,11 +56,11 @@ export function validRequest({ name }: Operation, user: SignedInUser): RequestPa
 }
 
 /** A target has one member, so each of its ids needs its own request. */
-export async function requestWithTarget(operation: Operation, user: SignedInUser, member?: string) {
+export async function requestWithTarget(operation: Operation, user: SignedInUser, member?: string, context?: string) {
   const { jobs, ...body } = ((await validRequest(operation, user)).body ?? {}) as Record<string, unknown>
   const { clusterId, ...script } = await newScript(user)
   const target =
-    member === 'savedFilterId' ? { savedFilterId: (await newFilter(user)).id } : { clusterIds: [clusterId] }
+    member === 'savedFilterId' ? { savedFilterId: (await newFilter(user, context)).id } : { clusterIds: [clusterId] }
   return { body: { ...body, ...(jobs !== undefined && script), target } }
 }
 
@@ -73,8 +77,8 @@ const empty: Fixture = () => ({})
 const newSite = (user: SignedInUser) => perform(user, 'POST /api/v1/sites', { body: { name: unique() } })
 const siteParams: Fixture = async (user) => ({ params: { id: (await newSite(user)).id } })
 
-const newCluster = (user: SignedInUser) =>
-  perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor' } })
+const newCluster = (user: SignedInUser, labels = {}) =>
+  perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor', labels } })
 const clusterParams: Fixture = async (user) => ({ params: { id: (await newCluster(user)).id } })
 
 const keySettings = () => ({
@@ -119,8 +123,9 @@ async function finishedBatch(user: SignedInUser): Promise<RequestParts> {
   return parts
 }
 
-const filter = () => ({ body: { name: unique(), context: 'clusters', filter: {} } })
-const newFilter = (user: SignedInUser) => perform(user, 'POST /api/v1/users/me/saved-filters', filter(), user.headers)
+const filter = (context = 'clusters') => ({ body: { name: unique(), context, filter: {} } })
+const newFilter = (user: SignedInUser, context?: string) =>
+  perform(user, 'POST /api/v1/users/me/saved-filters', filter(context), user.headers)
 const newToken = (user: SignedInUser) =>
   perform(user, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, user.headers)
 
@@ -144,11 +149,20 @@ const moduleParams: Fixture = async () => {
   return { params: { id } }
 }
 
-const catalogModule: Fixture = async () => {
+type ImageOf = (id: string) => Image | Promise<Image>
+type Image = ImageOptions & { signer?: Signer }
+
+const catalogModuleOf = (imageOf: ImageOf, release?: object) => async () => {
   const id = newModuleId()
-  const { repository, digest } = await moduleWorld.push(id)
-  await putCatalog({ [repository]: [catalogRelease(id, '1.0.0', { digest })] })
+  const { repository, digest } = await moduleWorld.push(id, await imageOf(id))
+  await putCatalog({ [repository]: [catalogRelease(id, '1.0.0', { digest, ...release })] })
   return { params: { id }, body: {} }
+}
+const catalogModule = catalogModuleOf(() => ({}))
+
+const imageModuleOf = (imageOf: ImageOf) => async () => {
+  const id = newModuleId()
+  return { body: { imageRef: (await moduleWorld.push(id, await imageOf(id))).reference } }
 }
 
 const updateRequest: Fixture = async () => {
@@ -249,7 +263,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/users/me/dashboard-layout': empty,
   'PATCH /api/v1/users/me/dashboard-layout': () => ({ body: { layout: [] } }),
   'GET /api/v1/users/me/saved-filters': empty,
-  'POST /api/v1/users/me/saved-filters': filter,
+  'POST /api/v1/users/me/saved-filters': () => filter(),
   'DELETE /api/v1/users/me/saved-filters/{id}': async (user) => ({ params: { id: (await newFilter(user)).id } }),
   'PUT /api/v1/users/me/password': () => ({ body: { currentPassword: password, newPassword: `${password}!` } }),
 
@@ -301,7 +315,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/modules/{id}': moduleParams,
   'POST /api/v1/modules/{id}/install': catalogModule,
   'DELETE /api/v1/modules/{id}': moduleParams,
-  'POST /api/modules/install': async () => ({ body: { imageRef: (await moduleWorld.push(newModuleId())).reference } }),
+  'POST /api/modules/install': imageModuleOf(() => ({})),
   'DELETE /api/modules/{id}': moduleParams,
   'GET /api/v1/organisation/modules': empty,
   'PUT /api/v1/organisation/modules/{id}': async (user) => ({
@@ -335,3 +349,106 @@ const fixtures: Record<string, Fixture> = {
 }
 
 export const staleFixtures = Object.keys(fixtures).filter((name) => operations.every((each) => each.name !== name))
+
+const withQuota =
+  (quotas: object, fixture: Fixture): Fixture =>
+  async (user) => {
+    const [parts, administrator] = [await fixture(user), await newUser('PlatformAdmin')]
+    const request = { params: { id: user.organisationId }, body: { quotas } }
+    await perform(administrator, 'PATCH /api/v1/platform/organisations/{id}', request)
+    return parts
+  }
+
+const repeated =
+  (name: string, fixture: Fixture): Fixture =>
+  async (user) => {
+    const parts = await fixture(user)
+    await perform(user, name, parts)
+    return parts
+  }
+
+const bodyWith =
+  (fixture: Fixture, change: object): Fixture =>
+  async (user) => {
+    const { body, ...parts } = await fixture(user)
+    return { ...parts, body: { ...body, ...change } }
+  }
+
+const scriptJob: Fixture = async (user) => ({ body: await newScript(user) })
+const account: Fixture = () => ({ body: newAccount() })
+const allLabels = Object.fromEntries(Array.from({ length: labelLimit }, (_, index) => [`label-${index}`, 'x']))
+
+const imageErrors: Record<string, ImageOf> = {
+  image_not_a_module: () => ({ labels: {} }),
+  manifest_invalid: () => ({ manifest: {} }),
+  manifest_id_mismatch: () => ({ manifest: writtenManifest(newModuleId()) }),
+  manifest_mismatch: (id) => ({ manifest: writtenManifest(id, '2.0.0') }),
+  sdk_incompatible: (id) => ({ manifest: writtenManifest(id, '1.0.0', { sdkVersion: '^9.0.0' }) }),
+  module_signature_unverified: () => ({ signer: false }),
+  module_already_installed: (id) => putModule(releaseFor(id)).then(() => ({})),
+  module_operation_in_progress: (id) => putModule(releaseFor(id), { jobId: newId('job') }).then(() => ({})),
+  module_route_taken: (id) =>
+    putModule(releaseFor(newModuleId(), { spec: { apiBasePath: `/api/${id}` } })).then(() => ({})),
+}
+
+/** Requests that fail with a documented error that no other test receives by HTTP: operation and code. */
+export const rejections: Record<string, Fixture> = {
+  ...Object.fromEntries(
+    ['clusters/labels', 'clusters/site', 'targets/resolve', 'relay-updates', 'jobs/batch'].map((path) => [
+      `POST /api/v1/${path} filter_not_applicable`,
+      (user) => requestWithTarget(operationNamed(`POST /api/v1/${path}`), user, 'savedFilterId', 'jobs'),
+    ]),
+  ),
+  'PATCH /api/v1/clusters/{id} limit_reached': async (user) => ({
+    params: { id: (await newCluster(user, allLabels)).id },
+    body: { labels: { env: 'prod' } },
+  }),
+  'POST /api/v1/clusters/{id}/approve no_pending_relay': clusterParams,
+  'POST /api/v1/enrollment-keys limit_reached': async ({ organisationId }) => {
+    await transact([upsert(keys.enrollmentKeyCount(organisationId), { set: { count: enrollmentKeyLimit } })])
+    return { body: keySettings() }
+  },
+  'POST /api/v1/relay-updates relay_update_running': repeated('POST /api/v1/relay-updates', relayUpdate),
+  'POST /api/v1/relay-updates target_changed': bodyWith(relayUpdate, { expectedCount: 2 }),
+  'POST /api/v1/relay-updates version_not_available': bodyWith(relayUpdate, { version: '99.0.0' }),
+  'POST /api/v1/relay-updates/{id}/cancel relay_update_finished': async (user) => {
+    const { id } = await perform(user, 'POST /api/v1/relay-updates', await relayUpdate(user))
+    await transact([upsert(keys.relayUpdate(user.organisationId, id), { set: { status: 'Completed' } })])
+    return { params: { id } }
+  },
+  'POST /api/v1/jobs unknown_job_type': bodyWith(scriptJob, { type: 'Reboot' }),
+  'POST /api/v1/jobs job_type_not_submittable': bodyWith(scriptJob, { type: 'PlatformUpdate' }),
+  'POST /api/v1/jobs/batch batch_limit_exceeded': () => ({ body: { jobs: [...'x'.repeat(batchLimit + 1)] } }),
+  'POST /api/v1/jobs/batch limit_reached': withQuota({ activeJobs: 0 }, async (user) => ({
+    body: { jobs: [await newScript(user)] },
+  })),
+  'POST /api/v1/jobs/batch/{batchId}/retry limit_reached': withQuota({ activeJobs: 0 }, finishedBatch),
+  'POST /api/v1/users username_taken': (user) => ({ body: { ...newAccount(), username: user.username } }),
+  'POST /api/v1/users limit_reached': withQuota({ users: 1 }, account),
+  'POST /api/v1/users role_not_grantable': bodyWith(account, { roles: ['PlatformAdmin'] }),
+  'POST /api/v1/users organisation_has_users': async () => ({
+    body: { ...newAccount(), organisationId: (await newUser('OrgAdmin')).organisationId },
+  }),
+  'PATCH /api/v1/users/{id} role_not_grantable': bodyWith(colleagueParams, { roles: ['PlatformAdmin'] }),
+  ...Object.fromEntries(
+    Object.entries(imageErrors).flatMap(([error, imageOf]): [string, Fixture][] => [
+      [`POST /api/modules/install ${error}`, imageModuleOf(imageOf)],
+      [`POST /api/v1/modules/{id}/install ${error}`, catalogModuleOf(imageOf)],
+    ]),
+  ),
+  'POST /api/modules/install url_not_allowed': bodyWith(
+    imageModuleOf(() => ({})),
+    {
+      manifestUrl: 'https://127.0.0.1/module.json',
+    },
+  ),
+  'POST /api/v1/modules/{id}/install image_unreachable': catalogModuleOf(() => ({}), {
+    digest: `sha256:${'1'.repeat(64)}`,
+  }),
+  ...Object.fromEntries(
+    ['DELETE /api/v1/modules/{id}', 'DELETE /api/modules/{id}'].flatMap((name): [string, Fixture][] => [
+      [`${name} module_not_installed`, async () => ({ params: (await catalogModule()).params })],
+      [`${name} module_operation_in_progress`, repeated(name, moduleParams)],
+    ]),
+  ),
+}

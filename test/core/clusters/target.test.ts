@@ -12,7 +12,14 @@ import * as Job from '@platform/core/jobs/job'
 import { listClusters } from '@platform/core/jobs/last-job'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { beforeAll, expect, test } from 'vitest'
-import { bootstrapPlatform, enrolledCluster, errorCodeOf, errorOf, newCaller } from '../../support/fixtures.ts'
+import {
+  bootstrapPlatform,
+  enrolledCluster,
+  errorCodeOf,
+  errorOf,
+  newCaller,
+  requestErrorCode,
+} from '../../support/fixtures.ts'
 import { beforeCommand } from '../../support/store-calls.ts'
 import { jobRecords, runProjections, storeClusters, submitAndExpand } from '../support/batches.ts'
 import { auditEntries } from '../support/outbox.ts'
@@ -22,6 +29,9 @@ beforeAll(bootstrapPlatform)
 
 const script = { type: 'InvokeScript', payload: { script: 'true' } }
 const prod = { selector: 'env=prod' }
+
+const changeByHttp = (caller: Caller, path: 'labels' | 'site', body: object) =>
+  requestErrorCode('clusters', `POST /api/v1/clusters/${path}`, [caller, 'OrgAdmin'], body)
 
 async function fleet() {
   const caller = await newCaller()
@@ -113,7 +123,11 @@ test('accepts a large script for 500 clusters once, and rejects 501 clusters wit
   await storeClusters(caller, 1)
   const tooMany = { code: 'batch_limit_exceeded', extra: { resolvedCount: 501, limit: 500 } }
   expect(await errorOf(Batch.submit(caller, submission))).toMatchObject(tooMany)
-  expect(await errorOf(labelClusters(caller, { target: { all: true }, set: { env: 'x' } }))).toMatchObject(tooMany)
+  for (const [path, change] of [
+    ['labels', { set: { env: 'x' } }],
+    ['site', { siteId: null }],
+  ] as const)
+    expect(await changeByHttp(caller, path, { target: { all: true }, ...change })).toBe(tooMany.code)
 })
 
 test('labels the clusters of a target, repeatably and together with other changes', async () => {
@@ -132,9 +146,8 @@ test('labels the clusters of a target, repeatably and together with other change
     .map((entry) => entry.detail)
   expect(details).toContainEqual(expect.stringMatching(/^90 clusters \(clus_\w+, .* and 85 more\): env=prod, -old$/))
   const full = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, '']))
-  expect(await errorCodeOf(labelClusters(caller, { target: { clusterIds: others.slice(0, 1) }, set: full }))).toBe(
-    'limit_reached',
-  )
+  const tooMany = { target: { clusterIds: others.slice(0, 1) }, set: full }
+  expect(await changeByHttp(caller, 'labels', tooMany)).toBe('limit_reached')
 })
 
 test('moves the clusters of a target to a site and away, repeatably and together with other changes', async () => {

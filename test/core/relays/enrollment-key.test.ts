@@ -6,6 +6,7 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, remove, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
+import { newId } from '@platform/core/id'
 import { claim, findOwnJob } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { approve } from '@platform/core/relays/approve'
@@ -15,7 +16,14 @@ import * as EnrollmentKey from '@platform/core/relays/enrollment-key'
 import { goodbye, heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
-import { bootstrapPlatform, enrollRequest, errorCodeOf, expectError, newCaller } from '../../support/fixtures.ts'
+import {
+  bootstrapPlatform,
+  enrollRequest,
+  errorCodeOf,
+  expectError,
+  newCaller,
+  requestErrorCode,
+} from '../../support/fixtures.ts'
 import { runProjections } from '../support/batches.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { scriptJob } from '../support/jobs.ts'
@@ -36,6 +44,8 @@ function requestWith(enrollmentKey: string, hostname = 'box', nodes?: string[]) 
   const { enrollmentToken: _, ...request } = enrollRequest('', nodes)
   return { ...request, enrollmentKey, hostname }
 }
+
+const enrollByHttp = (request: object) => requestErrorCode('relay', 'POST /api/v1/relay/enroll', undefined, request)
 
 const relayCaller = ({ organisationId }: Caller, { relayId, clusterId }: { relayId: string; clusterId: string }) => ({
   kind: 'relay' as const,
@@ -63,7 +73,7 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   // The key has expired, but the enrollment has happened.
   expect(await enrollRelay(request)).toMatchObject({ clusterId: first.clusterId, relayId: first.relayId })
   await expectError(enrollRelay({ ...request, hostname: 'copy' }), 'enrollment_token_used')
-  await expectError(enrollRelay(requestWith(enrollmentKey)), 'enrollment_key_expired')
+  expect(await enrollByHttp(requestWith(enrollmentKey))).toBe('enrollment_key_expired')
   expect(await onlyKey(caller)).toMatchObject({ id, usedCount: 1, maxUses: 5 })
   await EnrollmentKey.revoke(caller, id)
   expect(await enrollRelay(request)).toMatchObject({ clusterId: first.clusterId, relayId: first.relayId })
@@ -86,6 +96,7 @@ test('concurrent enrollments never exceed the uses, and their clusters have dist
     ...Array.from({ length: 3 }, () => 'enrollment_key_used_up'),
     ...Array.from({ length: 3 }, () => 'no error'),
   ])
+  expect(await enrollByHttp(requestWith(enrollmentKey))).toBe('enrollment_key_used_up')
   const { items } = await Cluster.list(caller, { page: 1, pageSize: 10 })
   expect(items.map(({ name }) => name).toSorted()).toEqual(['box', 'box-2', 'box-3'])
 
@@ -118,11 +129,16 @@ test.each<[string, string, (caller: Caller, keyId: string) => Promise<unknown>]>
     'limit_reached',
     ({ organisationId: id }) => batchPut([{ ...keys.organisation(id), id, quotas: { clusters: 0 } }]),
   ],
+  [
+    'has a site that was removed',
+    'site_not_found',
+    (_, id) => update(keys.enrollmentKey(id), { set: { siteId: newId('site') } }),
+  ],
 ])('refuses a key that %s', async (_, code, change) => {
   const caller = await newCaller()
   const { enrollmentKey, id } = await newKey(caller)
   await change(caller, id)
-  await expectError(enrollRelay(requestWith(enrollmentKey)), code)
+  expect(await enrollByHttp(requestWith(enrollmentKey))).toBe(code)
   expect((await Cluster.list(caller, { page: 1, pageSize: 10 })).totalCount).toBe(0)
 })
 

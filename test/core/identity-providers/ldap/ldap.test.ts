@@ -215,6 +215,8 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
       onTestFinished(async () => void (await setQuotas({})))
       for (let count = 0; count <= config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; count++)
         expect(await signInError(username)).toBe(code)
+      for (const route of ['login', 'session'])
+        expect((await login(route, credentialsOf(username))).json.error).toBe(code)
     },
   )
 
