@@ -47,6 +47,9 @@ test.skipIf(skipReason !== '')(
     const browser = await launchChromium()
     await using _ = { [Symbol.asyncDispose]: () => browser.close() }
     const page = await browser.newPage()
+    await page.goto(new URL('/', link).href)
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.getByText('This is a demo.').waitFor()
     // The first click opens the link.
     await page.goto(link)
     await page.getByText('This is a demo.').waitFor()

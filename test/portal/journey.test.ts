@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { waitFor } from '../support/wait-for.ts'
+import { appearanceErrors } from '../support/portal/accessibility.ts'
 import {
   button,
   dialog,
@@ -13,6 +14,7 @@ import {
   openRegistration,
   relayCommand,
 } from '../support/portal/locators.ts'
+import { setWidth } from '../support/portal/screenshot.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
 import { fillUpTo, next, setupToken, setupView, step } from '../support/portal/wizard.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
@@ -54,6 +56,16 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   await field(page, 'Name').fill('berlin-1')
   await button(page, 'Register cluster').click()
   resources.use(runRelayCommand(await relayCommand(page), folder))
+  for (const [tab, command] of [
+    ['Keep it running', 'Command for systemd'],
+    ['Many at once', 'Command with an enrollment key'],
+    ['Try it', 'Relay command'],
+  ] as const) {
+    await page.getByRole('tab', { name: tab }).click()
+    await page.getByRole('group', { name: command, exact: true }).waitFor()
+    expect(await appearanceErrors(page, `register ${tab}`)).toEqual([])
+  }
+  await setWidth(page, 1280)
   await link(page, 'Open cluster').click()
   await heading(page, /^berlin-1/)
     .getByText('Healthy')
@@ -75,6 +87,8 @@ test('a new platform is set up, runs a job on a real relay and installs a module
 
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
   await annotate(`From the wizard to the result of the first script: ${seconds} s and ${clicks} clicks`)
+  // With one for each tab of the registration.
+  expect(clicks).toBe(16)
 
   await mainLink(page, 'Modules').click()
   await button(page.getByRole('row', { name: /Hello World/ }), 'Install').click()

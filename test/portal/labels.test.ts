@@ -3,11 +3,11 @@ import { expect } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { isLong } from '../support/long.ts'
-import { appearanceErrors } from '../support/portal/accessibility.ts'
+import { appearanceErrors, axeErrors } from '../support/portal/accessibility.ts'
 import { healthyRelay, seedFleet } from '../support/portal/fleet.ts'
 import { button, dialog, field, heading, link, row } from '../support/portal/locators.ts'
 import { errorsOf, waitForPage } from '../support/portal/open.ts'
-import { requestsDuring } from '../support/portal/requests.ts'
+import { holdRequests, requestsDuring } from '../support/portal/requests.ts'
 import { test } from '../support/portal/test.ts'
 
 const selectorField = (page: Page) => page.getByRole('combobox', { name: 'Label selector' })
@@ -77,7 +77,11 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await button(page, 'Change labels').click()
   await field(dialog(page), 'Key').fill('stage')
   await field(dialog(page), 'Value').fill('canary')
+  const release = await holdRequests(page, '**/api/v1/clusters/labels', 'POST')
   await button(dialog(page), 'Change 1 cluster').click()
+  await page.getByRole('progressbar', { name: 'Changed clusters' }).waitFor()
+  expect(await axeErrors(page)).toEqual([])
+  release()
   await page.getByText('1 cluster of 1 changed.').waitFor()
   expect(await labelsOf(api, one.id)).toEqual({ ...labels, stage: 'canary' })
 

@@ -13,7 +13,7 @@ const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-p
  * Serious and critical accessibility errors of a page, one text each. Axe is injected by the debugger, because Playwright's `bypassCSP`
  * would hide violations of the page's own policy. Frames are excluded: modules own their content.
  */
-async function axeErrors(page: Page): Promise<string[]> {
+export async function axeErrors(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe ?? (() => { ${axeSource} })()`)
   const violations = await page.evaluate(async (values): Promise<AxeResults['violations']> => {
     const { axe, document }: any = globalThis

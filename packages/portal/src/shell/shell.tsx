@@ -1,8 +1,7 @@
 import { Outlet, useRouter, useRouterState } from '@tanstack/react-router'
 import { CloudOff, Menu as MenuIcon } from 'lucide-react'
 import { Suspense, useEffect, useRef, useState } from 'react'
-import { useSuspenseQuery } from '@tanstack/react-query'
-import { configurationQuery, useIsOffline } from '../api/account.ts'
+import { useIsOffline } from '../api/account.ts'
 import { queries } from '../api/query.ts'
 import { IconButton } from '../ui/button.tsx'
 import { useLazyPart } from '../ui/hooks.ts'
@@ -10,6 +9,7 @@ import { Loading } from '../ui/state.tsx'
 import { loadToasts } from '../ui/toast.tsx'
 import { Navigation } from './navigation.tsx'
 import styles from './shell.module.css'
+import { DemoBanner } from './standalone.tsx'
 import { TopBar } from './top-bar.tsx'
 
 const loadDrawer = () => import('./drawer.tsx')
@@ -70,16 +70,6 @@ function DrawerButton() {
       />
       {isOpen && drawer && <drawer.Drawer onClose={() => setIsOpen(false)} />}
     </>
-  )
-}
-
-function DemoBanner() {
-  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
-  if (!isDemo) return null
-  return (
-    <p role="note" className={styles['demo']}>
-      This is a demo. Its data and its relays are on this machine; <code>npm run demo:clean</code> removes them.
-    </p>
   )
 }
 

@@ -1,4 +1,6 @@
+import { useSuspenseQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { configurationQuery } from '../api/account.ts'
 import { classes } from '../ui/class-names.ts'
 import { useTitle } from '../ui/page.tsx'
 import styles from './standalone.module.css'
@@ -22,8 +24,19 @@ export function Standalone({ title, brand, isWide = false, children }: Standalon
       </p>
       <div className={classes(styles['card'], isWide && styles['wide'])}>
         <h1>{title}</h1>
+        <DemoBanner />
         {children}
       </div>
     </main>
+  )
+}
+
+export function DemoBanner() {
+  const { isDemo = false } = useSuspenseQuery(configurationQuery).data
+  if (!isDemo) return null
+  return (
+    <p role="note" className={styles['demo']}>
+      This is a demo. Its data and its relays are on this machine; <code>npm run demo:clean</code> removes them.
+    </p>
   )
 }
