@@ -418,7 +418,7 @@ export const rejections: Record<string, Fixture> = {
   },
   'POST /api/v1/jobs unknown_job_type': bodyWith(scriptJob, { type: 'Reboot' }),
   'POST /api/v1/jobs job_type_not_submittable': bodyWith(scriptJob, { type: 'PlatformUpdate' }),
-  'POST /api/v1/jobs/batch batch_limit_exceeded': () => ({ body: { jobs: [...'x'.repeat(batchLimit + 1)] } }),
+  'POST /api/v1/jobs/batch batch_limit_exceeded': () => ({ body: { jobs: Array(batchLimit + 1).fill(0) } }),
   'POST /api/v1/jobs/batch limit_reached': withQuota({ activeJobs: 0 }, async (user) => ({
     body: { jobs: [await newScript(user)] },
   })),
