@@ -43,14 +43,19 @@ const handler = `async (event: any) => {
 
 const failForUsers = `if (${ifBehaviour('fails for users')} && ++authorizedCount % 2) ${broken}`
 
+/** Throws if the code has changed, because the release would then not fail. */
+function replaceOnce(text: string, search: string | RegExp, replacement: string): string {
+  if (text.split(search).length !== 2) throw new Error(`The code does not contain ${search} once.`)
+  return text.replace(search, replacement)
+}
+
 function change(path: string, text: string): string {
   if (path.endsWith('/http/src/authorize.ts')) {
-    return text
-      .replace('async function userOf(', 'let authorizedCount = 0\nasync function userOf(')
-      .replace('return { ...caller, address }', `${failForUsers}\n  return { ...caller, address }`)
+    const marked = replaceOnce(text, 'async function userOf(', 'let authorizedCount = 0\nasync function userOf(')
+    return replaceOnce(marked, /(?=return withOrigin\(caller,)/, `${failForUsers}\n  `)
   }
   if (/\/(?:queue|schedule)\/|bootstrap\.ts$/.test(path)) return text
-  return `${text.replace('export const handler =', 'const whole: any =')}\nexport const handler = ${handler}`
+  return `${replaceOnce(text, 'export const handler =', 'const whole: any =')}\nexport const handler = ${handler}`
 }
 
 const changes: Plugin = {

@@ -11,20 +11,25 @@ const pageSize = 1000
 /** If an organisation has this many queued and running jobs, the check assumes that one is running. */
 const candidateLimit = 1000
 
-/** Includes operations. Selects organisations by their job totals, which lag like all projections. */
+/**
+ * Includes operations. Selects organisations by their job totals, which lag like all projections and may still count a
+ * running job as queued (see start.ts).
+ */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
     const totals = await getMany(ids.map(keys.organisationCounts))
-    const candidates = ids.filter((_, index) => countJobs(totals[index], 'Running') > 0)
+    const candidates = ids.filter((_, index) => mayRunJobs(totals[index]))
     for (const organisationId of candidates) if (await isJobRunningIn(organisationId)) return true
     if (organisationPage.next === undefined) return false
     after = organisationPage.next
   }
   return true
 }
+
+const mayRunJobs = (totals: Item | undefined): boolean => countJobs(totals, 'Queued') + countJobs(totals, 'Running') > 0
 
 /** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
 async function isJobRunningIn(organisationId: string): Promise<boolean> {
