@@ -293,17 +293,29 @@ test('opens the portal at a resource, without a shell, or prints the address', a
   await mkdir(tools, { recursive: true })
   await writeFile(join(tools, 'xdg-open'), `#!/bin/sh\nprintf '<%s>' "$@" > '${tools}/opened'\n`, { mode: 0o755 })
   const browser = plat.with({ DISPLAY: ':0', PATH: `${tools}:${process.env['PATH']}` })
-  const [printed, opened, dashboard, invalid] = await Promise.all([
+  const [printed, opened, dashboard, invalid, noUpdate, noSite, ...others] = await Promise.all([
     plat.run(['open', 'batch', id]),
     browser.run(['open', 'module', '$(touch x)&b']),
     plat.run(['open', '--print']),
     plat.run(['open', 'job', '../settings']),
+    plat.run(['open', 'relay-update', 'x&y']),
+    plat.run(['open', 'site', '../settings']),
+    plat.run(['open', 'enrollment-key']),
+    plat.run(['open', 'relay-update', id.replace('batch', 'rupd')]),
+    plat.run(['open', 'site', id.replace('batch', 'site')]),
   ])
   expect(printed).toMatchObject({ exitCode: 0, out: `${proxy.url}/jobs/batches/${id}\n` })
   expect(opened).toMatchObject({ exitCode: 0, out: '' })
   expect(await readFile(join(tools, 'opened'), 'utf8')).toBe(`<${proxy.url}/modules?module=%24(touch%20x)%26b>`)
   expect(dashboard.out).toBe(`${proxy.url}/dashboard\n`)
+  expect(others.map(({ out }) => out.replace(proxy.url, '').trim())).toEqual([
+    '/clusters/enrollment-keys',
+    `/clusters/relay-updates?update=${id.replace('batch', 'rupd')}`,
+    `/clusters?selector=platform%2Fsite%3D${id.replace('batch', 'site')}`,
+  ])
   expect(invalid).toMatchObject({ exitCode: 2, err: expect.stringContaining('plat job list') })
+  expect(noUpdate).toMatchObject({ exitCode: 2, err: expect.stringContaining('plat relay update list') })
+  expect(noSite).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat site list') })
 })
 
 // Retries take several seconds.

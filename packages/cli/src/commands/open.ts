@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Argument, type Command } from 'commander'
-import { findCluster } from '../clusters.ts'
+import { findCluster, siteIdOf } from '../clusters.ts'
+import type { Api } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import type { Shown } from '../print/show.ts'
@@ -14,11 +15,33 @@ interface Kind {
   /** The page of one resource. Without it, resources have no page of their own. */
   pathOf?: (id: string) => string
   prefix?: string
+  /** Finds the id of a name. Without it, resources have no names. */
+  idOf?: (api: Api, nameOrId: string) => Promise<string>
+  /** The command that lists the resources, if its name is not that of the kind. */
+  command?: string
 }
 
 const kinds: Record<string, Kind> = {
   dashboard: { list: '/dashboard' },
-  cluster: { list: '/clusters', pathOf: (id) => `/clusters/${id}`, prefix: 'clus' },
+  cluster: {
+    list: '/clusters',
+    pathOf: (id) => `/clusters/${id}`,
+    prefix: 'clus',
+    idOf: async (api, name) => (await findCluster(api, name)).id,
+  },
+  site: {
+    list: '/clusters?sort=site',
+    pathOf: (id) => `/clusters?selector=${encodeURIComponent(`platform/site=${id}`)}`,
+    prefix: 'site',
+    idOf: siteIdOf,
+  },
+  'enrollment-key': { list: '/clusters/enrollment-keys' },
+  'relay-update': {
+    list: '/clusters/relay-updates',
+    pathOf: (id) => `/clusters/relay-updates?update=${id}`,
+    prefix: 'rupd',
+    command: 'relay update',
+  },
   node: { list: '/nodes' },
   job: { list: '/jobs', pathOf: (id) => `/jobs/${id}`, prefix: 'job' },
   batch: { list: '/jobs?tab=batches', pathOf: (id) => `/jobs/batches/${id}`, prefix: 'batch' },
@@ -39,9 +62,10 @@ export function addOpenCommand(program: Command): void {
     'plat open cluster berlin-1',
     'plat open job job_01…',
     'plat open batch batch_01… --print',
+    'plat open site Berlin',
   ])
     .addArgument(new Argument('[kind]', 'kind of page').choices(Object.keys(kinds)).default('dashboard'))
-    .argument('[name|id]', 'the resource; only clusters have names')
+    .argument('[name|id]', 'the resource; only clusters and sites have names')
     .option('--print', 'print the address and open no browser')
     .action(open)
 }
@@ -56,13 +80,13 @@ async function open(kind: string, nameOrId: string | undefined, options: Shown &
 }
 
 async function pathOf(name: string, nameOrId: string | undefined): Promise<string> {
-  const { list, pathOf, prefix } = kinds[name] ?? { list: '/' }
+  const { list, pathOf, prefix, idOf, command = name }: Kind = kinds[name] ?? { list: '/' }
   if (nameOrId === undefined) return list
   if (pathOf === undefined)
     throw new CliError('usage', `The portal has no page for one ${name}. Run: plat open ${name}`)
   if (prefix === undefined || new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`).test(nameOrId)) return pathOf(nameOrId)
-  if (name === 'cluster') return pathOf((await findCluster(connect(), nameOrId)).id)
-  throw new CliError('usage', `${cellOf(nameOrId)} is not the id of a ${name}. See: plat ${name} list`)
+  if (idOf !== undefined) return pathOf(await idOf(connect(), nameOrId))
+  throw new CliError('usage', `${cellOf(nameOrId)} is not the id of a ${command}. See: plat ${command} list`)
 }
 
 // Each program receives the address as an argument; there is no shell that could interpret it.
