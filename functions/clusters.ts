@@ -13,7 +13,13 @@ import {
 } from '@platform/contract/cluster'
 import { resolveTarget } from '@platform/contract/target'
 import { createEnrollmentKey, deleteEnrollmentKey, listEnrollmentKeys } from '@platform/contract/enrollment-key'
-import { cancelRelayUpdate, createRelayUpdate, getRelayUpdate, listRelayUpdates } from '@platform/contract/relay-update'
+import {
+  cancelRelayUpdate,
+  createRelayUpdate,
+  getRelayUpdate,
+  listRelayUpdateClusters,
+  listRelayUpdates,
+} from '@platform/contract/relay-update'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
@@ -60,8 +66,9 @@ export const handler = serve(
   }),
   route(listRelayUpdates, async ({ caller, query }) => result(200, await RelayUpdate.list(caller, query))),
   route(createRelayUpdate, async ({ caller, body }) => result(201, await RelayUpdate.create(caller, body))),
-  route(getRelayUpdate, async ({ caller, params, query }) =>
-    result(200, await RelayUpdate.read(caller, params.id, query)),
+  route(getRelayUpdate, async ({ caller, params }) => result(200, await RelayUpdate.read(caller, params.id))),
+  route(listRelayUpdateClusters, async ({ caller, params, query }) =>
+    result(200, await RelayUpdate.listClusters(caller, params.id, query)),
   ),
   route(cancelRelayUpdate, async ({ caller, params }) => result(200, await RelayUpdate.cancel(caller, params.id))),
   route(getClusterTimeline, async ({ caller, params, query }) =>

@@ -576,6 +576,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay-updates/{id}/clusters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The clusters of a relay update
+         * @description In the order of the target when the update started: newest first, or the order of `clusterIds`. `totalCount` includes only clusters with the requested `status`.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        get: operations["listRelayUpdateClusters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay-updates/{id}/cancel": {
         parameters: {
             query?: never;
@@ -4705,61 +4727,6 @@ export interface components {
              * @description Maximum number of relays that install the update at the same time; default 50
              */
             maxConcurrent?: number;
-        };
-        RelayUpdateDetail: {
-            /**
-             * @description Identifier of the relay update
-             * @example rupd_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            id: string;
-            /**
-             * @description Version that the relays install
-             * @example 1.10.0
-             */
-            version: string;
-            /**
-             * @description Stopped: the platform ended it, see `statusReason`. Relays with an earlier offer may still install it
-             * @enum {string}
-             */
-            status: "Running" | "Completed" | "Stopped" | "Cancelled";
-            /** @description Why the platform stopped the update */
-            statusReason?: string;
-            target: components["schemas"]["TargetOutput"];
-            /**
-             * Format: int32
-             * @description Number of relays that must complete the update before others start
-             * @example 2
-             */
-            canary: number;
-            /**
-             * Format: int32
-             * @description Maximum number of relays that install it at the same time
-             * @example 20
-             */
-            maxConcurrent: number;
-            /**
-             * Format: int32
-             * @description Number of clusters
-             * @example 300
-             */
-            resolvedCount: number;
-            counts: components["schemas"]["RelayUpdateCounts"];
-            /**
-             * Format: date-time
-             * @description Time of creation
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            createdAt: string;
-            /** @description The user who created or submitted it */
-            createdBy: components["schemas"]["Submitter"];
-            /**
-             * Format: date-time
-             * @description Time at which the last job ended
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            finishedAt?: string;
-            /** @description The first 100 clusters, in this order: RolledBack, Offered, Skipped, Pending, Completed */
-            clusters: components["schemas"]["RelayUpdateCluster"][];
         };
         RelayUpdateCluster: {
             /**
@@ -11437,10 +11404,7 @@ export interface operations {
     };
     getRelayUpdate: {
         parameters: {
-            query?: {
-                /** @description Only clusters with this status in `clusters` */
-                status?: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
-            };
+            query?: never;
             header?: never;
             path: {
                 /** @description Identifier of the relay update */
@@ -11484,17 +11448,116 @@ export interface operations {
                      *         "username": "ann",
                      *         "via": "session"
                      *       },
-                     *       "finishedAt": "2026-11-21T09:30:00.000Z",
-                     *       "clusters": [
+                     *       "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RelayUpdate"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `relay_update_not_found`: The relay update does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listRelayUpdateClusters: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+                /** @description Only clusters with this status */
+                status?: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the relay update */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of clusters */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
                      *         {
                      *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
                      *           "name": "berlin-1",
                      *           "status": "Pending"
                      *         }
-                     *       ]
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
                      *     }
                      */
-                    "application/json": components["schemas"]["RelayUpdateDetail"];
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["RelayUpdateCluster"][];
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @description Maximum number of items of a page
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
                 };
             };
             400: components["responses"]["BadParameters"];

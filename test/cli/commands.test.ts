@@ -74,7 +74,8 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
     expect.stringMatching(/^2 clusters selected by env=prod\.\n.*npm run/),
   ])
   expect(await plat.json(['relay', 'update', 'list'])).toMatchObject({ items: [], totalCount: 0 })
-  expect((await plat.run(['relay', 'update', 'get', 'rupd_x'])).err).toContain('relay_update_not_found')
+  for (const read of [['get'], ['clusters', '--status', 'RolledBack', '--all']])
+    expect((await plat.run(['relay', 'update', ...read, 'rupd_x'])).err).toContain('relay_update_not_found')
   const invalid = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
   expect([invalid.exitCode, invalid.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
 })

@@ -156,5 +156,8 @@ test('a relay update requires a signed release, another version is not offered, 
   )
   expectStatus(await admin.post('/api/v1/relay-updates', { selector: ',' }), 400, 'validation_failed')
   expectStatus(await admin.get('/api/v1/relay-updates/rupd_x'), 404, 'relay_update_not_found')
+  const clusters = '/api/v1/relay-updates/rupd_x/clusters'
+  expectStatus(await admin.get(`${clusters}?status=RolledBack`), 404, 'relay_update_not_found')
+  expectStatus(await admin.get(`${clusters}?status=x`), 400, 'validation_failed')
   expectStatus(await admin.post('/api/v1/relay-updates/rupd_x/cancel'), 404, 'relay_update_not_found')
 })

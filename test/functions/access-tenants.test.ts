@@ -39,6 +39,7 @@ const expectedResults: Record<string, string> = {
   'POST /api/v1/relay-updates body.target.clusterIds': '403 cluster_forbidden',
   'POST /api/v1/relay-updates body.target.savedFilterId': '404 filter_not_found',
   'GET /api/v1/relay-updates/{id} params.id': '404 relay_update_not_found',
+  'GET /api/v1/relay-updates/{id}/clusters params.id': '404 relay_update_not_found',
   'POST /api/v1/relay-updates/{id}/cancel params.id': '404 relay_update_not_found',
   'DELETE /api/v1/sites/{id} params.id': '404 site_not_found',
   'POST /api/v1/jobs body.clusterId': '404 cluster_not_found',

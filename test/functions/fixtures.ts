@@ -214,7 +214,8 @@ const fixtures: Record<string, Fixture> = {
   'DELETE /api/v1/enrollment-keys/{id}': async (user) => ({ params: { id: (await newEnrollmentKey(user)).id } }),
   'GET /api/v1/relay-updates': empty,
   'POST /api/v1/relay-updates': relayUpdate,
-  'GET /api/v1/relay-updates/{id}': async (user) => ({
+  'GET /api/v1/relay-updates/{id}': relayUpdateParams,
+  'GET /api/v1/relay-updates/{id}/clusters': async (user) => ({
     ...(await relayUpdateParams(user)),
     query: { status: 'Pending' },
   }),

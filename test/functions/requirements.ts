@@ -30,6 +30,7 @@ export const requirements: Record<string, string> = {
   'GET /api/v1/relay-updates': 'clusters:admin',
   'POST /api/v1/relay-updates': 'clusters:admin',
   'GET /api/v1/relay-updates/{id}': 'clusters:admin',
+  'GET /api/v1/relay-updates/{id}/clusters': 'clusters:admin',
   'POST /api/v1/relay-updates/{id}/cancel': 'clusters:admin',
   'POST /api/v1/clusters': 'clusters:write',
   'GET /api/v1/clusters/{id}': 'clusters:read',

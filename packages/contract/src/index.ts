@@ -69,6 +69,7 @@ export const functions = {
     relayUpdate.listRelayUpdates,
     relayUpdate.createRelayUpdate,
     relayUpdate.getRelayUpdate,
+    relayUpdate.listRelayUpdateClusters,
     relayUpdate.cancelRelayUpdate,
   ],
   sites: [site.listSites, site.createSite, site.deleteSite],

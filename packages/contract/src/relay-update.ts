@@ -15,9 +15,6 @@ const canaryLimit = 100
 export const relayUpdateStatuses = ['Running', 'Completed', 'Stopped', 'Cancelled'] as const
 export const relayUpdateClusterStatuses = ['Pending', 'Offered', 'Completed', 'RolledBack', 'Skipped'] as const
 
-/** Number of clusters that a relay update lists by name. */
-export const relayUpdateNames = 100
-
 export const RelayUpdateCreation = z
   .strictObject({
     selector: SelectorText.optional(),
@@ -87,18 +84,9 @@ const RelayUpdateCluster = z
   })
   .meta({ id: 'RelayUpdateCluster' })
 
-export const RelayUpdateDetail = RelayUpdate.extend({
-  clusters: z
-    .array(RelayUpdateCluster)
-    .max(relayUpdateNames)
-    .meta({
-      description: `The first ${relayUpdateNames} clusters, in this order: RolledBack, Offered, Skipped, Pending, Completed`,
-    }),
-}).meta({ id: 'RelayUpdateDetail' })
-
 export type RelayUpdateCreation = z.infer<typeof RelayUpdateCreation>
 export type RelayUpdate = z.infer<typeof RelayUpdate>
-export type RelayUpdateDetail = z.infer<typeof RelayUpdateDetail>
+export type RelayUpdateCluster = z.infer<typeof RelayUpdateCluster>
 export type RelayUpdateClusterStatus = (typeof relayUpdateClusterStatuses)[number]
 
 const params = z.object({ id: pathId('rupd') })
@@ -145,16 +133,28 @@ export const getRelayUpdate = createRoute({
   access: 'clusters:admin',
   tags: ['Clusters'],
   summary: 'A relay update and its progress',
+  request: { params },
+  responses: { 200: { description: 'The update', content: json(RelayUpdate) } },
+  errors: ['relay_update_not_found'],
+  capabilities: ['table:read'],
+})
+
+export const listRelayUpdateClusters = createRoute({
+  method: 'get',
+  path: '/api/v1/relay-updates/{id}/clusters',
+  access: 'clusters:admin',
+  tags: ['Clusters'],
+  summary: 'The clusters of a relay update',
+  description:
+    'In the order of the target when the update started: newest first, or the order of `clusterIds`. `totalCount` includes only clusters with the requested `status`.',
   request: {
     params,
     query: z.strictObject({
-      status: z
-        .enum(relayUpdateClusterStatuses)
-        .optional()
-        .meta({ description: 'Only clusters with this status in `clusters`' }),
+      ...paging,
+      status: z.enum(relayUpdateClusterStatuses).optional().meta({ description: 'Only clusters with this status' }),
     }),
   },
-  responses: { 200: { description: 'The update', content: json(RelayUpdateDetail) } },
+  responses: { 200: { description: 'A page of clusters', content: json(pageOf(RelayUpdateCluster)) } },
   errors: ['relay_update_not_found'],
   capabilities: ['table:read'],
 })

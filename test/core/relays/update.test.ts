@@ -67,7 +67,8 @@ async function newFleet(size: number, settings: object = {}) {
     const updates = await Promise.all(among.map(async ({ beat }) => (await beat()).update))
     return among.filter((_, index) => updates[index] !== undefined)
   }
-  return { caller, sites, id, sweep, report, offered, record, read: () => Update.read(caller, id, {}) }
+  const clusters = async (query: object = {}) => Update.listClusters(caller, id, { page: 1, pageSize: 100, ...query })
+  return { caller, sites, id, sweep, report, offered, record, clusters, read: () => Update.read(caller, id) }
 }
 
 const counts = async ({ read }: { read: () => ReturnType<typeof Update.read> }) => (await read()).counts
@@ -82,9 +83,10 @@ test('canaries complete first, then groups follow, and relays that are offline w
   const [canary, ...others] = await offered(online)
   expect(others).toEqual([])
   await canary!.beat({ id: fleet.id, status: 'pending', reason: `ENOSPC\n${'x'.repeat(180)}` })
-  expect((await fleet.read()).clusters[0]).toMatchObject({ status: 'Offered', reason: `ENOSPC ${'x'.repeat(113)}` })
+  const waiting = async () => (await fleet.clusters({ status: 'Offered' })).items
+  expect(await waiting()).toMatchObject([{ clusterId: canary!.id, reason: `ENOSPC ${'x'.repeat(113)}` }])
   await canary!.beat({ id: fleet.id, status: 'pending' })
-  expect((await fleet.read()).clusters[0]).not.toHaveProperty('reason')
+  expect((await waiting())[0]).not.toHaveProperty('reason')
   expect((await canary!.beat()).update).toEqual({ id: fleet.id, version, ...relay })
   await Promise.all([report(canary!, 'completed'), report(canary!, 'completed')].map((each) => each.catch(() => {})))
   expect((await canary!.beat()).update).toBeUndefined()
@@ -101,9 +103,8 @@ test('canaries complete first, then groups follow, and relays that are offline w
   expect(await report(offline, 'skipped')).not.toHaveProperty('update', expect.anything())
   await sweep()
   expect(await fleet.read()).toMatchObject({ status: 'Completed', counts: { completed: 4, skipped: 1 } })
-  expect((await fleet.read()).clusters[0]).toEqual({
-    ...{ clusterId: offline.id, name: offline.name, status: 'Skipped', reason: 'exit 4' },
-  })
+  const skipped = { clusterId: offline.id, name: offline.name, status: 'Skipped', reason: 'exit 4' }
+  expect((await fleet.clusters({ status: 'Skipped' })).items).toEqual([skipped])
   expect(await fleet.record()).not.toHaveProperty('duesk')
   await runProjections(caller)
   const actions = (await auditEntries(caller)).map(({ action }) => action)
@@ -229,6 +230,29 @@ test('relays with the version are skipped, one update runs at a time, and a hear
     totalCount: 1,
     items: [{ status: 'Running' }],
   })
+})
+
+test('pages of clusters contain each once, by status too, while their states change, and cost three calls', async () => {
+  const fleet = await newFleet(5, { canary: 3 })
+  const ids: string[] = []
+  let cursor: string | undefined
+  do {
+    const page = await fleet.clusters({ pageSize: 2, ...(cursor !== undefined && { cursor }) })
+    expect(page.totalCount).toBe(5)
+    ids.push(...page.items.map(({ clusterId }) => clusterId))
+    cursor = page.nextCursor
+    await fleet.sweep()
+  } while (cursor !== undefined)
+  expect(ids).toEqual(fleet.sites.map(({ id }) => id).toReversed())
+  const offered = await fleet.clusters({ status: 'Offered', pageSize: 2 })
+  expect(offered).toMatchObject({ totalCount: 3, items: ids.slice(0, 2).map((clusterId) => ({ clusterId })) })
+  const next = { status: 'Offered', cursor: offered.nextCursor }
+  expect((await fleet.clusters(next)).items).toMatchObject([{ clusterId: ids[2], status: 'Offered' }])
+  expect(await countStoreCalls(() => fleet.clusters(next))).toBe(3)
+  for (const query of [{ ...next, status: 'Pending' }, { cursor: 'x' }])
+    await expectError(fleet.clusters(query), 'validation_failed')
+  const other = await newCaller()
+  await expectError(Update.listClusters(other, fleet.id, { page: 1, pageSize: 9 }), 'relay_update_not_found')
 })
 
 test('the creations of an organisation are limited per minute', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
@@ -28,6 +28,15 @@ const columns: Column<RelayUpdate>[] = [
   { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 
+const clusterStatuses = ['Pending', 'Offered', 'Completed', 'RolledBack', 'Skipped'] as const
+
+const clusterColumns: Column<Schemas['RelayUpdateCluster']>[] = [
+  { title: 'ID', of: ({ clusterId }) => clusterId, isWide: true },
+  { title: 'NAME', of: ({ clusterId, name }) => name || clusterId, isFlexible: true },
+  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+  { title: 'REASON', of: ({ reason }) => reason, isFlexible: true },
+]
+
 interface UpdateOptions extends Shown {
   /** Not a required option, because that would apply to the subcommands too. */
   selector?: string
@@ -50,7 +59,12 @@ export function addRelayCommands(program: Command): void {
     .option('--yes', 'do not ask before an update of more than 10 clusters')
     .option('--wait', 'wait until it ends; exit with 1 if it did not complete on all relays')
     .action(start)
-  addCommand(update, 'get <id>', 'show an update with its clusters').action(get)
+  addCommand(update, 'get <id>', 'show an update with its counts').action(get)
+  addListCommand(update, 'clusters <id>', 'list the clusters of an update, with reasons', [
+    'plat relay update clusters rupd_01jd8w5k3zr9x2m4c7t6v0b1qa --status RolledBack --all',
+  ])
+    .addOption(new Option('--status <status>', 'only clusters with this status').choices(clusterStatuses))
+    .action(listClusters)
   addCommand(update, 'cancel <id>', 'stop offering the version to relays').action(cancel)
   addListCommand(update, 'list', 'list updates').action(list)
 }
@@ -64,6 +78,19 @@ async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
 const read = (api: Api, id: string) => unwrap(api.GET('/api/v1/relay-updates/{id}', { params: { path: { id } } }))
 
 const get = async (id: string, options: Shown): Promise<void> => showOne(options, await read(connect(), id))
+
+interface ClustersOptions extends Shown, Extent {
+  status?: (typeof clusterStatuses)[number]
+}
+
+async function listClusters(id: string, { limit, all, status, ...options }: ClustersOptions): Promise<void> {
+  const api = connect()
+  const readPage = (paging: Paging) => {
+    const params = { path: { id }, query: { ...paging, ...(status !== undefined && { status }) } }
+    return unwrap(api.GET('/api/v1/relay-updates/{id}/clusters', { params }))
+  }
+  await showList(options, await readList({ limit, ...(all && { all }) }, readPage), clusterColumns)
+}
 
 async function cancel(id: string, options: Shown): Promise<void> {
   const cancelled = await unwrap(connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }))

@@ -28,11 +28,13 @@ const colorOfState: Record<string, number> = {
     ['Healthy', 'Online', 'Completed', 'Delivered', 'Enabled', 'Active', 'Signed in'].map((state) => [state, green]),
   ),
   ...Object.fromEntries(['Degraded', 'Pending', 'Queued', 'Cancelling', 'warning'].map((state) => [state, yellow])),
-  ...Object.fromEntries(['Offline', 'Failed', 'Unhealthy', 'Suspended', 'critical'].map((state) => [state, red])),
   ...Object.fromEntries(
-    ['Running', 'Installing', 'Upgrading', 'Uninstalling', 'InProgress'].map((state) => [state, cyan]),
+    ['Offline', 'Failed', 'RolledBack', 'Stopped', 'Unhealthy', 'Suspended', 'critical'].map((state) => [state, red]),
   ),
-  ...Object.fromEntries(['Cancelled', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
+  ...Object.fromEntries(
+    ['Running', 'Offered', 'Installing', 'Upgrading', 'Uninstalling', 'InProgress'].map((state) => [state, cyan]),
+  ),
+  ...Object.fromEntries(['Cancelled', 'Skipped', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
 }
 
 /** A state in its colour. Unknown states have none. */

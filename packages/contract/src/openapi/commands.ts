@@ -19,6 +19,7 @@ export const commands: Readonly<Record<string, string>> = {
   listRelayUpdates: 'plat relay update list',
   createRelayUpdate: 'plat relay update -l env=prod --canary 3 --max-concurrent 20',
   getRelayUpdate: 'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  listRelayUpdateClusters: 'plat relay update clusters rupd_01jd8w5k3zr9x2m4c7t6v0b1qa --status RolledBack',
   cancelRelayUpdate: 'plat relay update cancel rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
   listSites: 'plat site list',
   createSite: 'plat site create Berlin',

@@ -103,8 +103,8 @@ export function countsOf({ states }: Progress) {
   return counts
 }
 
-export const positionsOf = ({ states }: Progress, ...wanted: readonly State[]): number[] =>
-  states.flatMap((state, position) => (wanted.includes(state) ? [position] : []))
+export const positionsOf = ({ states }: Progress, wanted: State): number[] =>
+  states.flatMap((state, position) => (state === wanted ? [position] : []))
 
 export const relayUpdateView = (record: RelayUpdateRecord): RelayUpdate => ({
   id: record.id,

@@ -1,10 +1,9 @@
 import {
   type RelayUpdate,
-  type RelayUpdateClusterStatus,
+  type RelayUpdateCluster,
   relayUpdateClusterLimit,
+  type RelayUpdateClusterStatus,
   type RelayUpdateCreation,
-  type RelayUpdateDetail,
-  relayUpdateNames,
 } from '@platform/contract/relay-update'
 import { type Target } from '@platform/contract/target'
 import gte from 'semver/functions/gte.js'
@@ -18,7 +17,7 @@ import { config } from '../config.ts'
 import { countAllowedCall, perMinute } from '../db/call-limit.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
-import { paged, type PageQuery } from '../db/paging.ts'
+import { paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import {
   count,
   create as createItem,
@@ -43,7 +42,6 @@ import {
   memberWrites,
   membersOf,
   parseRelayUpdate,
-  positionsOf,
   progressAttributes,
   reasonOf,
   type RelayUpdateRecord,
@@ -150,36 +148,51 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
     return { items: records.map(relayUpdateView), totalCount, next }
   })
 
-/** Clusters that need attention come first. */
-const order: readonly State[] = ['R', 'O', 'S', 'D', 'A', 'P', 'C']
-
-export async function read(
-  { organisationId }: Caller,
-  id: string,
-  { status }: { status?: RelayUpdateClusterStatus | undefined },
-): Promise<RelayUpdateDetail> {
+async function readRecord({ organisationId }: Caller, id: string): Promise<RelayUpdateRecord> {
   const item = isId('rupd', id) ? await get(keys.relayUpdate(organisationId, id)) : undefined
   if (item === undefined) throw platformError('relay_update_not_found')
-  const record = parseRelayUpdate(item)
-  const positions = order
-    .filter((state) => status === undefined || statusOf(state) === status)
-    .flatMap((state) => positionsOf(record, state))
-    .slice(0, relayUpdateNames)
-  return { ...relayUpdateView(record), clusters: await clustersAt(record, positions) }
+  return parseRelayUpdate(item)
 }
 
-async function clustersAt(record: RelayUpdateRecord, positions: readonly number[]) {
-  const ids = positions.length === 0 ? [] : await membersOf(record)
-  const shown = positions.map((position) => ids[position] ?? '')
+export const read = async (caller: Caller, id: string): Promise<RelayUpdate> =>
+  relayUpdateView(await readRecord(caller, id))
+
+/** Positions never change, unlike states, so a cluster that keeps its status is on exactly one page. */
+const order = { position: String, isAfter: (position: number, before: string) => position > Number(before) }
+
+export async function listClusters(
+  caller: Caller,
+  id: string,
+  { status, ...query }: PageQuery & { status?: RelayUpdateClusterStatus | undefined },
+) {
+  const record = await readRecord(caller, id)
+  const positions = record.states.flatMap((state, position) =>
+    status === undefined || statusOf(state) === status ? [position] : [],
+  )
+  return paged(['relay-update', caller.organisationId, id, status], query, async (page) => {
+    const { items, ...rest } = pageOfItems(positions, page, String, order)
+    return { items: await clustersAt(record, items), ...rest }
+  })
+}
+
+async function clustersAt(record: RelayUpdateRecord, positions: readonly number[]): Promise<RelayUpdateCluster[]> {
+  if (positions.length === 0) return []
+  const members = await membersOf(record)
+  const ids = positions.map((position) => members[position] ?? '')
   const items = await getMany(
-    shown.map((id) => keys.cluster(record.organisationId, id)),
+    ids.map((id) => keys.cluster(record.organisationId, id)),
     { stale: true },
   )
-  return positions.map((position, index) => {
+  return ids.map((clusterId, index) => {
+    const position = positions[index] ?? 0
     const reason = reasonOf(record, position, items[index])
     const name = clusterNameOf(items[index]) ?? ''
-    const status = statusOf(record.states[position] ?? 'P')
-    return { clusterId: shown[index] ?? '', name, status, ...(reason !== undefined && { reason }) }
+    return {
+      clusterId,
+      name,
+      status: statusOf(record.states[position] ?? 'P'),
+      ...(reason !== undefined && { reason }),
+    }
   })
 }
 

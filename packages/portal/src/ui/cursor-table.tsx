@@ -2,19 +2,12 @@ import { hashKey, type QueryKey, useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { useIsOffline } from '../api/account.ts'
 import { Button } from './button.tsx'
+import { type CursorPage, cursorQuery } from './cursor-query.ts'
 import { ErrorNote } from './error-note.tsx'
 import { Loading } from './state.tsx'
 import { marginRows } from './use-pages.ts'
 import styles from './virtual-table.module.css'
 import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
-
-interface CursorPage<Row> {
-  items: Row[]
-  totalCount: number
-  nextCursor?: string
-  /** False if the total does not include all rows. */
-  searchedAll?: boolean
-}
 
 interface CursorTableProps<Row> extends VirtualVariant<Row> {
   queryKey: QueryKey
@@ -27,12 +20,9 @@ interface CursorTableProps<Row> extends VirtualVariant<Row> {
 export const CursorTable = <Row,>(props: CursorTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
 function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTableProps<Row>) {
-  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam, signal }) => fetchPage(pageParam, signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-  })
+  const { data, error, hasNextPage, isFetching, fetchNextPage, refetch } = useInfiniteQuery(
+    cursorQuery(queryKey, fetchPage),
+  )
   const isOffline = useIsOffline()
   const [first] = data?.pages ?? []
   if (first === undefined)

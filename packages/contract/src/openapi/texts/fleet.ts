@@ -73,7 +73,7 @@ export const fleetTexts: Texts = {
       'Connected',
     ],
   },
-  'RelayUpdate RelayUpdateDetail': {
+  RelayUpdate: {
     version: 'Version that the relays install',
     canary: ['Number of relays that must complete the update before others start', 2],
     maxConcurrent: ['Maximum number of relays that install it at the same time', 20],

@@ -1,11 +1,16 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
+import { maxPageSize } from '../../api/all-pages.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
+import { defined, oneOfIn } from '../../lib/search.ts'
 import { Badge, StatusBadge, variantOf } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { cursorQuery, loadedRows } from '../../ui/cursor-query.ts'
 import { Confirm, Dialog } from '../../ui/dialog.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { ShowMore } from '../../ui/show-more.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
 import { showToast } from '../../ui/toast.tsx'
@@ -13,9 +18,10 @@ import styles from './clusters.module.css'
 
 export const relayUpdatesKey = ['relay-updates']
 
-type Update = Schemas['RelayUpdateDetail']
+type Update = Schemas['RelayUpdate']
+type UpdateCluster = Schemas['RelayUpdateCluster']
 
-/** The progress of an update, with the names of its clusters. */
+/** The progress of an update, with its clusters. */
 export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const query = useQuery({
     queryKey: [...relayUpdatesKey, id],
@@ -26,7 +32,7 @@ export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => 
   return (
     <Dialog isOpen onClose={onClose} title="Relay update" isWide>
       <Loaded query={query} what="the relay update">
-        {(update) => <Progress update={update} />}
+        {(update) => <Progress update={update} loadedAt={query.dataUpdatedAt} />}
       </Loaded>
     </Dialog>
   )
@@ -40,8 +46,17 @@ const statuses = [
   ['Pending', 'pending'],
 ] as const
 
-function Progress({ update }: { update: Update }) {
-  const { version, status, statusReason, counts, resolvedCount, clusters } = update
+const statusNames = statuses.map(([each]) => each)
+const statusOptions = [{ value: '', label: 'All' }, ...statusNames.map((each) => ({ value: each, label: each }))]
+
+interface ProgressProps {
+  update: Update
+  /** When the update was read, in milliseconds. */
+  loadedAt: number
+}
+
+function Progress({ update, loadedAt }: ProgressProps) {
+  const { version, status, statusReason, counts, resolvedCount } = update
   const ended = counts.completed + counts.rolledBack + counts.skipped
   return (
     <div className={styles['stack']}>
@@ -63,18 +78,46 @@ function Progress({ update }: { update: Update }) {
             </li>
           ))}
       </ul>
-      <Table label="Clusters" columns={columns} rows={clusters} keyOf={({ clusterId }) => clusterId} />
-      {resolvedCount > clusters.length && (
-        <p>
-          {clusters.length} of {resolvedCount.toLocaleString('en')} clusters are shown, rollbacks first.
-        </p>
-      )}
+      <Clusters update={update} loadedAt={loadedAt} />
       {status === 'Running' && <CancelUpdate update={update} />}
     </div>
   )
 }
 
-const columns: Column<Update['clusters'][number]>[] = [
+/** The clusters by status. Without a choice, it shows the relays that rolled back, if there are any. */
+function Clusters({ update: { id, counts }, loadedAt }: ProgressProps) {
+  const [chosen, setChosen] = useState<string>()
+  const chosenStatus = chosen ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
+  const status = oneOfIn({ chosenStatus }, 'chosenStatus', statusNames)
+  const query = useInfiniteQuery({
+    ...cursorQuery([...relayUpdatesKey, id, 'clusters', status], (cursor, signal) => {
+      const params = { path: { id }, query: { pageSize: maxPageSize, ...defined({ status, cursor }) } }
+      return unwrap(api.GET('/api/v1/relay-updates/{id}/clusters', { params, signal }))
+    }),
+    select: loadedRows,
+  })
+  const { refetch } = query
+  // The clusters are as recent as the counts.
+  useEffect(() => void refetch({ cancelRefetch: false }), [refetch, loadedAt])
+  return (
+    <>
+      <SelectField name="status" label="Status" value={chosenStatus} options={statusOptions} onChange={setChosen} />
+      <Loaded query={query} what="the clusters">
+        {({ items, totalCount }) => (
+          <>
+            {totalCount === 0 && <p className={styles['quiet']}>No cluster has this status.</p>}
+            {totalCount > 0 && (
+              <Table label="Clusters" columns={columns} rows={items} keyOf={({ clusterId }) => clusterId} />
+            )}
+            <ShowMore query={query} left={totalCount - items.length} />
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+const columns: Column<UpdateCluster>[] = [
   {
     title: 'Cluster',
     cell: ({ clusterId, name }) =>
