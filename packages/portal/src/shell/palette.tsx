@@ -6,6 +6,7 @@ import { Search } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { type Permission, useMe } from '../api/account.ts'
 import { api, unwrap } from '../api/client.ts'
+import { clustersById } from '../api/clusters.ts'
 import { resourceLink } from '../lib/resource-link.ts'
 import { chooseTheme } from '../lib/theme.ts'
 import { useDebounced } from '../ui/hooks.ts'
@@ -189,10 +190,7 @@ function useRecentJobs(terms: readonly string[], isEnabled: boolean, navigate: N
 async function loadRecentJobs(signal: AbortSignal) {
   const { items } = await unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize: recentJobs } }, signal }))
   const ids = [...new Set(items.flatMap(({ clusterId }) => clusterId ?? []))]
-  const query = { ids: ids.join(','), pageSize: recentJobs }
-  const clusters =
-    ids.length === 0 ? [] : (await unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))).items
-  const names = new Map(clusters.map(({ id, name }) => [id, name]))
+  const names = new Map((await clustersById(ids, signal)).map(({ id, name }) => [id, name]))
   return items.map((job) => ({ ...job, clusterName: names.get(job.clusterId ?? '') }))
 }
 

@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { incomplete } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
@@ -6,9 +6,9 @@ import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
-import { idsOf, partsOf, type Target, useResolved } from './label-queries.ts'
+import { idsOf, partsOf, type ReviewedTarget, type Target } from './label-queries.ts'
 import { refreshLabels } from './labels.tsx'
-import { matchText } from './selector-field.tsx'
+import { Review } from './review.tsx'
 import { clusterCountText } from './selector-completions.ts'
 import { noSite, SiteField } from './sites.tsx'
 
@@ -61,55 +61,65 @@ interface BulkFormProps extends BulkProps {
   done: string
   children: ReactNode
   /** The key identifies the change. Throws if the input is incomplete. */
-  start: () => { key: string; send: (target: Target) => Promise<Schemas['BulkChangeResult']> }
+  start: () => BulkChange
+}
+
+interface BulkChange {
+  key: string
+  send: (target: Target) => Promise<Schemas['BulkChangeResult']>
 }
 
 /** Sends a change in parts of 500 clusters. After a failure, the next attempt continues with the rest. */
 function BulkForm({ target, onClose, title, verb, done, children, start }: BulkFormProps) {
-  const { data: resolved } = useResolved(target)
-  const count = target.clusterIds?.length ?? resolved?.resolvedCount
+  const [reviewed, setReviewed] = useState<BulkChange>()
+  const [rest, setRest] = useState<{ key: string; clusterIds: string[] }>()
   const [progress, setProgress] = useState<{ done: number; total: number }>()
-  const finished = useRef({ key: '', ids: new Set<string>(), changed: 0 })
-  const save = async () => {
-    const { key, send } = start()
-    if (finished.current.key !== key) finished.current = { key, ids: new Set(), changed: 0 }
-    const { ids } = finished.current
-    const all = await idsOf(target)
+  const save = async ({ key, send }: BulkChange, checked: ReviewedTarget) => {
+    const all = await idsOf(checked)
+    let changedCount = 0
+    let doneCount = 0
     try {
-      for (const clusterIds of partsOf(all.filter((id) => !ids.has(id)))) {
-        setProgress({ done: ids.size, total: all.length })
-        const { changedCount } = await send({ clusterIds })
-        finished.current.changed += changedCount
-        for (const id of clusterIds) ids.add(id)
+      for (const clusterIds of partsOf(all)) {
+        setProgress({ done: doneCount, total: all.length })
+        changedCount += (await send({ clusterIds })).changedCount
+        doneCount += clusterIds.length
       }
+    } catch (error) {
+      if (doneCount > 0) setRest({ key, clusterIds: all.slice(doneCount) })
+      throw error
     } finally {
       refreshLabels()
     }
-    const changed = clusterCountText(finished.current.changed)
-    showToast(done, `${changed} of ${all.length.toLocaleString('en')} changed.`)
+    showToast(done, `${clusterCountText(changedCount)} of ${all.length.toLocaleString('en')} changed.`)
     onClose()
   }
-  const description =
-    target.clusterIds !== undefined ? clusterCountText(target.clusterIds.length) : resolved && matchText(resolved)
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title={title}
-      description={<span role="status">{description ?? 'Counting clusters …'}</span>}
-    >
+    <Dialog isOpen onClose={onClose} title={title}>
+      {reviewed !== undefined && (
+        <Review
+          target={rest?.key === reviewed.key ? { clusterIds: rest.clusterIds } : target}
+          verb={verb}
+          awayNote="The change also applies at once to clusters that are not online."
+          onClose={() => setReviewed(undefined)}
+          onConfirm={(checked) => save(reviewed, checked)}
+        >
+          {progress !== undefined && (
+            <progress aria-label="Changed clusters" value={progress.done} max={progress.total}>
+              {progress.done} of {progress.total}
+            </progress>
+          )}
+        </Review>
+      )}
       <Form
         name={title}
-        submitLabel={count === undefined ? title : `${verb} ${clusterCountText(count)}`}
-        onSubmit={save}
+        submitLabel="Review"
+        onSubmit={async () => {
+          setReviewed(start())
+          return false
+        }}
         actions={<CancelButton />}
       >
         {children}
-        {progress !== undefined && (
-          <progress aria-label="Changed clusters" value={progress.done} max={progress.total}>
-            {progress.done} of {progress.total}
-          </progress>
-        )}
       </Form>
     </Dialog>
   )

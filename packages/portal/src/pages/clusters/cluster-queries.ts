@@ -1,6 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
+import { allPages, maxPageSize } from '../../api/all-pages.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { clustersById } from '../../api/clusters.ts'
 import { queries, setQueryData } from '../../api/query.ts'
 import type { ClusterFilter } from './cluster-filter.ts'
 
@@ -13,6 +15,10 @@ export const clusterQuery = (clusterId: string) =>
     queryKey: ['clusters', 'one', clusterId],
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
+
+/** The data is undefined if the cluster was removed. */
+export const useCluster = (clusterId: string | undefined) =>
+  useQuery({ ...clusterQuery(clusterId ?? ''), enabled: clusterId !== undefined, staleTime: 30_000, retry: false })
 
 /** Key prefix of all cluster lists. */
 export const clusterListKey = ['clusters', 'list']
@@ -34,9 +40,6 @@ export async function createSite(name: string): Promise<Site> {
 
 export const typeNames: Record<Cluster['type'], string> = { Hypervisor: 'Hypervisor', CloudLocal: 'Cloud-local' }
 
-// The maximum number of ids in one request.
-const maxIds = 100
-
 interface NameRequest {
   ids: Set<string>
   names: Promise<Map<string, string>>
@@ -50,15 +53,13 @@ function startRequest(): NameRequest {
   const load = async () => {
     await new Promise((resolve) => setTimeout(resolve))
     if (pendingRequest?.ids === ids) pendingRequest = undefined
-    const query = { ids: [...ids].join(','), pageSize: maxIds }
-    const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
-    return new Map(items.map(({ id, name }) => [id, name]))
+    return new Map((await clustersById([...ids])).map(({ id, name }) => [id, name]))
   }
   return { ids, names: load() }
 }
 
 async function nameOf(id: string): Promise<string | null> {
-  if (pendingRequest === undefined || pendingRequest.ids.size >= maxIds) pendingRequest = startRequest()
+  if (pendingRequest === undefined || pendingRequest.ids.size >= maxPageSize) pendingRequest = startRequest()
   pendingRequest.ids.add(id)
   return (await pendingRequest.names).get(id) ?? null
 }
@@ -83,31 +84,15 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
-/**
- * All clusters that match a filter. Cursors find each one, even if others are registered or removed at the same time.
- */
+/** All clusters that match a filter. */
 export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
-  const found = new Map<string, ClusterSummary>()
-  let cursor: string | undefined
-  do {
-    const query = { ...filter, pageSize: maxIds, ...(cursor !== undefined && { cursor }) }
-    const page = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
-    for (const cluster of page.items) {
-      found.set(cluster.id, cluster)
-      queries.setQueryData([...clusterNameKey, cluster.id], cluster.name)
-    }
-    cursor = page.nextCursor
-  } while (cursor !== undefined)
-  return [...found.values()]
+  const found = await allPages((paging) =>
+    unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } })),
+  )
+  for (const { id, name } of found) queries.setQueryData([...clusterNameKey, id], name)
+  return [...new Map(found.map((cluster) => [cluster.id, cluster])).values()]
 }
 
 /** Returns the ids of the clusters that still exist. */
-export async function existingIds(ids: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (let from = 0; from < ids.length; from += maxIds) {
-    const query = { ids: ids.slice(from, from + maxIds).join(','), pageSize: maxIds }
-    const { items } = await unwrap(api.GET('/api/v1/clusters', { params: { query } }))
-    for (const { id } of items) found.add(id)
-  }
-  return found
-}
+export const existingIds = async (ids: readonly string[]): Promise<Set<string>> =>
+  new Set((await clustersById(ids)).map(({ id }) => id))

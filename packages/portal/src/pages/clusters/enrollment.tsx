@@ -193,20 +193,25 @@ function TryIt({ command }: { command: string }) {
   )
 }
 
-function KeepRunning({ command }: { command: string }) {
+// The relay command is `DOWNLOAD && VARIABLE=SECRET PROGRAM … SERVER`.
+function partsOf(command: string) {
   const [download = '', start = ''] = command.split(' && ')
   const [variable = ''] = start.split(' ')
   const server = start.slice(start.lastIndexOf(' ') + 1)
+  const [name = ''] = variable.split('=')
+  const install = `${download} && export ${variable} && sudo --preserve-env=${name} node platform-relay.mjs install --server ${server}`
+  return { variable, server, install }
+}
+
+function KeepRunning({ command }: { command: string }) {
+  const { variable, server, install } = partsOf(command)
   const namespace = 'kubectl --namespace platform-relay'
   const secret = `--from-literal=PLAT_RELAY_SERVER=${server} --from-literal=${variable}`
   return (
     <>
       <h3>Service with systemd</h3>
       <p>The relay starts with the machine, and scripts run as another user that cannot read its key.</p>
-      <CopyField
-        label="Command for systemd"
-        text={`${download} && export ${variable} && sudo --preserve-env=PLAT_ENROLLMENT_TOKEN node platform-relay.mjs install --server ${server}`}
-      />
+      <CopyField label="Command for systemd" text={install} />
       <h3>Container</h3>
       <p>
         Run this beside <code>Dockerfile</code> and <code>compose.yaml</code> of <code>packages/relay/deploy</code> in
@@ -231,8 +236,6 @@ function KeepRunning({ command }: { command: string }) {
 
 function ManyAtOnce({ command }: { command: string }) {
   const keyCommand = command.replace(/PLAT_ENROLLMENT_TOKEN=\S+/, 'PLAT_ENROLLMENT_KEY=KEY')
-  const [download = '', start = ''] = keyCommand.split(' && ')
-  const server = start.slice(start.lastIndexOf(' ') + 1)
   return (
     <>
       <p>
@@ -245,10 +248,7 @@ function ManyAtOnce({ command }: { command: string }) {
       </p>
       <CopyField label="Command with an enrollment key" text={keyCommand} />
       <h3>Service with systemd</h3>
-      <CopyField
-        label="Command for systemd with an enrollment key"
-        text={`${download} && export PLAT_ENROLLMENT_KEY=KEY && sudo --preserve-env=PLAT_ENROLLMENT_KEY node platform-relay.mjs install --server ${server}`}
-      />
+      <CopyField label="Command for systemd with an enrollment key" text={partsOf(keyCommand).install} />
     </>
   )
 }

@@ -1,10 +1,14 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { isApiError } from '../../api/api-error.ts'
+import { type ApiError, incomplete, isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
+import { queries } from '../../api/query.ts'
 import { useDebounced } from '../../ui/hooks.ts'
 import { existingIds, sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
 import { noClusters } from './cluster-filter.ts'
+
+/** Key prefix of all counted targets. */
+const targetsKey = ['targets']
 
 export type Labels = Schemas['ClusterSummary']['labels']
 export type Target = Schemas['Target']
@@ -37,7 +41,7 @@ export function useResolved(target: Target | undefined) {
   const settled = useDebounced(current)
   const isSettled = settled === current
   const query = useQuery({
-    queryKey: ['targets', settled],
+    queryKey: [...targetsKey, settled],
     enabled: isSettled && settled !== '',
     queryFn: ({ signal }) => resolve(JSON.parse(settled), signal),
     staleTime: 10_000,
@@ -48,20 +52,44 @@ export function useResolved(target: Target | undefined) {
 const resolve = (target: Target, signal?: AbortSignal) =>
   unwrap(api.POST('/api/v1/targets/resolve', { body: { target }, ...(signal && { signal }) }))
 
-export interface ReviewedTarget {
-  /** Without removed clusters. */
+interface CountedTarget {
   target: Target
   count: number
+}
+
+/** The target has no removed clusters. */
+export interface ReviewedTarget extends CountedTarget {
   names: readonly string[]
   byStatus: Schemas['ClusterCounts']
   removedCount: number
 }
 
+/** Counts the clusters of all shown targets again. */
+export const refreshTargets = (): void => void queries.invalidateQueries({ queryKey: targetsKey })
+
+/** An error for a target that has other clusters than the user has seen. They are counted again. */
+export function targetChanged(count: unknown, expectedCount: number): ApiError {
+  refreshTargets()
+  return incomplete(
+    `The target now has ${String(count)} instead of ${expectedCount} clusters. Check it and submit again.`,
+  )
+}
+
+/** The maximum number of ids in a target. */
+const maxTargetIds = 10_000
+
 /** Counts the clusters of a target by status before an operation starts. */
 export const reviewQuery = (target: Target) =>
   queryOptions({
-    queryKey: ['targets', 'review', target],
-    queryFn: () => review(target),
+    queryKey: [...targetsKey, 'review', target],
+    queryFn: async () => {
+      const { clusterIds = [] } = target
+      const [first, ...others] = clusterIds.length > maxTargetIds ? partsOf(clusterIds, maxTargetIds) : []
+      if (first === undefined) return review(target)
+      let reviewed = await review({ clusterIds: first })
+      for (const part of others) reviewed = sumOf(reviewed, await review({ clusterIds: part }))
+      return reviewed
+    },
     staleTime: 0,
     gcTime: 0,
   })
@@ -81,17 +109,30 @@ async function review(target: Target, removedCount = 0): Promise<ReviewedTarget>
   }
 }
 
-/** The ids of all clusters of a target. */
-export async function idsOf(target: Target): Promise<string[]> {
+const sumOf = (one: ReviewedTarget, other: ReviewedTarget): ReviewedTarget => ({
+  target: { clusterIds: [...(one.target.clusterIds ?? []), ...(other.target.clusterIds ?? [])] },
+  count: one.count + other.count,
+  names: one.names,
+  byStatus: {
+    Healthy: one.byStatus.Healthy + other.byStatus.Healthy,
+    Degraded: one.byStatus.Degraded + other.byStatus.Degraded,
+    Pending: one.byStatus.Pending + other.byStatus.Pending,
+    Offline: one.byStatus.Offline + other.byStatus.Offline,
+  },
+  removedCount: one.removedCount + other.removedCount,
+})
+
+/** The ids of all clusters of a target. Throws `ApiError` if their number has changed. */
+export async function idsOf({ target, count }: CountedTarget): Promise<string[]> {
   if (target.clusterIds !== undefined) return target.clusterIds
   const body = { target, includeIds: true }
-  return (await unwrap(api.POST('/api/v1/targets/resolve', { body }))).clusterIds ?? []
+  const { clusterIds = [] } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
+  if (clusterIds.length !== count) throw targetChanged(clusterIds.length, count)
+  return clusterIds
 }
 
 /** The maximum number of clusters of one batch and of one change of labels. */
 export const maxPerRequest = 500
 
-export const partsOf = (clusterIds: readonly string[]): string[][] =>
-  Array.from({ length: Math.ceil(clusterIds.length / maxPerRequest) }, (_, at) =>
-    clusterIds.slice(at * maxPerRequest, (at + 1) * maxPerRequest),
-  )
+export const partsOf = (clusterIds: readonly string[], size = maxPerRequest): string[][] =>
+  Array.from({ length: Math.ceil(clusterIds.length / size) }, (_, at) => clusterIds.slice(at * size, (at + 1) * size))

@@ -1,5 +1,6 @@
 import { mergeGroups } from '@platform/contract/merge-groups'
 import { queryOptions, useQueries } from '@tanstack/react-query'
+import { allPages } from '../../api/all-pages.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
@@ -12,8 +13,6 @@ export const groupText = ({ count, status, statusReason, exitCode }: Group): str
   const code = exitCode === null ? [] : [`exit code ${exitCode}`]
   return [`${count.toLocaleString('en')} ${status}`, ...reason, ...code].join(', ')
 }
-
-const pageSize = 100
 
 const groupsKey = (batchId: string) => ['batches', 'groups', batchId]
 
@@ -39,29 +38,11 @@ export const useGroups = (batchIds: readonly string[]) =>
     },
   })
 
-interface Listed<Row> {
-  items: Row[]
-  nextCursor?: string | undefined
-}
-
-async function allPages<Row>(read: (cursor: string | undefined) => Promise<Listed<Row>>): Promise<Row[]> {
-  const rows: Row[] = []
-  let cursor: string | undefined
-  do {
-    const page = await read(cursor)
-    rows.push(...page.items)
-    cursor = page.nextCursor
-  } while (cursor !== undefined)
-  return rows
-}
-
-const paging = (cursor: string | undefined) => ({ pageSize, ...(cursor !== undefined && { cursor }) })
-
 /** All clusters of a group. A batch without the group has none. */
 export async function clustersOf(batchIds: readonly string[], group: string): Promise<Schemas['GroupCluster'][]> {
   const clustersIn = (batchId: string) =>
-    allPages((cursor) => {
-      const params = { path: { batchId, group }, query: paging(cursor) }
+    allPages((query) => {
+      const params = { path: { batchId, group }, query }
       return unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups/{group}/clusters', { params }))
     })
   const found: Schemas['GroupCluster'][] = []
@@ -82,8 +63,8 @@ export async function readResults(
 ): Promise<Schemas['JobOutcome'][]> {
   const results: Schemas['JobOutcome'][] = []
   for (const batchId of batchIds)
-    await allPages(async (cursor) => {
-      const params = { path: { batchId }, query: paging(cursor) }
+    await allPages(async (query) => {
+      const params = { path: { batchId }, query }
       const page = await unwrap(api.GET('/api/v1/jobs/batch/{batchId}/results', { params }))
       results.push(...page.items)
       onProgress(results.length)

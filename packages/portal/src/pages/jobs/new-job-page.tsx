@@ -14,16 +14,16 @@ import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { maxPerRequest, type Target, useResolved } from '../clusters/label-queries.ts'
+import { maxPerRequest, type Target } from '../clusters/label-queries.ts'
+import { Review } from '../clusters/review.tsx'
 import { clusterCountText } from '../clusters/selector-completions.ts'
+import { completeTarget, noTarget, type TargetInput, useTarget } from '../clusters/target.ts'
+import { NodePicker, TargetPicker } from '../clusters/target-picker.tsx'
 import { ExampleLinks, exampleScript } from './examples.tsx'
 import { jobQuery } from './job-queries.ts'
 import styles from './jobs.module.css'
-import { Review } from './review.tsx'
 import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, requestOf, submitBatches } from './submission.ts'
-import { completeTarget, noTarget, type TargetInput, targetOf } from './target.ts'
-import { NodePicker, TargetPicker } from './target-picker.tsx'
 
 /** The form that runs a script. One cluster results in a job, several result in a batch. */
 export const NewJobPage = () => (
@@ -115,8 +115,7 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
   const [nodeIds, setNodeIds] = useDraft(`nodes ${source}`, draft.nodeIds, { isKept: true })
   const [isKept, setIsKept] = useState(false)
   const { text, found } = unixText(script)
-  const { data: resolved } = useResolved(targetOf(target))
-  const count = target.kind === 'picked' ? target.clusterIds.length : resolved?.resolvedCount
+  const { resolved, count } = useTarget(target)
   const onlyId = target.kind === 'picked' && count === 1 ? target.clusterIds[0] : undefined
   const isBatch = onlyId === undefined && count !== 0
   const canSkipReview = isExample && script === draft.script && target.kind === 'all'
@@ -144,6 +143,8 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
       {reviewed !== undefined && (
         <Review
           target={reviewed.target}
+          verb="Run on"
+          awayNote="Jobs of clusters that are not online wait for the relay until the delivery timeout."
           onClose={() => setReviewed(undefined)}
           onConfirm={async ({ target: checked, count: checkedCount }) => {
             const discard = discardLater()

@@ -1,11 +1,9 @@
-import { type ApiError, isApiError } from '../../api/api-error.ts'
+import { incomplete, isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { queries } from '../../api/query.ts'
 import type { FormValues } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { existingIds, knownName } from '../clusters/cluster-queries.ts'
 import { idsOf, maxPerRequest, partsOf, type Target } from '../clusters/label-queries.ts'
-import { incomplete } from '../../api/api-error.ts'
 
 export interface Draft {
   script: string
@@ -70,11 +68,7 @@ export async function submitBatches(
   if (count > maxPerRequest * maxBatches) {
     throw incomplete(`At most ${(maxPerRequest * maxBatches).toLocaleString('en')} clusters can be selected at once.`)
   }
-  const clusterIds = await idsOf(target)
-  if (clusterIds.length !== count) {
-    throw changed(clusterIds.length, count)
-  }
-  const parts = partsOf(clusterIds)
+  const parts = partsOf(await idsOf({ target, count }))
   const batchIds: string[] = []
   for (const [at, part] of parts.entries()) {
     batchIds.push(await submitBatch(request, { clusterIds: part }, part.length))
@@ -83,19 +77,11 @@ export async function submitBatches(
   return batchIds
 }
 
-function changed(count: unknown, expectedCount: number): ApiError {
-  void queries.invalidateQueries({ queryKey: ['targets'] })
-  return incomplete(
-    `The target now has ${String(count)} instead of ${expectedCount} clusters. Check it and submit again.`,
-  )
-}
-
 /** Skips selected clusters that were removed since they were selected, and shows their names. */
 async function submitBatch(request: BatchRequest, target: Target, expectedCount: number): Promise<string> {
   try {
     return (await unwrap(api.POST('/api/v1/jobs/batch', { body: { ...request, target, expectedCount } }))).batchId
   } catch (error) {
-    if (isApiError(error, 'target_changed')) throw changed(error.body['resolvedCount'], expectedCount)
     const { clusterIds } = target
     if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
     const existing = await existingIds(clusterIds)

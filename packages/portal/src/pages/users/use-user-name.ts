@@ -1,10 +1,10 @@
 import { nameOf } from '@platform/contract/user-name'
 import { useQuery } from '@tanstack/react-query'
 import { useHasPermission, useMe } from '../../api/account.ts'
+import { allPages } from '../../api/all-pages.ts'
 import { api, unwrap } from '../../api/client.ts'
 import type { Completion } from '../../ui/completion.ts'
 
-const pageSize = 100
 const maxPages = 5
 const staleTime = 60_000
 
@@ -29,18 +29,8 @@ function usePeople(): Person[] | undefined {
   return [me, ...data.filter(({ id }) => id !== me.id)]
 }
 
-async function loadPeople(signal: AbortSignal): Promise<Person[]> {
-  const people: Person[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < maxPages; page++) {
-    const query = { pageSize, ...(cursor !== undefined && { cursor }) }
-    const { items, nextCursor } = await unwrap(api.GET('/api/v1/users', { params: { query }, signal }))
-    people.push(...items)
-    cursor = nextCursor
-    if (cursor === undefined) break
-  }
-  return people
-}
+const loadPeople = (signal: AbortSignal): Promise<Person[]> =>
+  allPages((query) => unwrap(api.GET('/api/v1/users', { params: { query }, signal })), maxPages)
 
 /** The user name for an id of one of the newest users. */
 export const useUsername = (userId: string | undefined): string | undefined =>

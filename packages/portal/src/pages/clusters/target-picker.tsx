@@ -2,22 +2,22 @@ import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-qu
 import { Link } from '@tanstack/react-router'
 import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
+import { maxPageSize } from '../../api/all-pages.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { defined, oneOfIn } from '../../lib/search.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { cursorQuery, loadedRows } from '../../ui/cursor-query.ts'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { useDebounced } from '../../ui/hooks.ts'
+import { ShowMore } from '../../ui/show-more.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showErrorToast } from '../../ui/toast.tsx'
-import { matchingClusters, useClusterName } from '../clusters/cluster-queries.ts'
-import { isClusterFilter, savedFiltersQuery } from '../clusters/saved-filters.tsx'
-import { matchText, SelectorField } from '../clusters/selector-field.tsx'
-import { useCluster } from './job-queries.ts'
-import styles from './jobs.module.css'
+import { matchingClusters, useCluster, useClusterName } from './cluster-queries.ts'
+import styles from './clusters.module.css'
+import { isClusterFilter, savedFiltersQuery } from './saved-filters.tsx'
+import { matchText, SelectorField } from './selector-field.tsx'
 import { type TargetInput, type TargetKind, targetKinds } from './target.ts'
-
-const pageSize = 100
 
 interface TargetPickerProps {
   input: TargetInput
@@ -36,7 +36,7 @@ const kindNames: Record<TargetKind, string> = {
 const kinds = targetKinds.map((value) => ({ value, label: kindNames[value] }))
 const kindOf = (value: string): TargetKind => oneOfIn({ value }, 'value', targetKinds) ?? 'picked'
 
-/** Determines the clusters of a job: selected ones, those of a label selector or a saved filter, or all. */
+/** Determines the clusters of an action: selected ones, those of a label selector or a saved filter, or all. */
 export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
   const change = (values: Partial<TargetInput>) => onChange({ ...input, ...values })
   const { kind, selector, clusterIds, filterId } = input
@@ -44,7 +44,7 @@ export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
     <>
       <SelectField
         name="target"
-        label="Run on"
+        label="Target"
         options={kinds}
         value={kind}
         onChange={(value) => change({ kind: kindOf(value) })}
@@ -81,14 +81,15 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
   const [searchText, setSearchText] = useState('')
   const search = useDebounced(searchText.trim())
   const query = useInfiniteQuery({
-    queryKey: ['clusters', 'targets', search],
-    queryFn: ({ pageParam: cursor, signal }) => {
-      const parameters = { pageSize, sort: 'name' as const, ...defined({ search: search || undefined, cursor }) }
+    ...cursorQuery(['clusters', 'targets', search], (cursor, signal) => {
+      const parameters = {
+        pageSize: maxPageSize,
+        sort: 'name' as const,
+        ...defined({ search: search || undefined, cursor }),
+      }
       return unwrap(api.GET('/api/v1/clusters', { params: { query: parameters }, signal }))
-    },
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-    select: ({ pages }) => ({ items: pages.flatMap(({ items }) => items), totalCount: pages.at(-1)?.totalCount ?? 0 }),
+    }),
+    select: loadedRows,
     placeholderData: keepPreviousData,
     // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
@@ -109,7 +110,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
       <Loaded query={query} what="clusters">
         {({ items, totalCount }) => (
           <>
-            <div role="group" aria-label="Clusters to run on" className={styles['picker']}>
+            <div role="group" aria-label="Clusters to select" className={styles['picker']}>
               {items.map((cluster) => (
                 <ClusterChoice
                   key={cluster.id}
@@ -120,11 +121,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
               ))}
               {items.length === 0 && <NoClusters isNarrowed={search !== ''} />}
             </div>
-            {query.hasNextPage && (
-              <Button isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-                Show more ({(totalCount - items.length).toLocaleString('en')} left)
-              </Button>
-            )}
+            <ShowMore query={query} left={totalCount - items.length} />
             <SearchChoice search={search} count={totalCount} chosen={chosen} onChange={onChange} />
           </>
         )}
@@ -211,7 +208,7 @@ function Chosen({ chosen, onRemove }: { chosen: readonly string[]; onRemove: (id
 function ChosenCluster({ id, onRemove }: { id: string; onRemove: (id: string) => void }) {
   const name = useClusterName(id) ?? id
   return (
-    <Button icon={X} onClick={() => onRemove(id)} aria-label={`Do not run on ${name}`}>
+    <Button icon={X} onClick={() => onRemove(id)} aria-label={`Deselect ${name}`}>
       {name}
     </Button>
   )

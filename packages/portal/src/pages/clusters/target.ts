@@ -1,6 +1,6 @@
 import { incomplete } from '../../api/api-error.ts'
-import type { Target } from '../clusters/label-queries.ts'
-import { selectorError } from '../clusters/selector-field.tsx'
+import { type Target, useResolved } from './label-queries.ts'
+import { selectorError } from './selector-field.tsx'
 
 export const targetKinds = ['picked', 'selector', 'saved', 'all'] as const
 
@@ -17,11 +17,17 @@ export interface TargetInput {
 export const noTarget: TargetInput = { kind: 'picked', clusterIds: [], selector: '', filterId: '' }
 
 /** Undefined while the input is incomplete. */
-export function targetOf({ kind, clusterIds, selector, filterId }: TargetInput): Target | undefined {
+function targetOf({ kind, clusterIds, selector, filterId }: TargetInput): Target | undefined {
   if (kind === 'all') return { all: true }
   if (kind === 'picked') return clusterIds.length === 0 ? undefined : { clusterIds }
   if (kind === 'saved') return filterId === '' ? undefined : { savedFilterId: filterId }
   return selectorError(selector) === undefined ? { selector } : undefined
+}
+
+/** Counts the clusters of the target. `count` is undefined until it is known. */
+export function useTarget(input: TargetInput) {
+  const { data: resolved } = useResolved(targetOf(input))
+  return { resolved, count: input.kind === 'picked' ? input.clusterIds.length : resolved?.resolvedCount }
 }
 
 const missing: Record<TargetKind, string> = {
