@@ -15,6 +15,8 @@ interface DialogProps {
   title: string
   description?: ReactNode
   isWide?: boolean
+  /** Whether it has input, so that it asks before it discards changes since it was opened. The default is true. */
+  hasDraft?: boolean
   children: ReactNode
 }
 
@@ -22,13 +24,21 @@ interface DialogProps {
  * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when it closes. The Escape key,
  * the close button and a click on the backdrop close it, after a confirmation if it has unsaved input.
  */
-export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
+export function Dialog({
+  isOpen,
+  onClose,
+  title,
+  description,
+  isWide = false,
+  hasDraft = true,
+  children,
+}: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)
   // Captured before the forms of the dialog restore their drafts.
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each opening
   const scope = useMemo(currentChanges, [isOpen])
   const close = async () => {
-    if (await mayLeave(scope)) onClose()
+    if (!hasDraft || (await mayLeave(scope))) onClose()
   }
   return (
     <Base.Root open={isOpen} onOpenChange={(open, { event }) => !open && !isOfModal(event) && void close()}>

@@ -35,7 +35,13 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
     }
   }
   return (
-    <Dialog isOpen onClose={onClose} title="Review" description={children ? undefined : 'Nothing has started yet.'}>
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title="Review"
+      description={children ? undefined : 'Nothing has started yet.'}
+      hasDraft={false}
+    >
       {children}
       <Loaded query={query} what="the clusters">
         {(reviewed) =>
