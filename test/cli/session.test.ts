@@ -11,7 +11,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startServer } from '../support/http-server.ts'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { isLong } from '../support/long.ts'
-import { Plat } from '../support/plat.ts'
+import { type Ended, Plat } from '../support/plat.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTlsFront } from '../support/tls-front.ts'
@@ -22,16 +22,18 @@ import { type Proxy, startProxy } from './support/proxy.ts'
 const resources = new AsyncDisposableStack()
 let proxy: Proxy
 let plat: Plat
+let beforeSetup: Ended
 let folder: string
 
 beforeAll(async () => {
   const platform = resources.use(
     await PlatformProcess.start({ PLAT_LIMIT_API_PER_MINUTE: '100000', PLAT_LIMIT_API_BURST: '1000' }),
   )
-  await platform.setUp()
   proxy = resources.use(await startProxy(platform.url))
   folder = resources.use(await temporaryFolder()).path
   plat = new Plat(folder, { PLAT_SERVER: proxy.url })
+  beforeSetup = await plat.with({ PLAT_PASSWORD: 'wrong' }).run(['login', '--username', 'ada'])
+  await platform.setUp()
 })
 afterAll(() => resources.disposeAsync())
 
@@ -56,7 +58,9 @@ test('stores a session readable only by its owner, without the password', async 
   expect(await plat.json(['whoami'])).toMatchObject({ username: 'ada' })
 })
 
-test('exits with 1 for a wrong password and stores nothing', async () => {
+test('exits with 1 for a wrong password, or before the setup, and stores nothing', async () => {
+  const message = `The platform is not set up yet. Open ${proxy.url} in a browser.\n`
+  expect(beforeSetup).toMatchObject({ exitCode: 1, err: message })
   const other = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
   const { exitCode, err } = await other.run(['login', '--username', 'unknown'])
   expect([exitCode, err.includes('invalid_credentials')]).toEqual([1, true])

@@ -87,7 +87,8 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
 export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   const { items } = await unwrap(api.GET('/api/v1/sites'))
   const found = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
-  if (found === undefined) throw new CliError('refused', `No site named ${cellOf(nameOrId)}. See: plat site list`)
+  if (found === undefined)
+    throw new CliError('refused', `No site named ${cellOf(nameOrId)}. See: plat site list, plat site create`)
   return found.id
 }
 

@@ -58,6 +58,7 @@ export function program(): Command {
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()
+    .showHelpAfterError('See: plat --help, plat COMMAND --help')
   addSessionCommands(root)
   addContextCommands(root)
   addClusterCommands(root)

@@ -52,7 +52,7 @@ async function start(options: PlatformOptions): Promise<void> {
   })
   const { url } = await starting
   if (demo !== undefined) for (const line of await demo.open(url)) print(line)
-  else print(`${await setupHint(url)}\nPlatform ready at ${url}`)
+  else print(`${await setupHint(url, settings.dataDir)}\nPlatform ready at ${url}`)
 }
 
 export async function run(options: PlatformOptions = {}): Promise<void> {

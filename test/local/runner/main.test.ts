@@ -39,7 +39,9 @@ test('setup can be completed with the commands that the platform prints at start
   const environment = inFolder(folder.path)
   await using early = runProgram(adminToken, { environment })
   expect(await early.exit).toBe(1)
-  expect(early.lines).toEqual([`No platform runs on the data in ${folder.path}/data. Start it with: npm start`])
+  expect(early.lines).toEqual([
+    expect.stringMatching(/^No platform runs on the data in .*\/data\. Start it .* set PLAT_DATA_DIR/),
+  ])
 
   await using platform = runProgram(main, { environment, isOnTerminal: true })
   const url = await platform.waitForLine('Platform ready at ')
@@ -53,7 +55,7 @@ test('setup can be completed with the commands that the platform prints at start
     `Its log is in ${logFile} (PLAT_LOG=stdout prints it here).`,
     expect.stringContaining('store, queues and secrets'),
     expect.stringContaining('portal and functions'),
-    expect.stringContaining('npm run -s admin-token'),
+    expect.stringContaining(`: PLAT_DATA_DIR=${environment.PLAT_DATA_DIR} npm run -s admin-token`),
     `Platform ready at ${url}`,
   ])
   await waitFor('the request is in the log', async () => (await readFile(logFile, 'utf8')).includes('/health/ready'))

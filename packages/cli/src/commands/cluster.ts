@@ -21,6 +21,7 @@ import { cellOf, type Column } from '../print/table.ts'
 import { counted } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, bothOrders, collectValues } from './add-command.ts'
+import { nodeColumns } from './node.ts'
 
 const orders = bothOrders(
   'name',
@@ -168,7 +169,7 @@ async function confirmedClusters(
   question: (count: string) => string,
 ): Promise<string[]> {
   const clusters = await selectedClusters(api, selector)
-  if (clusters.length === 0) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
+  if (clusters.length === 0) throw new CliError('refused', 'No matching clusters. See: plat cluster list --show-labels')
   await confirm(question(counted(clusters.length, 'cluster')), { ...(yes && { yes }) })
   return clusters.map(({ id }) => id)
 }
@@ -215,7 +216,13 @@ async function move(nameOrId: string | undefined, { selector, site, ...options }
 async function get(nameOrId: string, options: Shown): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
-  await showOne(options, await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } })))
+  const found = await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
+  if (options.json) return writeJson(found)
+  const { nodes, ...cluster } = found
+  await showOne(options, cluster)
+  if (nodes.length === 0) return
+  await write('\nnodes:\n')
+  await showList(options, { items: nodes }, nodeColumns)
 }
 
 async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
@@ -283,6 +290,10 @@ async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {
 /** The command uses the address of this request, which other machines may not reach. */
 async function showRelayCommand({ relayCommand }: { relayCommand: string }): Promise<void> {
   await write(`${relayCommand}\n`)
+  await sayPublicAddress(relayCommand)
+}
+
+export async function sayPublicAddress(relayCommand: string): Promise<void> {
   const { publicUrl } = await unwrap(connect().GET('/api/v1/portal/configuration'))
   if (publicUrl !== undefined && !relayCommand.includes(new URL(publicUrl).origin))
     say(`On a machine that cannot reach this address, use ${publicUrl} in both places instead.`)

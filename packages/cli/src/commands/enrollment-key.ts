@@ -8,6 +8,7 @@ import { type Shown, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, collectValues, wholeNumber } from './add-command.ts'
+import { sayPublicAddress } from './cluster.ts'
 
 interface Creation extends Shown {
   maxUses: number
@@ -68,5 +69,10 @@ async function create(name: string, { maxUses, expiresInDays, site, label = [], 
     ...(nameTemplate !== undefined && { nameTemplate }),
     ...(requireApproval && { requireApproval }),
   }
-  await showOne(options, await unwrap(api.POST('/api/v1/enrollment-keys', { body })))
+  const created = await unwrap(api.POST('/api/v1/enrollment-keys', { body }))
+  await showOne(options, created)
+  if (options.json) return
+  const count = created.maxUses === 1 ? 'one machine' : `up to ${created.maxUses} machines`
+  say(`The key is shown once. Run relayCommand on ${count}.`)
+  await sayPublicAddress(created.relayCommand)
 }

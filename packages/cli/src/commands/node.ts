@@ -19,8 +19,7 @@ const orders = bothOrders('name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDisk
 const gib = (bytes: number | undefined): string | undefined =>
   bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
 
-const columns: Column<Schemas['NodeSummary']>[] = [
-  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: 'middle' },
+export const nodeColumns: Column<Pick<Schemas['NodeSummary'], 'id' | 'name' | 'status' | 'facts'>>[] = [
   { title: 'NODE', of: ({ name }) => name, isFlexible: 'middle' },
   { title: 'STATUS', of: ({ status }) => status, as: 'state' },
   { title: 'OS', of: ({ facts }) => facts?.osVersion ?? facts?.os, isFlexible: true },
@@ -29,6 +28,12 @@ const columns: Column<Schemas['NodeSummary']>[] = [
   { title: 'CPUS', of: ({ facts }) => facts?.cpus },
   { title: 'MEMORY', of: ({ facts }) => gib(facts?.memoryBytes) },
   { title: 'FREE', of: ({ facts }) => gib(facts?.rootDiskFreeBytes) },
+  { title: 'SHELLS', of: ({ facts }) => facts?.shells, isWide: true },
+  { title: 'ID', of: ({ id }) => id, isWide: true },
+]
+const columns: Column<Schemas['NodeSummary']>[] = [
+  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: 'middle' },
+  ...nodeColumns,
 ]
 
 export function addNodeCommands(program: Command): void {

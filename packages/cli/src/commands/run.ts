@@ -63,7 +63,8 @@ export function addRunCommand(program: Command): void {
       const api = connectToFollow()
       const clusters = await selectClusters(api, options)
       const [only] = clusters
-      if (only === undefined) throw new CliError('refused', 'No matching clusters. See: plat cluster list')
+      if (only === undefined)
+        throw new CliError('refused', 'No matching clusters. See: plat cluster list --show-labels')
       process.exitCode = await (clusters.length === 1 && !options.group
         ? runOnOne(api, await findCluster(api, only.id), script, options)
         : runOnMany(api, clusters, script, options))

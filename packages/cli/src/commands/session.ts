@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
-import { anonymous, authorised } from '../api/client.ts'
+import { isApiRejection, unwrap, expectNoBody } from '../api/unwrap.ts'
+import { anonymous, type Api, authorised } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { defaultContext, environmentServer, requestedContext } from '../context.ts'
 import { CliError, exitCodes, messageOf } from '../exit.ts'
@@ -50,7 +50,12 @@ async function login({ server: named, username: given, passwordStdin, json }: Lo
   await withLock(name, async () => {})
   const username = given ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
-  const tokenSet = await unwrap(anonymous(server, { seconds: 8 }).POST('/api/v1/auth/login', { body }))
+  const api = anonymous(server, { seconds: 8 })
+  const tokenSet = await unwrap(api.POST('/api/v1/auth/login', { body })).catch(async (error: unknown) => {
+    if (isApiRejection(error, 'invalid_credentials') && (await isNotSetUp(api)))
+      throw new CliError('refused', `The platform is not set up yet. Open ${server} in a browser.`)
+    throw error
+  })
   const tokens = tokensOf(tokenSet)
   await withLock(name, async () => writeContext(name, { server, session: { server, username, ...tokens } }))
   if (requestedContext() === undefined || readContext(currentContext()) === undefined) setCurrentContext(name)
@@ -58,6 +63,13 @@ async function login({ server: named, username: given, passwordStdin, json }: Lo
   if (json) return writeJson({ server, username, context: name })
   say(`Signed in to ${server} as ${username}.${name === defaultContext ? '' : ` Context: ${name}.`}`)
 }
+
+// After the setup, the platform rejects the request.
+const isNotSetUp = async (api: Api): Promise<boolean> =>
+  unwrap(api.GET('/api/v1/setup/status')).then(
+    ({ setupComplete }) => !setupComplete,
+    () => false,
+  )
 
 /** A sign-in to another server does not replace the session of the current context. */
 function loginTarget(given: string | undefined): { name: string; server: string } {

@@ -82,7 +82,7 @@ function anyTable(rows: readonly object[]): string {
   const columns = titles.map((title): Column<Map<string, unknown>> => ({
     title,
     of: (row) => row.get(title),
-    isFlexible: true,
+    ...(/(^|\.)status$/.test(title) ? { as: 'state' } : { isFlexible: true }),
   }))
-  return tableOf(columns, flatRows, { width: terminalWidth() })
+  return tableOf(columns, flatRows, { width: terminalWidth(), hasColor: hasColor() })
 }

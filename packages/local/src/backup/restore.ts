@@ -1,6 +1,7 @@
 /** `npm run restore -- FILE`: restores the state of this machine's platform from a backup. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
+import { shellCommand } from '../shell-command.ts'
 import { readPassphrase } from './encryption.ts'
 import { fileArgument, runCommand } from './command.ts'
 import { restoreBackup } from './restore-folder.ts'
@@ -11,5 +12,5 @@ await runCommand(async () => {
   const file = resolve(fileArgument('restore'))
   const { files, createdAt, platformVersion } = await restoreBackup(file, dataDir, passphrase)
   console.log(`${files.length} files of version ${platformVersion} are in ${dataDir}, as of ${createdAt}.`)
-  console.log('Later changes are not included. Start the platform with: npm start')
+  console.log(`Later changes are not included. Start the platform with: ${shellCommand('npm start', dataDir)}`)
 })
