@@ -167,7 +167,7 @@ test.runIf(isLong)('sites are created and removed; a site in use cannot be remov
   await button(dialog(page), `Remove site ${used}`).click()
   const alert = dialog(page).getByRole('alert')
   await alert.getByText('Clusters belong to this site').waitFor()
-  expect(await alert.getByText(/^Trace id/).innerText()).toMatch(/[0-9a-f]{32}/)
+  expect(await alert.textContent()).toMatch(/Trace id\s*[0-9a-f]{32}/)
   await dialog(page).getByRole('listitem').filter({ hasText: used }).waitFor()
 })
 

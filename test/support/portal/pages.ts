@@ -42,7 +42,7 @@ const page = (
 
 const hasTextFields = true
 const isVariant = true
-const userMenu = /^Actions for /
+const rowMenu = /^Actions for /
 const provider = /directory$|__xss/
 
 /** Pages before setup. The other steps have no address of their own. */
@@ -86,9 +86,9 @@ const accountStates: readonly PageState[] = [
 const tokenStates = [form('create', 'Create API token'), dialog('revoke', /^Revoke /)]
 const userStates = [
   form('create', 'Create user'),
-  menu('menu', userMenu),
-  form('edit', userMenu, 'Edit'),
-  dialog('remove', userMenu, 'Remove'),
+  menu('menu', rowMenu),
+  form('edit', rowMenu, 'Edit'),
+  dialog('remove', rowMenu, 'Remove'),
 ]
 const webhookStates = [
   form('add', 'Add webhook'),
@@ -108,7 +108,8 @@ const identityStates = [
 ]
 const organisationStates = [
   form('create', 'Create organisation'),
-  form('administrator', /^Add first administrator of /),
+  form('administrator', rowMenu, 'Add first administrator'),
+  form('quotas', rowMenu, 'Quotas'),
 ]
 const clustersStates = [
   form('sites', 'Sites'),

@@ -169,6 +169,8 @@ function checkAddress(url: string): void {
   try {
     checkUrl(url, { allow: webhookAllowlist })
   } catch (cause) {
-    throw platformError('url_not_allowed', {}, { cause })
+    const message = 'must be a public address, or one that the operator allows'
+    const details = [{ in: 'body' as const, path: '/url', code: 'url_not_allowed', message }]
+    throw platformError('url_not_allowed', { details }, { cause })
   }
 }

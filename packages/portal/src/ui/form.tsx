@@ -86,7 +86,11 @@ export function Form({
       onFormSubmit={(values) => void submit(values as FormValues)}
     >
       {children}
-      {failure !== undefined && isNoted && <ErrorNote error={failure} />}
+      {failure !== undefined && isNoted && (
+        <div ref={scrollIntoView}>
+          <ErrorNote error={failure} />
+        </div>
+      )}
       <div className={styles['actions']}>
         {actions}
         <Button type="submit" variant={variant} isBusy={isBusy}>
@@ -96,6 +100,9 @@ export function Form({
     </Base>
   )
 }
+
+// The buttons of a long form could cover the note.
+const scrollIntoView = (note: HTMLElement | null) => note?.scrollIntoView({ block: 'nearest' })
 
 // An error that the fields show completely needs no note.
 function isAtFields(form: HTMLFormElement | null, error: unknown): boolean {

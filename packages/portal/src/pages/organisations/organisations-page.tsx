@@ -1,13 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { Building2, Plus } from 'lucide-react'
+import { Building2, Ellipsis, Gauge, Plus, UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
+import { Menu } from '../../ui/menu.tsx'
 import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
@@ -77,23 +78,21 @@ const columns = (
   { title: 'Created', width: '8rem', narrow: 'hidden', cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
     title: '',
-    width: '19rem',
-    isEnd: true,
+    width: '2.5rem',
     narrow: 'end',
     cell: (organisation) => (
-      <>
-        <Button onClick={() => onEditQuotas(organisation)} aria-label={`Quotas of ${organisation.name}`}>
-          Quotas
-        </Button>{' '}
-        {!organisation.isPlatform && (
-          <Button
-            onClick={() => onAddAdministrator(organisation)}
-            aria-label={`Add first administrator of ${organisation.name}`}
-          >
-            Add first administrator
-          </Button>
-        )}
-      </>
+      <Menu
+        trigger={<IconButton label={`Actions for ${organisation.name}`} icon={Ellipsis} />}
+        actions={[
+          { label: 'Quotas', icon: Gauge, onSelect: () => onEditQuotas(organisation) },
+          {
+            label: 'Add first administrator',
+            icon: UserPlus,
+            onSelect: () => onAddAdministrator(organisation),
+            isDisabled: organisation.isPlatform,
+          },
+        ]}
+      />
     ),
   },
 ]
