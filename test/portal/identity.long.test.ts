@@ -57,7 +57,7 @@ test('a rejected field is marked and keeps the form', async ({ open }) => {
   const form = dialog(page, 'Add an identity provider')
   await button(form, 'Add provider').click()
   await expect.poll(() => field(page, 'Issuer').getAttribute('aria-invalid')).toBe('true')
-  expect(await form.getByRole('alert').textContent()).toMatch(/Trace id\s*[0-9a-f]{32}/)
+  expect(await form.getByRole('alert').count()).toBe(0)
   expect(await field(page, 'Client secret').inputValue()).toBe('secret')
 })
 

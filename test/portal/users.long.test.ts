@@ -136,7 +136,7 @@ test('an organisation is created and gets its first administrator once', async (
   await openAction(page, 'Acme East', 'Add first administrator')
   await fillUser(form, 'east.other')
   await button(form, 'Create user').click()
-  await form.getByText('The organisation has its own users').waitFor()
+  await form.getByText('The organisation has an administrator').waitFor()
   await button(form, 'Cancel').click()
   await create('acme east')
   await page.getByText('Another organisation has this name.').waitFor()

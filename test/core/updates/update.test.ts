@@ -254,13 +254,19 @@ describe('an accepted update', () => {
     await drainOutbox(organisationId)
   }
 
-  // The totals count a job as queued until its start is recorded.
-  test.for(['Running', 'Queued'] as const)(
-    'rejects an update without force while jobs counted as %s run',
-    async (counted) => {
+  // The totals count a new job late, and as queued until its start is recorded.
+  test.for(['counted as Running', 'counted as Queued', 'not counted yet'] as const)(
+    'rejects an update without force while jobs run that are %s',
+    async (state) => {
       const organisationId = await newTenant()
       await storeJob(organisationId, 'Running')
-      await projectTransitions(organisationId, transitionOf({ clusterId: newId('clus') }, undefined, counted))
+      const counted = transitionOf(
+        { clusterId: newId('clus') },
+        undefined,
+        state.endsWith('Running') ? 'Running' : 'Queued',
+      )
+      await commitEffects(system(organisationId), { transitions: [counted] })
+      if (state !== 'not counted yet') await drainOutbox(organisationId)
       await expectError(update(caller, apply('1.2.0')), 'active_jobs')
       expect(await readUpdateState()).toEqual({ revision: 0 })
       await storeUpdateState(deployed, { version: '0.0.9' })

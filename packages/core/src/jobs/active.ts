@@ -12,16 +12,19 @@ const pageSize = 1000
 const candidateLimit = 1000
 
 /**
- * Includes operations. Selects organisations by their job totals, which lag like all projections and may still count a
- * running job as queued (see start.ts).
+ * Includes operations. Selects organisations by their job totals, which may count a running job as queued (see
+ * start.ts), and those with recent changes, which the totals may not contain yet.
  */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
-    const totals = await getMany(ids.map(keys.organisationCounts))
-    const candidates = ids.filter((_, index) => mayRunJobs(totals[index]))
+    const [totals, checks] = await Promise.all([
+      getMany(ids.map(keys.organisationCounts)),
+      getMany(ids.map(keys.outboxCheck)),
+    ])
+    const candidates = ids.filter((_, index) => mayRunJobs(totals[index]) || isScheduled(checks[index]))
     for (const organisationId of candidates) if (await isJobRunningIn(organisationId)) return true
     if (organisationPage.next === undefined) return false
     after = organisationPage.next
@@ -30,6 +33,8 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
 }
 
 const mayRunJobs = (totals: Item | undefined): boolean => countJobs(totals, 'Queued') + countJobs(totals, 'Running') > 0
+
+const isScheduled = (outboxCheck: Item | undefined): boolean => outboxCheck?.['duesk'] !== undefined
 
 /** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
 async function isJobRunningIn(organisationId: string): Promise<boolean> {
