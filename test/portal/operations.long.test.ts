@@ -61,6 +61,7 @@ test('rejects unknown versions, images and manifest addresses in their form', as
   await button(version, 'Install').click()
   await expect.poll(() => version.getByRole('alert').textContent()).toMatch(/Trace id\s*[0-9a-f]{32}/)
   await page.keyboard.press('Escape')
+  await button(page, 'Discard changes').click()
   await version.waitFor({ state: 'detached' })
 
   await button(page, 'Install by image').click()
