@@ -68,9 +68,11 @@ test('a published release is announced once, applied and rolled back without a f
   await traffic.waitForMore(100)
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
 
+  const beat = async (state = {}) => expectStatus(await relay.heartbeat({ running: [jobId], ...state }), 200)
+  // Offline clusters are examined once a minute only.
+  await beat()
   const body = { target: { clusterIds: [relay.clusterId] }, version: '9.1.0' }
   const { id } = expectStatus(await admin.post('/api/v1/relay-updates', body), 201)
-  const beat = async (state = {}) => expectStatus(await relay.heartbeat({ running: [jobId], ...state }), 200)
   const { version, sha256, signature } = await waitFor('the offer', async () => (await beat()).update)
   const file = Buffer.from(await (await fetch(`${platform.url}/relay/relay.mjs`)).arrayBuffer())
   const key = createPublicKey(await readReleaseSigningKey(platform.dataDir))

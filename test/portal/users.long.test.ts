@@ -138,6 +138,7 @@ test('an organisation is created and gets its first administrator once', async (
   await button(form, 'Create user').click()
   await form.getByText('The organisation has an administrator').waitFor()
   await button(form, 'Cancel').click()
+  await button(page, 'Discard changes').click()
   await create('acme east')
   await page.getByText('Another organisation has this name.').waitFor()
 })
