@@ -169,6 +169,7 @@ test.runIf(isLong)(
     await button(page, /^Review 50\d clusters$/).click()
     await button(dialog(page), /^Run on 50\d clusters$/).click()
     await page.getByText('1 batch was submitted. The other clusters are selected.').waitFor()
+    await dialog(page).getByRole('alert').getByText('Not now.').waitFor()
     await page.keyboard.press('Escape')
     await button(page, /^Review \d clusters$/).click()
     await button(dialog(page), /^Run on \d clusters$/).click()

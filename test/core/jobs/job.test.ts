@@ -334,6 +334,18 @@ test('finds a running job in the last of many organisations, and assumes one if 
   expect(await isAnyJobRunning()).toBe(false)
 })
 
+test('reads the first jobs of a long queue; beyond them the totals decide', async () => {
+  const [organisationId = ''] = await storeOrganisations(1)
+  const ids = Array.from({ length: 1001 }, () => newId('job'))
+  const index = keys.jobStatusIndexKey({ organisationId }, 'Queued')
+  await batchPut(ids.map((id) => ({ ...keys.job(organisationId, id), id, status: 'Queued', ...index })))
+  const totals = keys.organisationCounts(organisationId)
+  await transact([upsert(totals, { set: { Queued: 1001 } })])
+  expect(await isAnyJobRunning()).toBe(false)
+  await transact([upsert(totals, { set: { Running: 1 } })])
+  expect(await isAnyJobRunning()).toBe(true)
+})
+
 test('ignores an ended job that the totals still count as running', async () => {
   const [organisationId = ''] = await storeOrganisations(1)
   await transact([upsert(keys.organisationCounts(organisationId), { set: { Running: 1 } })])

@@ -1,6 +1,7 @@
 import * as keys from '../db/keys.ts'
 import { getMany, type Item, query } from '../db/table.ts'
 import { indexedKeys } from '../db/index-page.ts'
+import { chunk } from '../lib/async.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
@@ -8,8 +9,11 @@ import { organisations } from '../accounts/organisation.ts'
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** If an organisation has this many queued and running jobs, the check assumes that one is running. */
-const candidateLimit = 1000
+/** The queued and running jobs of an organisation that the check reads. If it has more, its totals decide. */
+const readLimit = 1000
+
+/** Organisations whose jobs are read at the same time. */
+const concurrency = 50
 
 /**
  * Includes operations. Selects organisations by their job totals, which may count a running job as queued (see
@@ -20,27 +24,26 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
-    const [totals, checks] = await Promise.all([
-      getMany(ids.map(keys.organisationCounts)),
-      getMany(ids.map(keys.outboxCheck)),
-    ])
-    const candidates = ids.filter((_, index) => mayRunJobs(totals[index]) || isScheduled(checks[index]))
-    for (const organisationId of candidates) if (await isJobRunningIn(organisationId)) return true
+    // The checks first: one is removed only after the totals contain the changes.
+    const checks = await getMany(ids.map(keys.outboxCheck))
+    const totals = await getMany(ids.map(keys.organisationCounts))
+    const candidates = ids
+      .map((id, index) => ({ id, totals: totals[index], hasChanges: checks[index]?.['duesk'] !== undefined }))
+      .filter((each) => each.hasChanges || countJobs(each.totals, 'Queued') + countJobs(each.totals, 'Running') > 0)
+    for (const part of chunk(candidates, concurrency)) {
+      if ((await Promise.all(part.map((each) => isJobRunningIn(each.id, each.totals)))).includes(true)) return true
+    }
     if (organisationPage.next === undefined) return false
     after = organisationPage.next
   }
   return true
 }
 
-const mayRunJobs = (totals: Item | undefined): boolean => countJobs(totals, 'Queued') + countJobs(totals, 'Running') > 0
-
-const isScheduled = (outboxCheck: Item | undefined): boolean => outboxCheck?.['duesk'] !== undefined
-
 /** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
-async function isJobRunningIn(organisationId: string): Promise<boolean> {
+async function isJobRunningIn(organisationId: string, totals: Item | undefined): Promise<boolean> {
   const range = { index: 'gsi3', pk: keys.activeJobsOf(organisationId) } as const
-  const jobKeys = await indexedKeys({ ...range, limit: candidateLimit })
-  if (jobKeys.length === candidateLimit) return true
+  const jobKeys = await indexedKeys({ ...range, limit: readLimit })
+  if (jobKeys.length === readLimit && countJobs(totals, 'Running') > 0) return true
   const jobs = jobKeys.length === 0 ? [] : await getMany(jobKeys)
   return jobs.some((job) => job?.['status'] === 'Running')
 }

@@ -4,6 +4,7 @@ import { classes } from './class-names.ts'
 import type { Completion } from './completion.ts'
 import completionStyles from './completion-field.module.css'
 import styles from './field.module.css'
+import { scrollIntoView } from './hooks.ts'
 
 interface CompletionFieldProps extends Pick<
   ComponentProps<'input'>,
@@ -99,8 +100,6 @@ export function CompletionField({
     </Base.Root>
   )
 }
-
-const scrollIntoView = (item: HTMLElement | null): void => item?.scrollIntoView({ block: 'nearest' })
 
 function useCompletionList(
   items: readonly Completion[],

@@ -5,6 +5,7 @@ import { Button } from './button.tsx'
 import { useFormDraft, whileSubmitting } from './draft.ts'
 import { ErrorNote } from './error-note.tsx'
 import styles from './field.module.css'
+import { scrollIntoView } from './hooks.ts'
 import { showErrorToast } from './toast.tsx'
 
 /** Values by field name. Unchecked checkboxes are missing. */
@@ -87,6 +88,7 @@ export function Form({
     >
       {children}
       {failure !== undefined && isNoted && (
+        // The buttons of a long form could cover the note.
         <div ref={scrollIntoView}>
           <ErrorNote error={failure} />
         </div>
@@ -100,9 +102,6 @@ export function Form({
     </Base>
   )
 }
-
-// The buttons of a long form could cover the note.
-const scrollIntoView = (note: HTMLElement | null) => note?.scrollIntoView({ block: 'nearest' })
 
 // An error that the fields show completely needs no note.
 function isAtFields(form: HTMLFormElement | null, error: unknown): boolean {

@@ -38,3 +38,6 @@ export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
     )
   return [loaded?.part, fetchPart] as const
 }
+
+/** A callback for the `ref` of an element that must be visible when it appears. */
+export const scrollIntoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: 'nearest' })

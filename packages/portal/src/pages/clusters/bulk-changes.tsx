@@ -3,6 +3,7 @@ import { incomplete } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
@@ -72,7 +73,7 @@ interface BulkChange {
 /** Sends a change in parts of 500 clusters. After a failure, the next attempt continues with the rest. */
 function BulkForm({ target, onClose, title, verb, done, children, start }: BulkFormProps) {
   const [reviewed, setReviewed] = useState<BulkChange>()
-  const [rest, setRest] = useState<{ key: string; clusterIds: string[] }>()
+  const [rest, setRest] = useState<{ key: string; clusterIds: string[]; failure: unknown }>()
   const [progress, setProgress] = useState<{ done: number; total: number }>()
   const save = async ({ key, send }: BulkChange, checked: ReviewedTarget) => {
     const all = await idsOf(checked)
@@ -85,7 +86,7 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
         doneCount += clusterIds.length
       }
     } catch (error) {
-      if (doneCount > 0) setRest({ key, clusterIds: all.slice(doneCount) })
+      if (doneCount > 0) setRest({ key, clusterIds: all.slice(doneCount), failure: error })
       throw error
     } finally {
       refreshLabels()
@@ -93,11 +94,12 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
     showToast(done, `${clusterCountText(changedCount)} of ${all.length.toLocaleString('en')} changed.`)
     onClose()
   }
+  const remaining = rest !== undefined && rest.key === reviewed?.key ? rest : undefined
   return (
     <Dialog isOpen onClose={onClose} title={title}>
       {reviewed !== undefined && (
         <Review
-          target={rest?.key === reviewed.key ? { clusterIds: rest.clusterIds } : target}
+          target={remaining === undefined ? target : { clusterIds: remaining.clusterIds }}
           verb={verb}
           awayNote="The change also applies at once to clusters that are not online."
           onClose={() => setReviewed(undefined)}
@@ -108,6 +110,7 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
               {progress.done} of {progress.total}
             </progress>
           )}
+          {remaining !== undefined && <ErrorNote error={remaining.failure} />}
         </Review>
       )}
       <Form

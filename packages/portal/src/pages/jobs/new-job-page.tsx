@@ -1,7 +1,7 @@
 import { unixText } from '@platform/contract/unix-text'
 import { useQuery, useSuspenseQuery } from '@tanstack/react-query'
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { configurationQuery } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
@@ -9,6 +9,7 @@ import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { discardChanges, discardLater, useDraft } from '../../ui/draft.ts'
+import { ErrorNote } from '../../ui/error-note.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -152,7 +153,7 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
             discard()
           }}
         >
-          {progress !== undefined && <p role="status">{progress}</p>}
+          {progress !== undefined && <div role="status">{progress}</div>}
         </Review>
       )}
       <Form
@@ -190,7 +191,7 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
           <Card title="Targets">
             <TargetPicker input={target} onChange={choose} resolved={resolved} />
             {onlyId !== undefined && <NodePicker clusterId={onlyId} chosen={nodeIds} onChange={setNodeIds} />}
-            {progress !== undefined && reviewed === undefined && <p role="status">{progress}</p>}
+            {progress !== undefined && reviewed === undefined && <div role="status">{progress}</div>}
             <TextField name="name" label="Name" maxLength={100} placeholder="Rotate logs" isOptional />
             <TextField name="reason" label="Reason" maxLength={500} placeholder="Ticket 4711" isOptional />
             <JobLimits timeoutSeconds={draft.timeoutSeconds} />
@@ -213,7 +214,7 @@ interface SubmittedTarget {
 function useSubmit(onRest: (clusterIds: string[]) => void) {
   const navigate = useNavigate()
   const [submitted, setSubmitted] = useState<string[]>([])
-  const [progress, setProgress] = useState<string>()
+  const [progress, setProgress] = useState<ReactNode>()
   const submitMany = async ({ job, limits }: ReturnType<typeof requestOf>, target: SubmittedTarget) => {
     let rest: string[] | undefined
     let done: readonly string[] = []
@@ -230,7 +231,12 @@ function useSubmit(onRest: (clusterIds: string[]) => void) {
       if (rest === undefined) throw error
       setSubmitted([...submitted, ...done])
       const batches = done.length === 1 ? '1 batch was' : `${done.length} batches were`
-      setProgress(`${batches} submitted. The other clusters are selected. Submit again to continue.`)
+      setProgress(
+        <>
+          {batches} submitted. The other clusters are selected. Submit again to continue.
+          <ErrorNote error={error} />
+        </>,
+      )
       onRest(rest)
       throw error
     }
