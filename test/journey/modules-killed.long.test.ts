@@ -5,7 +5,7 @@ import { waitForJobEnd } from '../conformance/support/modules.ts'
 import { programOf } from '../support/author.ts'
 import { failpointsIn } from '../support/failpoints.ts'
 import { processesOf, waitForModuleCleanup } from '../support/module-cleanup.ts'
-import { startModuleRegistry } from '../support/module-registry.ts'
+import { startModuleRegistry, writtenManifest } from '../support/module-registry.ts'
 import { PlatformProcess } from '../support/platform.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -50,7 +50,8 @@ async function start() {
     const { program, args } = await programOf(`versioned ${id} ${version} ${behaviour}`.trim())
     const files = [{ path: '/app/main.mjs', content: program }]
     const config = { Entrypoint: ['node', '/app/main.mjs', ...args], WorkingDir: '/app' }
-    const { reference } = await registry.push(id, { version, files, config })
+    const manifest = writtenManifest(id, version, { events: ['platform.cluster.registered'] })
+    const { reference } = await registry.push(id, { version, files, config, manifest })
     return () => admin.post('/api/modules/install', { imageRef: reference })
   }
   const uninstall =
@@ -107,6 +108,7 @@ test('modules are completely installed or absent after a kill at every failpoint
 
   await killAt(['module.probed'], async () => undefined)
   await expectVersion('upgraded', '1.3.0')
+  expectStatus(await (await api.admin).put('/api/v1/organisation/modules/upgraded', { enabled: true }), 200)
   let cluster: any
   await killAt(['module.delivered'], async () => (cluster = await api.newCluster()))
   const later = await api.newCluster()
