@@ -96,6 +96,16 @@ test('a table for a person fits 80 columns, with whole states, ages and names of
 })
 
 test.each([
+  ['2026-12-03T23:59:00Z', 'in 30d'],
+  ['2026-11-04T00:01:59Z', 'in 119s'],
+  ['2026-11-03T23:59:59Z', 'expired'],
+])('shows the expiry at %s as %s', (at, expected) => {
+  const columns: Column<string>[] = [{ title: 'EXPIRES', of: (time) => time, as: 'expiry' }]
+  const layout = { hasRelativeTimes: true, nowMs: Date.parse('2026-11-04T00:00:00Z'), width: 80 }
+  expect(tableOf(columns, [at], layout)).toContain(`\n${expected}\n`)
+})
+
+test.each([
   [{ isTTY: true }, {}, true],
   [{ isTTY: false }, {}, false],
   [{ isTTY: true }, { NO_COLOR: '1' }, false],

@@ -6,17 +6,17 @@ const units: [name: string, seconds: number][] = [
   ['m', 60],
 ]
 
-function durationOf(ms: number): string {
+function durationOf(ms: number, round: (value: number) => number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   const [name, length] = units.find(([, unit]) => seconds >= 2 * unit) ?? ['s', 1]
-  return `${Math.floor(seconds / length)}${name}`
+  return `${round(seconds / length)}${name}`
 }
 
 /** The age of a time, such as `3d`. A time in the future, from a clock that is ahead, has the age `0s`. */
-export const ageOf = (time: string, nowMs: number): string => durationOf(nowMs - Date.parse(time))
+export const ageOf = (time: string, nowMs: number): string => durationOf(nowMs - Date.parse(time), Math.floor)
 
-/** The time left until a time, such as `in 3d`, or `expired`. */
+/** The time left until a time, such as `in 3d`, or `expired`. It is rounded: a key of 30 days expires `in 30d`. */
 export function expiryOf(time: string, nowMs: number): string {
   const leftMs = Date.parse(time) - nowMs
-  return leftMs > 0 ? `in ${durationOf(leftMs)}` : 'expired'
+  return leftMs > 0 ? `in ${durationOf(leftMs, Math.round)}` : 'expired'
 }

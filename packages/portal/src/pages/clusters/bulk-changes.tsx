@@ -79,6 +79,7 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
     const all = await idsOf(checked)
     let changedCount = 0
     let doneCount = 0
+    setRest((before) => before && { ...before, failure: undefined })
     try {
       for (const clusterIds of partsOf(all)) {
         setProgress({ done: doneCount, total: all.length })
@@ -110,7 +111,7 @@ function BulkForm({ target, onClose, title, verb, done, children, start }: BulkF
               {progress.done} of {progress.total}
             </progress>
           )}
-          {remaining !== undefined && <ErrorNote error={remaining.failure} />}
+          {remaining?.failure !== undefined && <ErrorNote error={remaining.failure} />}
         </Review>
       )}
       <Form
