@@ -23,9 +23,9 @@ test('does nothing without a newer release, and rejects a rollback without a pre
   expect(check.out).toMatch(
     new RegExp(`^currentVersion +${currentVersion}\nlatestVersion +${currentVersion}\nupdateAvailable +false\n`),
   )
-  const apply = await plat.run(['update', 'apply'])
-  expect([apply.exitCode, apply.out]).toEqual([0, ''])
-  expect(apply.err).toBe(`${currentVersion} is up to date.\n`)
+  const unchanged = await plat.run(['update', 'apply'])
+  expect([unchanged.exitCode, unchanged.out]).toEqual([0, ''])
+  expect(unchanged.err).toBe(`${currentVersion} is up to date.\n`)
   expect(await plat.json(['update', 'apply'])).toMatchObject({ updateAvailable: false })
   const rollback = await plat.run(['update', 'rollback', '--yes'])
   expect([rollback.exitCode, rollback.err]).toEqual([1, expect.stringContaining('(no_previous_version)')])

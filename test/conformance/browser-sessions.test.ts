@@ -39,7 +39,7 @@ test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ 
   expect(expectStatus(renewed, 200).expiresIn).toBe(900)
   const now = cookiesOf(renewed)
   expectStatus(await client.get(mePath, { ...own, ...now }), 200)
-  for (let time = 0; time < 2; time++) {
+  for (let attempt = 0; attempt < 2; attempt++) {
     const left = await client.send('DELETE', path, { headers: { ...own, ...now } })
     expectStatus(left, 204)
     for (const cookie of left.headers.getSetCookie()) expect(cookie).toMatch(/Max-Age=0/)

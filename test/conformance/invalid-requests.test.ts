@@ -101,7 +101,7 @@ test('rejects invalid and unknown query parameters', async ({ platform, admin: c
 test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {
   const { contract } = platform
   for (const { method, path, name, schema } of queryParameters(contract)) {
-    // A name may contain any text.
+    // These parameters match part of a name, which may contain any of the values.
     const isPart = ['search', 'name'].includes(name)
     for (const value of isFreeText(schema) ? sampled(unusualValues) : []) {
       const response = await client.send(method, `${path}?${name}=${value}`)

@@ -52,9 +52,9 @@ test('the page uses the portal’s design tokens and logo and links to the porta
     ['src/style/tokens.css', 'public/icon.svg'].map((path) => readFile(new URL(path, portal), 'utf8')),
   )
   const portalTokens = declarations(tokens)
-  const own = [...declarations(style)].filter(([name]) => !['--hue', '--tint'].includes(name))
-  expect(own.length).toBeGreaterThan(20)
-  for (const [name, value] of own) expect([name, value]).toEqual([name, portalTokens.get(name)])
+  const sharedTokens = [...declarations(style)].filter(([name]) => !['--hue', '--tint'].includes(name))
+  expect(sharedTokens.length).toBeGreaterThan(20)
+  for (const [name, value] of sharedTokens) expect([name, value]).toEqual([name, portalTokens.get(name)])
   expect(mark).toBe(icon.trim())
   expect(attribute(page, 'href')).toContain('/')
   const used = new Set([...style.matchAll(/var\((--[\w-]+)\)/g)].map(([, name]) => name))

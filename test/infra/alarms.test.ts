@@ -8,10 +8,10 @@ import { graphOf } from '../support/graphs.ts'
 import { byText, deployed, deployedBy, dev, everything, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
-const full = await graphOf('production', { PLAT_MONITORING: 'full' })
-const alarms = inputsOf(full, 'aws:cloudwatch/metricAlarm:MetricAlarm')
-const metricsByAlarm = alarmMetrics(full)
-const dashboards = ofType(full, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
+const fullMonitoringGraph = await graphOf('production', { PLAT_MONITORING: 'full' })
+const alarms = inputsOf(fullMonitoringGraph, 'aws:cloudwatch/metricAlarm:MetricAlarm')
+const metricsByAlarm = alarmMetrics(fullMonitoringGraph)
+const dashboards = ofType(fullMonitoringGraph, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
   JSON.parse(String(inputs['dashboardBody'])),
 )
 const pairs = (values: string[]) => values.flatMap((name, at) => (at % 2 === 0 ? [[name, values[at + 1]]] : []))
@@ -105,7 +105,7 @@ test('AWS metrics exist and belong to resources of this deployment', () => {
     const [[name, value] = [], ...others] = Object.entries(ofResource)
     expect(others).toEqual([])
     if (namespace === 'AWS/Lambda' && withoutDimension.includes(metricName)) expect(name).toBeUndefined()
-    else expect([name, namesOf(full, type, attribute).includes(value ?? '')]).toEqual([dimension, true])
+    else expect([name, namesOf(fullMonitoringGraph, type, attribute).includes(value ?? '')]).toEqual([dimension, true])
   }
 })
 
@@ -128,7 +128,7 @@ test('a message sent with the longest delay triggers no age alarm', () => {
 })
 
 test('every queue has alarms for its age and its dead letters', () => {
-  const queues = namesOf(full, 'aws:sqs/queue:Queue', 'name')
+  const queues = namesOf(fullMonitoringGraph, 'aws:sqs/queue:Queue', 'name')
   const workQueues = queues.filter((name) => !name.endsWith('-dead-letter'))
   const metrics = [...metricsByAlarm.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
   const consumed = ['batches', 'installs', 'updates']
@@ -171,7 +171,7 @@ test('a missing sweep triggers an alarm; other missing data does not', () => {
 })
 
 test('every alarm notifies the topic at its start and end, and has instructions', async () => {
-  const [topic] = ofType(full, 'aws:sns/topic:Topic')
+  const [topic] = ofType(fullMonitoringGraph, 'aws:sns/topic:Topic')
   const page = await readFile(join(import.meta.dirname, '../../docs/operations.md'), 'utf8')
   const instructions = page.slice(page.indexOf('\n## Alarms'), page.indexOf('\n## Backup and restore'))
   for (const { name, alarmDescription, alarmActions, okActions } of alarms) {
@@ -198,7 +198,7 @@ test('a formula combines at most ten metrics into one number', () => {
 })
 
 test('only alarms of this account may publish to the topic', () => {
-  const [policy] = ofType(full, 'aws:sns/topicPolicy:TopicPolicy')
+  const [policy] = ofType(fullMonitoringGraph, 'aws:sns/topicPolicy:TopicPolicy')
   const { Statement } = JSON.parse(String(policy?.inputs['policy']))
   expect(Statement).toEqual([
     {

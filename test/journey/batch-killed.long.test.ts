@@ -16,7 +16,7 @@ import { waitFor } from '../support/wait-for.ts'
 const size = 500
 
 /** Failpoint → the hit at which it kills the platform, 1 by default. Later hits leave a batch partly processed. */
-const nthHit: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
+const killHits: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
 
 async function submit(client: Client, path: string, body: object): Promise<any> {
   const headers = { 'idempotency-key': randomUUID() }
@@ -81,7 +81,7 @@ test(`batches of ${size} jobs survive a kill at every failpoint without lost or 
 
   for (const name of failpoints) {
     await platform.kill()
-    await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${nthHit[name] ?? 1}` })
+    await platform.restart({ PLAT_FAILPOINT: `${name}=kill@${killHits[name] ?? 1}` })
     if (name.startsWith('submit.')) {
       // Only single jobs reach this failpoint.
       const [job] = jobsOf(cluster.id, submissions.length, ledger)

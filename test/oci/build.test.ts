@@ -160,14 +160,14 @@ test('pushes an image without a tag', async () => {
   const built = await buildImage({ files: hello })
   expect(await pushImage(client, 'team/hello', built, [])).toMatchObject({ digest: built.digest })
   expect(await readImage(client, 'team/hello', built.digest)).toMatchObject({ digest: built.digest })
-  expect(client.tagged.size).toBe(0)
+  expect(client.digestByTag.size).toBe(0)
 })
 
 test('copies an image byte for byte, without blobs that the target has', async () => {
   const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
   const built = await buildImage({ files: hello })
   await pushImage(from, 'team/hello', built, ['1', 'latest'])
-  expect([...from.tagged.keys()]).toEqual(['team/hello latest', 'team/hello 1'])
+  expect([...from.digestByTag.keys()]).toEqual(['team/hello latest', 'team/hello 1'])
   const image = (await readImage(from, 'team/hello', '1'))!
   await to.putBlob('modules/hello', built.config)
   from.blobs.delete(`team/hello ${digestOf(built.config)}`)

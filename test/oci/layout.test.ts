@@ -51,7 +51,7 @@ test('imports an image without a tag by its digest', async () => {
   expect(await importLayout(client, 'team/hello', folder.path)).toEqual([
     { mediaType: mediaTypes.manifest, digest: built.digest, size: built.manifest.length },
   ])
-  expect(client.tagged.size).toBe(0)
+  expect(client.digestByTag.size).toBe(0)
 })
 
 async function pushIndex(client: RegistryClient) {

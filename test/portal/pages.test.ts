@@ -16,8 +16,8 @@ const testedPages = pages.filter(({ isVariant }) => isLong || !isVariant)
 
 async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[]> {
   const errors: string[] = []
-  const headings = await page.locator('h1').count()
-  if (headings !== 1) errors.push(`has ${headings} h1 headings`)
+  const headingCount = await page.locator('h1').count()
+  if (headingCount !== 1) errors.push(`has ${headingCount} h1 headings`)
   const title = await page.title()
   const isTitled = typeof heading === 'string' ? title.startsWith(`${heading} · `) : heading.test(title)
   if (!isTitled || !title.includes(' · ')) errors.push(`has the title ${title}`)

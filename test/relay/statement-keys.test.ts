@@ -16,10 +16,10 @@ const publicKeyOf = ({ kid, publicKey }: { kid: string; publicKey: KeyObject }) 
 const introduce = (by: Signer, next: Signer, typ = 'statement-key+jws') =>
   signJws({ typ, kid: by.kid }, { key: publicKeyOf(next), iat: 0 }, by.privateKey)
 
-const oftenAsking = { prepare: (platform: FakePlatform) => void (platform.heartbeatIntervalSeconds = 1) }
+const frequentHeartbeats = { prepare: (platform: FakePlatform) => void (platform.heartbeatIntervalSeconds = 1) }
 
 test('a relay learns the keys that follow its own, keeps them after a restart, and runs jobs that they sign', async () => {
-  await using stage = await Stage.start(oftenAsking)
+  await using stage = await Stage.start(frequentHeartbeats)
   const { platform } = stage
   const first = platform.signer
   expect((await platform.run({ script: 'true' })).completion?.outcome).toBe('exited')
@@ -44,7 +44,7 @@ test.each<[string, (first: Signer, next: Signer) => string[]]>([
   ['in a statement of another type', (first, next) => [introduce(first, next, 'job-statement+jws')]],
   ['that follows a replaced key', (first, next) => [introduce(first, newSigner('second')), introduce(first, next)]],
 ])('a relay claims no jobs with a key %s, and prints how to enroll it', async (_, statementKeys) => {
-  await using stage = await Stage.start(oftenAsking)
+  await using stage = await Stage.start(frequentHeartbeats)
   const { platform } = stage
   const next = newSigner('next')
   await platform.until(() => platform.heartbeats.length > 0)

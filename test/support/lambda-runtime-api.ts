@@ -42,7 +42,7 @@ export async function startRuntimeApi() {
     address: server.host,
     initError: initError.promise,
     countPolls: () => polls,
-    /** Delivers an event and returns the result. Rejects like the AWS SDK if the function fails. */
+    /** Delivers an event and returns the result. Rejects with the error that the function reports. */
     invoke: (event: unknown): Promise<any> => {
       const invocation = { event, ...Promise.withResolvers<any>() }
       invocations.push(invocation)

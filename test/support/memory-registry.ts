@@ -7,7 +7,7 @@ import type { Descriptor, Index, Manifest } from '@platform/oci/types'
 export interface MemoryRegistry extends RegistryClient {
   blobs: Map<string, Buffer>
   manifests: Map<string, { bytes: Buffer; mediaType: string }>
-  tagged: Map<string, string>
+  digestByTag: Map<string, string>
 }
 
 const notFound = (content: string) => new RegistryError('not_found', `There is no ${content}.`)
@@ -15,9 +15,9 @@ const notFound = (content: string) => new RegistryError('not_found', `There is n
 export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const blobs: MemoryRegistry['blobs'] = new Map()
   const manifests: MemoryRegistry['manifests'] = new Map()
-  const tagged: MemoryRegistry['tagged'] = new Map()
+  const digestByTag: MemoryRegistry['digestByTag'] = new Map()
   const find = (repository: string, reference: string) => {
-    const digest = tagged.get(`${repository} ${reference}`) ?? reference
+    const digest = digestByTag.get(`${repository} ${reference}`) ?? reference
     const found = manifests.get(`${repository} ${digest}`)
     if (found === undefined) return undefined
     const content = JSON.parse(found.bytes.toString()) as Manifest | Index
@@ -27,19 +27,19 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
   const put = (repository: string, reference: string, bytes: Uint8Array, mediaType: string): Descriptor => {
     const digest = digestOf(bytes)
     manifests.set(`${repository} ${digest}`, { bytes: Buffer.from(bytes), mediaType })
-    if (!reference.includes(':')) tagged.set(`${repository} ${reference}`, digest)
+    if (!reference.includes(':')) digestByTag.set(`${repository} ${reference}`, digest)
     return { mediaType, digest, size: bytes.length }
   }
   return {
     registry,
     blobs,
     manifests,
-    tagged,
+    digestByTag,
     async *repositories() {
       yield* new Set([...manifests.keys()].map((key) => key.split(' ')[0] ?? ''))
     },
     async *tags(repository) {
-      for (const key of tagged.keys()) if (key.startsWith(`${repository} `)) yield key.slice(repository.length + 1)
+      for (const key of digestByTag.keys()) if (key.startsWith(`${repository} `)) yield key.slice(repository.length + 1)
     },
     resolve: async (repository, reference) => find(repository, reference)?.descriptor,
     manifest: async (repository, reference) => find(repository, reference),
@@ -72,7 +72,7 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
       return put(repository, digestOf(bytes), bytes, manifest.mediaType)
     },
     async remove(repository, reference) {
-      tagged.delete(`${repository} ${reference}`)
+      digestByTag.delete(`${repository} ${reference}`)
       manifests.delete(`${repository} ${reference}`)
     },
   }

@@ -6,7 +6,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 const password = 'correct horse battery'
 
-/** Must not import core, which reads its settings when it is imported. */
+/** This file must not import core, which reads its settings when it is imported. */
 export async function startTestRegistry() {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
@@ -31,7 +31,7 @@ export async function startTestRegistry() {
   }
 }
 
-/** The registry of a platform, with the permissions of its owner. */
+/** Returns a client for the registry of a running platform, with the credentials from its runtime file. */
 export async function registryOf({ dataDir }: { dataDir: string }): Promise<RegistryClient> {
   const { registry } = await readRuntimeFile(dataDir)
   return registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })

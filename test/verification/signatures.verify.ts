@@ -74,10 +74,10 @@ async function copySignature(
 const copyToLatest =
   (change: (bytes: Buffer, from: string, to: string) => Buffer) =>
   async (target: Target): Promise<void> => {
-    const signed = await push(target, 'signed')
-    await sign(target, signed)
+    const signedDigest = await push(target, 'signed')
+    await sign(target, signedDigest)
     const digest = await push(target)
-    await copySignature(target, signed, { ...target, digest }, (bytes) => change(bytes, signed, digest))
+    await copySignature(target, signedDigest, { ...target, digest }, (bytes) => change(bytes, signedDigest, digest))
   }
 
 function flipBit(bytes: Buffer): Buffer {
@@ -93,7 +93,7 @@ function replaceDigest(bytes: Buffer, from: string, to: string): Buffer {
   return Buffer.from(replace(bytes.toString()).replace(/"payload":"([^"]+)"/, replacePayload))
 }
 
-/** Each leaves an image without a valid signature at the tag `latest`. */
+/** Name → action after which the tag `latest` refers to an image without a valid signature. */
 const attacks: readonly [string, (target: Target) => Promise<unknown>][] = [
   ['without a signature', (target) => push(target)],
   [
@@ -113,9 +113,9 @@ const attacks: readonly [string, (target: Target) => Promise<unknown>][] = [
     'with a signature from another repository',
     async (target) => {
       const other = { ...target, repository: `${target.repository}-other` }
-      const signed = await push(other)
-      await sign(other, signed)
-      await copySignature(other, signed, { ...target, digest: await push(target) })
+      const signedDigest = await push(other)
+      await sign(other, signedDigest)
+      await copySignature(other, signedDigest, { ...target, digest: await push(target) })
     },
   ],
   ['with one bit of the signature changed', copyToLatest(flipBit)],

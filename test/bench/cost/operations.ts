@@ -7,7 +7,7 @@ import { operationNamed } from '../../functions/operations.ts'
 import { expectSuccess } from '../support/requests.ts'
 import { type Recorder } from './recorder.ts'
 
-/** Not recorded: setup (works once), identity provider callbacks, a built file, and requests of relays (see flows). */
+/** Operations without a budget here: one-time setup, provider callbacks, a static file, and relays (see `flows.ts`). */
 const excluded = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
 
 const usesTable = (endpoint: EndpointDefinition): boolean =>

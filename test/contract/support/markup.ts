@@ -1,13 +1,15 @@
 const empty = new Set(['input', 'meta', 'link', 'path', 'rect'])
 
-const all = (page: string, pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([, found = '']) => found)
+const firstGroups = (page: string, pattern: RegExp): string[] =>
+  [...page.matchAll(pattern)].map(([, found = '']) => found)
 
-export const attribute = (page: string, name: string): string[] => all(page, new RegExp(` ${name}="([^"]*)"`, 'g'))
+export const attribute = (page: string, name: string): string[] =>
+  firstGroups(page, new RegExp(` ${name}="([^"]*)"`, 'g'))
 
-export const elements = (page: string): string[] => all(page, /<([a-z][a-z0-9]*)/g)
+export const elements = (page: string): string[] => firstGroups(page, /<([a-z][a-z0-9]*)/g)
 
 export const attributeNames = (page: string): string[] =>
-  all(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => all(list, / ([a-z-]+)="/g))
+  firstGroups(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => firstGroups(list, / ([a-z-]+)="/g))
 
 export function misplaced(page: string): string | undefined {
   const open: string[] = []

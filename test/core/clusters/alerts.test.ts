@@ -127,7 +127,7 @@ test.each([
   expect(newest).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
 })
 
-/** Fails the commands of a sweep after some have succeeded. */
+/** Runs a sweep in which the store accepts the first `allowed` matching commands and fails all later ones. */
 async function interruptedSweep(command: RegExp, allowed: number): Promise<void> {
   let count = 0
   using _ = onStoreCall({

@@ -29,7 +29,7 @@ import { runBefore } from '../support/interleaving.ts'
 import {
   cloud,
   onSecretCall,
-  everyType,
+  requestByType,
   ldap,
   oidc,
   openSource,
@@ -52,7 +52,7 @@ async function recordOf(id: string): Promise<ProviderRecord> {
 }
 const { clientSecret: _, ...withoutSecret } = oidc
 
-test.each(Object.entries(everyType))(
+test.each(Object.entries(requestByType))(
   'adds a provider of type %s with only its required settings',
   async (type, request) => {
     const caller = await admin()
@@ -191,13 +191,13 @@ test('audits and announces changes of providers', async () => {
     `${audit?.action} ${audit?.detail}`,
     ...events.map(({ name }) => name),
   ])
-  const changed = 'changed OIDC id.example.com (https://id.example.com/acme); disabled; new secret; roles Viewer'
+  const changeDetail = 'changed OIDC id.example.com (https://id.example.com/acme); disabled; new secret; roles Viewer'
   expect(records).toEqual([
     [
       'identity_provider.configure added OIDC Acme (https://id.example.com/acme); roles Viewer',
       'identity.provider_configured',
     ],
-    [`identity_provider.configure ${changed}`, 'identity.provider_configured'],
+    [`identity_provider.configure ${changeDetail}`, 'identity.provider_configured'],
     ['identity_provider.delete OIDC id.example.com'],
   ])
 })
@@ -279,7 +279,7 @@ async function configured() {
   const caller = await admin()
   return { caller, ...(await configure(caller, oidc)) }
 }
-const changed = { ...oidc, clientSecret: 'second secret' }
+const changeRequest = { ...oidc, clientSecret: 'second secret' }
 
 async function orphanMarkers() {
   const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
@@ -321,7 +321,7 @@ test.each(['before', 'after'] as const)('keeps a usable secret if a change crash
   const secrets = new Set<string | undefined>()
   for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
     const { caller, id } = await configured()
-    isCrashed = await crashAtCall(nth, when, () => configure(caller, changed), onSecretCall)
+    isCrashed = await crashAtCall(nth, when, () => configure(caller, changeRequest), onSecretCall)
     const secret = await secretInUse(id)
     secrets.add(secret)
     await expectNoOrphans(id)
@@ -349,7 +349,7 @@ test.each(['before', 'after'] as const)(
 
 test('does not sweep a new secret', async () => {
   const { caller, id } = await configured()
-  await crashAtCall(5, 'before', () => configure(caller, changed), onSecretCall)
+  await crashAtCall(5, 'before', () => configure(caller, changeRequest), onSecretCall)
   expect(await secretNames(id)).toHaveLength(2)
   await sweep()
   expect(await secretNames(id)).toHaveLength(2)
@@ -363,7 +363,7 @@ test('rejects a change whose new secret was swept', async () => {
     await sweep()
   }
   runBefore(/TransactWrite/, sweepLater, 2)
-  await expectError(configure(caller, changed), 'conflict')
+  await expectError(configure(caller, changeRequest), 'conflict')
   expect(await secretInUse(id)).toBe('first secret')
   await expectNoOrphans(id)
 })

@@ -298,10 +298,10 @@ test.each([
 
 test('treats results older than three intervals as outdated', async () => {
   const checkedAtMs = now()
-  const bad = { status: 'Unhealthy', description: 'x'.repeat(500) } as const
+  const longFailure = { status: 'Unhealthy', description: 'x'.repeat(500) } as const
   const id = await checkedModule([
     storedCheck('good', { tags: ['critical'], checkedAtMs }),
-    storedCheck('bad', { tags: ['informational'], ...bad, checkedAtMs }),
+    storedCheck('bad', { tags: ['informational'], ...longFailure, checkedAtMs }),
   ])
   advanceClock(3 * minuteMs - 1000)
   expect((await ready()).body.aggregate).toBe('Healthy')
@@ -318,13 +318,13 @@ test('treats results older than three intervals as outdated', async () => {
 })
 
 test('ignores a module being uninstalled but not a failed one', async () => {
-  const bad = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
-  await checkedModule([bad], 'Unhealthy', 'Uninstalling')
+  const failedCheck = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
+  await checkedModule([failedCheck], 'Unhealthy', 'Uninstalling')
   expect(await ready()).toMatchObject({
     ready: true,
     body: { checks: [{ name: 'database' }, { name: 'database-writes' }] },
   })
-  await checkedModule([bad], 'Unhealthy', 'Failed')
+  await checkedModule([failedCheck], 'Unhealthy', 'Failed')
   expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
 })
 

@@ -209,14 +209,18 @@ test('creates a notification whose projection crashed after it claimed the coold
 
 test('a cooldown covers the time before and after a notification, per organisation, cluster and type', async () => {
   const context = { organisationId: newId('org'), clusterId: newId('clus'), type: 'ClusterOffline' }
-  const claimAt = (minutes: number, more: object = {}) =>
-    claimCooldown({ ...context, eventId: newId('evt'), atMs: minutes * minuteMs, ...more })
+  const claimAt = (minutes: number, overrides: object = {}) =>
+    claimCooldown({ ...context, eventId: newId('evt'), atMs: minutes * minuteMs, ...overrides })
   const claims = await Promise.all(Array.from({ length: 5 }, () => claimAt(100)))
   expect(claims.filter(Boolean)).toHaveLength(1)
   expect([await claimAt(86), await claimAt(114)]).toEqual([false, false])
   expect([await claimAt(84), await claimAt(115)]).toEqual([true, true])
-  for (const more of [{ type: 'ClusterRecovered' }, { clusterId: newId('clus') }, { organisationId: newId('org') }]) {
-    expect(await claimAt(100, more)).toBe(true)
+  for (const overrides of [
+    { type: 'ClusterRecovered' },
+    { clusterId: newId('clus') },
+    { organisationId: newId('org') },
+  ]) {
+    expect(await claimAt(100, overrides)).toBe(true)
   }
 })
 

@@ -198,8 +198,8 @@ test('a relay that waits for approval receives no jobs until a cluster administr
   expect(approved).toMatchObject({ status: 'Healthy', relay: { id: enrolled.relayId, status: 'Connected' } })
   expect(approved).not.toHaveProperty('awaitsApproval')
   await expectError(approve(caller, clusterId), 'no_pending_relay')
-  const online = enrolled.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
-  const { claims } = await heartbeat(relay(), { ...report, nodes: online })
+  const onlineNodes = enrolled.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
+  const { claims } = await heartbeat(relay(), { ...report, nodes: onlineNodes })
   expect(claims?.map(({ jobId }) => jobId)).toEqual([job.id])
 })
 

@@ -33,7 +33,7 @@ export const ldap = {
   userSearchBase: 'ou=people,dc=example,dc=com',
 } as const satisfies ProviderRequest
 
-export const everyType = { OIDC: oidc, CloudDirectory: cloud, OpenSourceIdp: openSource, LDAP: ldap } as const
+export const requestByType = { OIDC: oidc, CloudDirectory: cloud, OpenSourceIdp: openSource, LDAP: ldap } as const
 
 export async function secretNames(providerId: string): Promise<string[]> {
   const Values = [`${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/`]

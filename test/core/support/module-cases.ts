@@ -17,7 +17,7 @@ export interface Case {
   status: 'Completed' | 'Failed'
 }
 
-async function installation(
+async function requestInstallation(
   { isUpgrade = false, ...module }: Partial<PushedModule> & { isUpgrade?: boolean },
   end: Pick<Case, 'version' | 'status'>,
 ): Promise<Case> {
@@ -29,11 +29,11 @@ async function installation(
 }
 
 export const cases = {
-  installation: () => installation({}, { version: '1.0.0', status: 'Completed' }),
-  'installation that fails': () => installation({ throwsIn: 'start' }, { version: undefined, status: 'Failed' }),
-  upgrade: () => installation({ isUpgrade: true }, { version: '2.0.0', status: 'Completed' }),
+  installation: () => requestInstallation({}, { version: '1.0.0', status: 'Completed' }),
+  'installation that fails': () => requestInstallation({ throwsIn: 'start' }, { version: undefined, status: 'Failed' }),
+  upgrade: () => requestInstallation({ isUpgrade: true }, { version: '2.0.0', status: 'Completed' }),
   'upgrade that fails': () =>
-    installation({ isUpgrade: true, throwsIn: 'configure' }, { version: '1.0.0', status: 'Failed' }),
+    requestInstallation({ isUpgrade: true, throwsIn: 'configure' }, { version: '1.0.0', status: 'Failed' }),
   async uninstallation(): Promise<Case> {
     const { caller, id } = await platform.runningModule()
     const accepted = await platform.requestUninstall(caller, id)

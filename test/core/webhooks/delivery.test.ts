@@ -1,5 +1,5 @@
 // Imported first, because it sets `PLAT_WEBHOOK_ALLOW`, which core reads when it is imported.
-import { newReceiver, type Receiver, unreachableReceiver } from '../support/receivers.ts'
+import { newReceiver, type Receiver, unlistedReceiver } from '../support/receivers.ts'
 import { CloudEvent, type EventOf } from '@platform/contract/event'
 import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
@@ -352,7 +352,7 @@ test('retries on schedule with new signatures and the same id, and fails after a
 
 test.each([
   ['unsuccessful_status', 404, (receiver: Receiver) => receiver.respondWith(404)],
-  ['redirected', 307, (receiver: Receiver) => receiver.respondWith(307, { location: unreachableReceiver.url })],
+  ['redirected', 307, (receiver: Receiver) => receiver.respondWith(307, { location: unlistedReceiver.url })],
   [
     'connection_failed',
     undefined,
@@ -367,19 +367,19 @@ test.each([
   const [delivery] = await deliveriesOf(caller, id)
   expect([delivery?.status, delivery?.attempts.length]).toEqual(['Pending', 1])
   expect(delivery?.attempts[0]).toMatchObject({ error, ...(statusCode && { statusCode }) })
-  expect(unreachableReceiver.requests).toEqual([])
+  expect(unlistedReceiver.requests).toEqual([])
 })
 
 test('calls no address that only PLAT_OUTBOUND_ALLOW lists', async () => {
   const { caller, id, publishAndDrain } = await failingSubscription(200)
-  const { url } = unreachableReceiver
+  const { url } = unlistedReceiver
   await expectError(Webhook.create(caller, { url, events: ['*'] }), 'url_not_allowed')
   await expectError(Webhook.change(caller, id, { url }), 'url_not_allowed')
   await Webhook.change(caller, id, { url: url.replace('127.0.0.1', 'localhost') })
   await publishAndDrain(newEvent())
   const [delivery] = await deliveriesOf(caller, id)
   expect(['address_not_allowed', 'name_not_resolved']).toContain(delivery?.attempts[0]?.error)
-  expect(unreachableReceiver.requests).toEqual([])
+  expect(unlistedReceiver.requests).toEqual([])
 })
 
 test('after rotations of the secret, each replaced secret keeps signing for 24 hours', async () => {

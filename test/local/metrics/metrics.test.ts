@@ -119,7 +119,7 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   const QueueUrl = `${platform.emulators.sqsUrl}/000000000000/batches`
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'bad' }))
   client.destroy()
-  await barrier.reports('message')
+  await barrier.waitForReports('message')
   const during = await scrape()
   expect(valueOf(during, 'platform_queue_messages', { queue: 'batches', state: 'in_flight' })).toBe(1)
   expect(valueOf(during, 'platform_queue_oldest_message_age_seconds', { queue: 'batches' })).toBeGreaterThan(0)

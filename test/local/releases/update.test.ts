@@ -110,10 +110,10 @@ test.runIf(isLong)('a stage waits while too many versions still complete request
   })
   await using updatable = await startUpdatable(slow('checkout'))
   const pending = [request(`${updatable.url}/api/v1/jobs`)]
-  await barrier.reports('slow', 1)
+  await barrier.waitForReports('slow', 1)
   await updatable.apply(releaseOf('9.0.0', slow('9.0.0')))
   pending.push(request(`${updatable.url}/api/v1/jobs`))
-  await barrier.reports('slow', 2)
+  await barrier.waitForReports('slow', 2)
   await updatable.apply(releaseOf('9.1.0', slow('9.1.0')))
   const third = releaseOf('9.2.0', slow('9.2.0'))
   await expect(updatable.target.stage(third)).rejects.toMatchObject({ name: 'TargetError', isFinal: false })

@@ -129,7 +129,7 @@ async function startBusy(folder: string, barrier: Barrier) {
   const functionsDir = await writeFunctions(folder, { sites: slow })
   const platform = await runServer('platform', join(folder, 'data'), functionsDir)
   const response = fetch(`${platform.address.url}/api/v1/sites`)
-  await barrier.reports('request')
+  await barrier.waitForReports('request')
   return { ...platform, response }
 }
 

@@ -82,7 +82,7 @@ beforeAll(async () => {
 afterAll(() => disposables.disposeAsync())
 
 test('a start invokes bootstrap once, with only the environment of the functions', async () => {
-  const environments = z.array(z.record(z.string(), z.string())).parse(await barrier.reports('bootstrap'))
+  const environments = z.array(z.record(z.string(), z.string())).parse(await barrier.waitForReports('bootstrap'))
   expect(environments).toHaveLength(1)
   const [environment = {}] = environments
   const { registry } = await readRuntimeFile(dataDir)
@@ -124,7 +124,7 @@ test('routes module paths to the function of modules, and other unknown paths to
 })
 
 test('supervises modules as soon as requests are served', async () => {
-  expect(await barrier.reports('heartbeat')).toContain(200)
+  expect(await barrier.waitForReports('heartbeat')).toContain(200)
 })
 
 test('the emulators require the access key of this run', async () => {
@@ -165,14 +165,14 @@ test('each queue delivers a message five times before its dead-letter queue gets
 test('a message is delivered to the function of its queue, also of a dead-letter queue', async () => {
   await send('webhooks', 'the message')
   const batch = [{ Records: [{ body: 'the message', eventSource: 'aws:sqs' }] }]
-  expect(await barrier.reports('batch')).toMatchObject(batch)
+  expect(await barrier.waitForReports('batch')).toMatchObject(batch)
 
   const QueueUrl = await send('batches', 'poison')
   for (let receive = 0; receive < 6; receive++) {
     const { Messages = [] } = await queues.send(new ReceiveMessageCommand({ QueueUrl, VisibilityTimeout: 0 }))
     expect(Messages).toHaveLength(receive < 5 ? 1 : 0)
   }
-  expect(await barrier.reports('dead-letter')).toMatchObject([{ Records: [{ body: 'poison' }] }])
+  expect(await barrier.waitForReports('dead-letter')).toMatchObject([{ Records: [{ body: 'poison' }] }])
 })
 
 test('a wake-up from a function reaches the client of the channel, whose presence is reported', async () => {
@@ -180,7 +180,7 @@ test('a wake-up from a function reaches the client of the channel, whose presenc
   expect([await client.connect('one'), await client.subscribe('one/topic')]).toEqual([0, [0]])
   await fetch(`${platform.url}/api/v1/jobs`, { method: 'POST' })
   expect(await client.next()).toMatchObject({ cmd: 'publish', topic: 'one/topic' })
-  expect(await barrier.reports('presence')).toMatchObject([{ eventType: 'connected', clientId: 'one' }])
+  expect(await barrier.waitForReports('presence')).toMatchObject([{ eventType: 'connected', clientId: 'one' }])
 })
 
 test('a stop completes running requests and batches, and closes channels without events', async () => {
@@ -199,7 +199,7 @@ test('a stop completes running requests and batches, and closes channels without
   using channel = await openMqtt(`${stopped.url.replace('http', 'ws')}/channel`)
   await channel.connect('one')
   const request = fetch(`${stopped.url}/api/v1/jobs`, { method: 'POST' })
-  await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.reports(name)))
+  await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.waitForReports(name)))
   const stop = stopped.stop()
   stopping.open()
   expect((await request).status).toBe(201)

@@ -7,7 +7,7 @@ export interface Barrier extends AsyncDisposable {
   /** A statement for a function: reports the value of an expression, then waits until the barrier is open. */
   report: (name: string, expression?: string) => string
   /** Resolves with the reported values of a name once there are `count`. */
-  reports: (name: string, count?: number) => Promise<unknown[]>
+  waitForReports: (name: string, count?: number) => Promise<unknown[]>
   open: () => void
 }
 
@@ -25,7 +25,7 @@ export async function startBarrier(): Promise<Barrier> {
   })
   const { port } = await listenAt(server, '127.0.0.1', 0)
 
-  const reports = async (name: string, count = 1) => {
+  const waitForReports = async (name: string, count = 1) => {
     for (;;) {
       const reported = values.get(name) ?? []
       if (reported.length >= count) return reported
@@ -40,7 +40,7 @@ export async function startBarrier(): Promise<Barrier> {
   return {
     report: (name, expression = 'null') =>
       `await fetch('http://127.0.0.1:${port}/${name}', { method: 'POST', body: JSON.stringify(${expression}) })`,
-    reports,
+    waitForReports,
     open: opened.resolve,
     [Symbol.asyncDispose]: close,
   }

@@ -73,8 +73,8 @@ function isAcceptedStatement(bundle: Bundle, key: KeyObject): boolean {
 }
 
 function hasPayload(registry: MemoryRegistry, repository: string, image: string, key: KeyObject): boolean {
-  const tagged = registry.tagged.get(`${repository} ${image.replace(':', '-')}.sig`)
-  const manifest = registry.manifests.get(`${repository} ${tagged}`)
+  const manifestDigest = registry.digestByTag.get(`${repository} ${image.replace(':', '-')}.sig`)
+  const manifest = registry.manifests.get(`${repository} ${manifestDigest}`)
   const { layers = [] } = JSON.parse(manifest?.bytes.toString() ?? '{}') as Partial<Manifest>
   return layers.some(({ digest, mediaType, annotations }) => {
     const payload = registry.blobs.get(`${repository} ${digest}`)

@@ -280,8 +280,8 @@ describe('a registry error', () => {
       const fixtures = await startSignatureFixtures()
       await put.referrer(fixtures, fixtures.ours, 'other')
       await put.tag(fixtures, fixtures.ours, 'other')
-      const failure = () => Promise.reject(new RegistryError(problem, problem))
-      const verdict = verify({ ...fixtures, registry: { ...fixtures.registry, [method]: failure } })
+      const fail = () => Promise.reject(new RegistryError(problem, problem))
+      const verdict = verify({ ...fixtures, registry: { ...fixtures.registry, [method]: fail } })
       if (kinds.indexOf(problem) < 3) await expect(verdict).rejects.toMatchObject({ name: 'RegistryError', problem })
       else expect(await verdict).toMatchObject({ isVerified: false })
     },

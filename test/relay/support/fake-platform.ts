@@ -43,7 +43,7 @@ export class FakePlatform {
   hasChannel = true
   channelUrl = '/channel'
   keepAliveSeconds = 40
-  /** From which requests and channels came. */
+  /** IP addresses that have sent requests or opened channels. */
   readonly addresses = new Set<string>()
   /** False: like an earlier version of the platform. */
   claimsWithHeartbeats = true

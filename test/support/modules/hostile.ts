@@ -1,7 +1,7 @@
 import { defineModule, serve } from '@platform/modules'
 import type { HostileParts } from '../portal/hostile.ts'
 
-/** The first argument contains payloads for all texts of the module; `fails` adds an error with payloads. */
+/** Arguments: the payloads as JSON, the module id, and `fails` to make the module fail with payloads in its error. */
 const [parts = '', id = 'hostile', how] = process.argv.slice(2)
 const { slots, jobs, checks, lines }: HostileParts = JSON.parse(parts)
 

@@ -131,7 +131,7 @@ async function hostileModules(platform: PlatformProcess, api: Platform): Promise
     const metadata = { name: text, description: text, author: text, publisher: text, license: text }
     const image = `${client.registry}/modules/${id}:1.0.0`
     const { program, args } = await programOf(command)
-    // A module does not see the settings of the tests, which select the payloads.
+    // The payloads are arguments, because a module process does not get the environment that selects them.
     const parts = command === undefined ? [] : [JSON.stringify(hostileParts)]
     await pushModuleImage(client, id, {
       manifest: writtenManifest(id, '1.0.0', { image, ...spec }, metadata),

@@ -49,23 +49,23 @@ async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
 test('finds releases by digest, with version labels, names from module.json and signers', async () => {
   const id = newModuleId()
   const created = '2026-02-03T04:05:06Z'
-  const one = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
-  const two = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
-  const three = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
+  const oldest = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
+  const prerelease = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
+  const unsigned = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
   await scan(sourceOf(id))
   const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.', events: [] }
   const signed = { isVerified: true, verifiedBy: 'tests' }
   expect(await releasesOf(id)).toEqual([
-    { ...about, ...signed, version: '1.10.0-rc.1', digest: two.digest, createdAtMs: Date.parse(created) },
+    { ...about, ...signed, version: '1.10.0-rc.1', digest: prerelease.digest, createdAtMs: Date.parse(created) },
     {
       ...about,
       version: '1.9.0',
-      digest: three.digest,
+      digest: unsigned.digest,
       createdAtMs: 0,
       isVerified: false,
       reason: expect.stringContaining('No signature'),
     },
-    { ...about, ...signed, version: '1.0.0', digest: one.digest, createdAtMs: 0 },
+    { ...about, ...signed, version: '1.0.0', digest: oldest.digest, createdAtMs: 0 },
   ])
   const { scan: last } = await readCatalog()
   expect(last?.problems).toEqual([])

@@ -119,7 +119,7 @@ const writing =
   (...parts: ((id: number) => Uint8Array)[]): RequestHandler =>
   (socket, id) =>
     void socket.write(Buffer.concat(parts.map((part) => part(id))))
-const startTlsAccepted = message(1, result(0x78, 0))
+const startTlsResponse = message(1, result(0x78, 0))
 
 function acceptStartTls(response: Uint8Array): void {
   hostile.behave = (plain) => {
@@ -402,25 +402,25 @@ const withoutTls: [string, (socket: Socket) => void][] = [
   ['rejects StartTLS', (socket) => onRequest(socket, (id) => socket.write(message(id, result(0x78, 2))))],
   [
     'continues in plain text',
-    (socket) => onRequest(socket, (id) => socket.write(id === 1 ? startTlsAccepted : bindDone(id))),
+    (socket) => onRequest(socket, (id) => socket.write(id === 1 ? startTlsResponse : bindDone(id))),
   ],
   ['sends no response', () => undefined],
   ['responds with a bind response', (socket) => onRequest(socket, (id) => socket.write(bindDone(id)))],
   ['omits the result code', onceRequested((socket) => socket.write(message(1, ber(0x78))))],
   ['announces a message of 1 GB', onceRequested((socket) => socket.write(Buffer.from('30843fffffff0201', 'hex')))],
   ['closes the connection at once', onceRequested((socket) => socket.end())],
-  ['closes the connection after its response', onceRequested((socket) => socket.end(startTlsAccepted))],
+  ['closes the connection after its response', onceRequested((socket) => socket.end(startTlsResponse))],
   [
     'responds to the handshake with random bytes',
     onceRequested((socket) => {
-      socket.write(startTlsAccepted)
+      socket.write(startTlsResponse)
       socket.once('data', () => socket.write(randomBytes(500)))
     }),
   ],
   [
     'has a certificate of another authority',
     onceRequested((socket) => {
-      socket.write(startTlsAccepted)
+      socket.write(startTlsResponse)
       inTls(socket, fixtures.others)
     }),
   ],
@@ -468,7 +468,7 @@ describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
     ).toBe(status)
   })
 
-  test.each([startTlsAccepted, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')])(
+  test.each([startTlsResponse, Buffer.from('3084000000100201017884000000070a010004000400', 'hex')])(
     'upgrades to TLS after StartTLS, in short and long encoding (%#)',
     async (response) => {
       await directory('ldap')
@@ -482,7 +482,7 @@ describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
     ['half a response', bindDone(2).subarray(0, 8)],
     ['one byte', Buffer.from([0x30])],
   ])('rejects StartTLS with %s injected before TLS', async (_, injected) => {
-    acceptStartTls(Buffer.concat([startTlsAccepted, injected]))
+    acceptStartTls(Buffer.concat([startTlsResponse, injected]))
     await directory('ldap')
     expect(await outcome()).toBe('invalid_credentials')
   })
