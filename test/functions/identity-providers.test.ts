@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { handler } from '../../functions/identity.ts'
 import { selfSigned } from '../core/support/certificate.ts'
-import { cloud, everyType, ldap, oidc, openSource } from '../core/support/identity.ts'
+import { cloud, requestByType, ldap, oidc, openSource } from '../core/support/identity.ts'
 import { jsonRequest, send } from '../support/request.ts'
 import { newUser } from './users.ts'
 
@@ -28,7 +28,7 @@ test.each([
   ['LDAP', { type: 'LDAP' }, ['/url', '/bindDn', '/userSearchBase', '/bindPassword']],
   ['LDAP with the secret of another type', { ...without(ldap, 'bindPassword'), clientSecret: 'x' }, ['/bindPassword']],
   ['OIDC with the secret of another type', { ...without(oidc, 'clientSecret'), bindPassword: 'x' }, ['/clientSecret']],
-  ...Object.entries(everyType).flatMap(([type, request]) =>
+  ...Object.entries(requestByType).flatMap(([type, request]) =>
     Object.keys(request)
       .filter((name) => name !== 'type')
       .map((name) => [`${type} without ${name}`, without(request, name), [`/${name}`]] as const),

@@ -65,7 +65,7 @@ test('distributes concurrent invocations over the threads', async () => {
     export const handler = async () => { ${barrier.report('wait')}; return threadId }`
   await using pool = await poolOf({ wait: source }, { threads: 2 })
   const results = Promise.all([1, 2, 3, 4].map(() => pool.invoke('wait', {})))
-  await barrier.reports('wait', 4)
+  await barrier.waitForReports('wait', 4)
   barrier.open()
   const threads = await results
   expect(new Set(threads).size).toBe(2)
@@ -100,7 +100,7 @@ test.for([
   await using pool = await poolOf(functions, { timeoutMs: 170_000 })
   const other = pool.invoke('waiting', {})
   const failed = expect(other).rejects.toThrow(reason)
-  await barrier.reports('waiting')
+  await barrier.waitForReports('waiting')
   await expect(pool.invoke('crashing', {})).rejects.toThrow(reason)
   await failed
   expect(await pool.invoke('fine', {})).toBe(7)
@@ -149,7 +149,7 @@ test('closing ends running invocations', async () => {
   const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
   const pool = await poolOf({ waiting })
   const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionError)
-  await barrier.reports('waiting')
+  await barrier.waitForReports('waiting')
   await pool.close()
   await failed
   expect(pool.logged).toEqual([])
