@@ -21,18 +21,18 @@ import { checkGrantable } from '../accounts/delegation.ts'
 
 export const providerLimit = 50
 
-/** Replaces the settings of an existing provider with the same type and location; an omitted secret is kept. */
+/** Adds a provider, or replaces the settings of the one with the same type and location, which keeps an omitted secret. */
 export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
   const configuration = parseConfiguration(request)
-  const portal = await publicUrl()
+  const portalUrl = await publicUrl()
   let secretName: string | undefined
   try {
     const record = await retryOnConflict(async () => {
       const { id, before } = await readCurrent(caller, request, configuration)
       secretName ??= configuration.secret && (await storeNewSecret(id, configuration.secret))
-      return tryCommit(caller, before, newRecord(caller, id, { request, configuration, before, secretName }), portal)
+      return tryCommit(caller, before, newRecord(caller, id, { request, configuration, before, secretName }), portalUrl)
     })
-    return providerView(record, portal)
+    return providerView(record, portalUrl)
   } catch (error) {
     // The commit may have succeeded despite the error. A secret that is in use has no marker, so it is not deleted.
     if (secretName !== undefined) await deleteOrphanQuietly(secretName)
@@ -65,7 +65,7 @@ const grantedRoles = ({ roleMappings = [], defaultRole = 'Viewer' }: ProviderReq
   ...new Set([defaultRole, ...roleMappings.map(({ role }) => role)]),
 ]
 
-/** The secret is marked as orphaned until a provider's record refers to it. */
+/** Creates a secret that is marked as orphaned until a provider's record refers to it. */
 async function storeNewSecret(providerId: string, secret: ProviderSecret): Promise<string> {
   const name = `${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/${sha256(newSecret()).slice(0, 16)}`
   await transact([markOrphaned(name)])
@@ -111,11 +111,11 @@ async function tryCommit(
   caller: Caller,
   before: ProviderRecord | undefined,
   record: ProviderRecord,
-  portal: string,
+  portalUrl: string,
 ): Promise<ProviderRecord | undefined> {
   const { id, type, displayName, organisationId } = record
   const isNewSecret = record.secretName !== before?.secretName
-  const unchanged = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
+  const isUnchanged = before && { revision: { is: before.revision }, secretName: { is: before.secretName } }
   const countWrite = upsert(
     keys.identityProviderCount(organisationId),
     { add: { count: 1 } },
@@ -123,12 +123,12 @@ async function tryCommit(
   )
   const failure = await commit(caller, {
     writes: [
-      replace(keys.identityProvider(id), providerItem(record), unchanged ?? { pk: { absent: true } }),
+      replace(keys.identityProvider(id), providerItem(record), isUnchanged ?? { pk: { absent: true } }),
       ...(isNewSecret ? [orThrow(adopt(record.secretName), 'conflict')] : []),
       ...(before === undefined ? [orThrow(countWrite, limitReached(providerLimit, 'identity providers'))] : []),
       ...(before !== undefined && isNewSecret ? [markOrphaned(before.secretName)] : []),
     ],
-    response: providerView(record, portal),
+    response: providerView(record, portalUrl),
     audit: { action: 'identity_provider.configure', resource: id, detail: auditDetail(record, before) },
     events: [{ name: 'identity.provider_configured', subject: id, data: { providerId: id, type, displayName } }],
   })

@@ -8,7 +8,7 @@ import { parseProvider } from './record.ts'
 
 const timeoutMs = 5000
 
-/** Searches the directory for the user, or renews the refresh token of an OpenID provider, if it issued one. */
+/** Checks that the provider still has the user: searches the directory, or renews the refresh token. */
 export const confirm: Confirm = async (user, item, grant, origin) => {
   const provider = parseProvider(item)
   const isDirectory = provider.type === 'LDAP'

@@ -14,7 +14,7 @@ import { reauthorize } from '../accounts/current-rights.ts'
 
 const ConsentRequest = z.object({ providerId: z.string(), clientId: z.string(), expiresAtMs: z.number() })
 
-/** Sent in the redirect to the portal; never contains input of the request. */
+/** The error in the redirect to the portal, which never contains input of the request. */
 type ConsentError =
   | 'tenant_mismatch'
   | 'issuer_mismatch'
@@ -33,20 +33,21 @@ interface ConsentContext {
 }
 
 /**
- * Requires the request's `state` or a caller with platform:admin. Returns the URL to redirect the browser to. Throws
- * `unauthenticated` if neither is valid, or if the response is repeated.
+ * Requires the `state` of a consent request, or a caller with platform:admin. Returns the URL to redirect the browser
+ * to. Throws `unauthenticated` if the state is unknown, expired or already used, and there is no caller.
  */
 export async function handleConsentCallback(
   callback: ConsentCallback,
   origin: Origin,
   findCaller: () => Promise<Caller | undefined>,
 ): Promise<string> {
-  const portal = await publicUrl()
+  const portalUrl = await publicUrl()
   return retryOnConflict(async () => {
     const context = (await findByState(callback, origin)) ?? (await findByCaller(callback, await findCaller()))
-    if (context === undefined) return settingsPage(portal, undefined, { consent: 'error', error: 'provider_unknown' })
+    if (context === undefined)
+      return settingsPage(portalUrl, undefined, { consent: 'error', error: 'provider_unknown' })
     const outcome = outcomeOf(context, callback)
-    return (await storeOutcome(context, outcome)) ? settingsPage(portal, context.provider.id, outcome) : undefined
+    return (await storeOutcome(context, outcome)) ? settingsPage(portalUrl, context.provider.id, outcome) : undefined
   })
 }
 
@@ -61,7 +62,7 @@ async function findByState({ state = '' }: ConsentCallback, { address }: Origin)
   return { actor: system(provider.organisationId, address), provider, clientId: request.clientId, consumeWrites }
 }
 
-/** A response without a state identifies its provider by the tenant. */
+/** Finds the provider of a response without a valid state by its tenant. */
 async function findByCaller(
   { tenant }: ConsentCallback,
   caller: Caller | undefined,
@@ -81,27 +82,27 @@ const isTenant = ({ type, settings }: ProviderRecord, tenant: string | undefined
 const isIssuer = (provider: ProviderRecord, iss: string): boolean =>
   URL.canParse(iss) && new URL(iss).href === new URL(issuerOf(provider)).href
 
-const denials = new Set(['access_denied', 'permission_denied'])
+const denialCodes = new Set(['access_denied', 'permission_denied'])
 
-const failed = (error: ConsentError): ConsentOutcome => ({ consent: 'error', error })
+const errorOutcome = (error: ConsentError): ConsentOutcome => ({ consent: 'error', error })
 
 function outcomeOf(
   { provider, clientId }: ConsentContext,
   { tenant, iss, error, admin_consent, code }: ConsentCallback,
 ): ConsentOutcome {
   const isCloud = provider.type === 'CloudDirectory'
-  if (provider.settings.clientId !== clientId) return failed('provider_changed')
-  if (iss !== undefined && !isIssuer(provider, iss)) return failed('issuer_mismatch')
+  if (provider.settings.clientId !== clientId) return errorOutcome('provider_changed')
+  if (iss !== undefined && !isIssuer(provider, iss)) return errorOutcome('issuer_mismatch')
   // A denial may omit the tenant; a consent must include it.
   if (isCloud && !(error !== undefined && tenant === undefined) && !isTenant(provider, tenant))
-    return failed('tenant_mismatch')
-  if (error !== undefined) return denials.has(error) ? { consent: 'denied' } : failed('provider_error')
-  if (!isCloud) return code === undefined ? failed('incomplete') : { consent: 'granted' }
-  if (admin_consent === undefined) return failed('incomplete')
+    return errorOutcome('tenant_mismatch')
+  if (error !== undefined) return denialCodes.has(error) ? { consent: 'denied' } : errorOutcome('provider_error')
+  if (!isCloud) return code === undefined ? errorOutcome('incomplete') : { consent: 'granted' }
+  if (admin_consent === undefined) return errorOutcome('incomplete')
   return { consent: /^true$/i.test(admin_consent) ? 'granted' : 'denied' }
 }
 
-const consents = { granted: 'Granted', denied: 'Denied' } as const
+const consentStates = { granted: 'Granted', denied: 'Denied' } as const
 
 async function storeOutcome(
   { actor, provider, consumeWrites }: ConsentContext,
@@ -111,7 +112,7 @@ async function storeOutcome(
   const { consent } = outcome
   const key = keys.identityProvider(providerId)
   const change = consent !== 'error' && {
-    set: { consent: consents[consent], updatedAtMs: now() },
+    set: { consent: consentStates[consent], updatedAtMs: now() },
     add: { revision: 1 },
   }
   const failure = await commit(actor, {
@@ -126,7 +127,7 @@ async function storeOutcome(
   return failure === undefined
 }
 
-function settingsPage(portal: string, providerId: string | undefined, outcome: ConsentOutcome): string {
+function settingsPage(portalUrl: string, providerId: string | undefined, outcome: ConsentOutcome): string {
   const parameters = new URLSearchParams({ ...(providerId !== undefined && { provider: providerId }), ...outcome })
-  return `${portal}/settings/identity?${parameters.toString()}`
+  return `${portalUrl}/settings/identity?${parameters.toString()}`
 }

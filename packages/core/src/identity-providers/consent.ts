@@ -13,22 +13,22 @@ import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
 import { type ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
-const requestMs = 10 * 60_000
+const requestTtlMs = 10 * 60_000
 const consentScopes = ['openid', 'profile', 'email', 'offline_access']
 
-/** The returned URL is valid for ten minutes and one response. */
+/** Returns a URL of the provider; the platform accepts one response to it within ten minutes. */
 export async function request(caller: Caller, providerId: string): Promise<{ url: string }> {
   const provider = await requireProvider(caller, providerId)
   if (provider.type === 'LDAP') throw platformError('consent_not_applicable')
   const state = newSecret()
-  const expiresAtMs = now() + requestMs
+  const expiresAtMs = now() + requestTtlMs
   const consentRequest = { providerId: provider.id, clientId: provider.settings.clientId ?? '', expiresAtMs }
   const response = { url: await consentUrl(provider, consentRedirectUri(await publicUrl()), state) }
-  const pending = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
+  const pendingChange = { set: { consent: 'Pending', updatedAtMs: now() }, add: { revision: 1 } }
   await commit(caller, {
     writes: [
       create(keys.consentRequest(sha256(state)), { ...consentRequest, ttl: Math.ceil(expiresAtMs / 1000) }),
-      orThrow(patch(keys.identityProvider(provider.id), pending), 'identity_provider_not_found'),
+      orThrow(patch(keys.identityProvider(provider.id), pendingChange), 'identity_provider_not_found'),
     ],
     response,
     audit: { action: 'identity_provider.consent', resource: provider.id, detail: provider.displayName },
@@ -36,12 +36,12 @@ export async function request(caller: Caller, providerId: string): Promise<{ url
   return response
 }
 
-async function consentUrl(provider: ProviderRecord, returnTo: string, state: string): Promise<string> {
+async function consentUrl(provider: ProviderRecord, redirectUri: string, state: string): Promise<string> {
   const { clientId = '', scopes = consentScopes } = provider.settings
-  const common = { client_id: clientId, scope: scopes.join(' '), redirect_uri: returnTo, state }
-  if (provider.type === 'CloudDirectory') return withQuery(`${issuerOf(provider)}/adminconsent`, common)
+  const commonParameters = { client_id: clientId, scope: scopes.join(' '), redirect_uri: redirectUri, state }
+  if (provider.type === 'CloudDirectory') return withQuery(`${issuerOf(provider)}/adminconsent`, commonParameters)
   return withQuery(await authorizationEndpoint(provider), {
-    ...common,
+    ...commonParameters,
     response_type: 'code',
     prompt: 'consent',
     // Some providers require PKCE. The returned code is never redeemed and cannot be used by others.
@@ -67,7 +67,7 @@ async function authorizationEndpoint(provider: ProviderRecord): Promise<string> 
   throw platformError('idp_config_invalid', { details: [endpointError(provider)] })
 }
 
-/** Only a general error code is returned, so that errors do not disclose private addresses. */
+/** Contains no text of the cause, which could disclose private addresses. */
 function endpointError({ type }: ProviderRecord, cause?: unknown): ErrorDetail {
   const code = cause instanceof OutboundError ? cause.problem : 'discovery_failed'
   const field = type === 'OpenSourceIdp' ? 'baseUrl' : 'issuer'

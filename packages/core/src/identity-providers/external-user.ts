@@ -6,7 +6,7 @@ import { type Origin, system } from '../caller.ts'
 import { commit, outboxWrite } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, orThrow, patch, remove, replace, type WriteItem } from '../db/table.ts'
-import { normalDn } from './ldap/distinguished-name.ts'
+import { normaliseDn } from './ldap/distinguished-name.ts'
 import { PlatformError, platformError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { reportFailure } from './provider-failure.ts'
@@ -28,17 +28,17 @@ import { createUserWrites, find, parseUser, type User, userUnchanged, usersOf } 
 export interface UserReference {
   userId: string
   organisationId: string
-  /** Set if the groups were incomplete and the user kept the former roles. */
+  /** Set if the groups were incomplete, so that the user kept the current roles. */
   hasKeptRoles?: true | undefined
 }
 
-const keptRoles = {
+const keptRolesTexts = {
   notice:
     'Your identity provider did not send all of your groups, so your roles were not updated. Contact an administrator if you lack access.',
   auditDetail: 'Roles were not updated, because the list of groups was incomplete',
 }
 
-/** `writes` is empty if the user is unchanged. */
+/** `writes` is empty if the user is unchanged and was confirmed recently. */
 interface ResolvedUser {
   user: User
   writes: readonly WriteItem[]
@@ -56,14 +56,15 @@ export const signInExternal = async (
     const { user, writes, effects } = await resolveUser(provider, identity)
     const session = open(user, origin, user.epoch)
     const hasKeptRoles = identity.missingGroups !== undefined
-    const tokens = { ...(await session.tokens()), ...(hasKeptRoles && { notice: keptRoles.notice }) }
+    const tokens = { ...(await session.tokens()), ...(hasKeptRoles && { notice: keptRolesTexts.notice }) }
     const { audit, events } = openedEffects(user, session.id, hasKeptRoles)
     const device = attempt.device && rememberDevice(attempt.device.known, [user.id, attempt.subject])
-    const before = effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
+    const auditWrite =
+      effects?.audit && outboxWrite(system(user.organisationId, origin.address), { audit: effects.audit })
     const failure = await commit(signingInCaller(user, origin), {
       writes: [
         ...writes,
-        ...(before ? [before] : []),
+        ...(auditWrite ? [auditWrite] : []),
         ...session.writes,
         ...acceptedWrites(attempt),
         ...(device?.writes ?? []),
@@ -108,17 +109,14 @@ async function reportMissingGroups(
 
 function openedEffects(user: User, sessionId: string, hasKeptRoles: boolean) {
   const { audit, events } = sessionOpenedEffects(user, sessionId)
-  return { audit: hasKeptRoles ? { ...audit, detail: keptRoles.auditDetail } : audit, events }
+  return { audit: hasKeptRoles ? { ...audit, detail: keptRolesTexts.auditDetail } : audit, events }
 }
 
-/**
- * `proof` contains the writes that consume the proof of sign-in. Throws `sign_in_code_invalid` if the user has been
- * removed.
- */
+/** `consumeWrites` use up the proof of sign-in. Throws `sign_in_code_invalid` if the user was removed or suspended. */
 export async function openExternalSession(
   { userId, organisationId, hasKeptRoles }: UserReference,
   origin: Origin,
-  proof: readonly WriteItem[],
+  consumeWrites: readonly WriteItem[],
   grant?: ProviderGrant,
 ): Promise<TokenSet> {
   const user = await find(organisationId, userId)
@@ -127,10 +125,10 @@ export async function openExternalSession(
   const session = open(user, origin, user.epoch, grant)
   const tokens = await session.tokens()
   await commit(signingInCaller(user, origin), {
-    writes: [...proof, ...session.writes.map((step) => orThrow(step, 'conflict'))],
+    writes: [...consumeWrites, ...session.writes.map((step) => orThrow(step, 'conflict'))],
     ...openedEffects(user, session.id, hasKeptRoles === true),
   })
-  return hasKeptRoles ? { ...tokens, notice: keptRoles.notice } : tokens
+  return hasKeptRoles ? { ...tokens, notice: keptRolesTexts.notice } : tokens
 }
 
 const Link = z.object({ userId: z.string() })
@@ -175,7 +173,7 @@ function createUser(
   const id = newId('user', createdAtMs)
   const attributes = attributesOf(provider, identity)
   const subjectHash = sha256(identity.subject)
-  // Needed to find the directory entry again.
+  // The subject is needed to find the directory entry again.
   const subject = provider.type === 'LDAP' && { subject: identity.subject }
   const record = { id, organisationId, username, ...attributes, authProvider, subjectHash, ...subject, createdAtMs }
   const isLinkUnchanged =
@@ -211,7 +209,7 @@ function updateUser(
   identity: ExternalIdentity,
   freeName: string | undefined,
 ): ResolvedUser {
-  const username = renamed(user, identity, freeName)
+  const username = newUsername(user, identity, freeName)
   const attributes = {
     username,
     ...attributesOf(provider, identity),
@@ -226,10 +224,10 @@ function updateUser(
   ].flatMap(([field, before, after]) => (before === after ? [] : [`${field} ${before} → ${after}`]))
   const isSuspended = user.suspendedAtMs !== undefined
   if (isSuspended) changes.push('API tokens work again')
-  const confirmed = newConfirmation(user)
+  const confirmation = newConfirmation(user)
   const key = keys.user(user.organisationId, user.id)
-  if (changes.length === 0) return { user, writes: confirmed ? [patch(key, { set: confirmed })] : [] }
-  const set = { ...attributes, ...confirmed }
+  if (changes.length === 0) return { user, writes: confirmation ? [patch(key, { set: confirmation })] : [] }
+  const set = { ...attributes, ...confirmation }
   const change = { set, add: { version: 1 }, remove: isSuspended ? ['suspendedAtMs'] : [] }
   return {
     user: { ...user, ...attributes, suspendedAtMs: undefined },
@@ -245,8 +243,8 @@ function updateUser(
 
 const isSameName = (one: string, other: string): boolean => keys.foldUsername(one) === keys.foldUsername(other)
 
-/** The name at the provider, unless it is unusable or another user has it. */
-function renamed({ username }: User, identity: ExternalIdentity, freeName: string | undefined): string {
+/** Returns the provider's name for the user, or the current name if that is invalid or taken. */
+function newUsername({ username }: User, identity: ExternalIdentity, freeName: string | undefined): string {
   const name = usernameSchema.safeParse(identity.username).data
   return name !== undefined && (name === freeName || isSameName(name, username)) ? name : username
 }
@@ -258,7 +256,7 @@ const renameWrites = (user: User, username: string): WriteItem[] => [
 
 /** Returns all roles that the groups map to, in the order of the role list, or the default role if there are none. */
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
-  const normalise = (group: string) => (type === 'LDAP' ? normalDn(group) : group)
+  const normalise = (group: string) => (type === 'LDAP' ? normaliseDn(group) : group)
   const memberships = new Set(groups.map(normalise))
   const mapped = new Set(roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role))
   return mapped.size === 0 ? [defaultRole] : roleNames.filter((role) => mapped.has(role))
@@ -266,7 +264,7 @@ function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }
 
 const emailOf = ({ email }: ExternalIdentity): string => emailSchema.safeParse(email).data ?? ''
 
-/** Removes control characters and characters that reorder the surrounding text. */
+/** Returns at most 100 characters, without control characters and those that reorder the surrounding text. */
 const displayNameOf = ({ displayName = '' }: ExternalIdentity): string =>
   displayName
     .slice(0, 500)
@@ -276,9 +274,9 @@ const displayNameOf = ({ displayName = '' }: ExternalIdentity): string =>
     .slice(0, 100)
     .replace(/\p{Cs}$/u, '')
 
-/** The provider's name if it is valid, then names with a hash of provider and subject. */
+/** Returns the provider's name if it is usable, then two names with a hash of provider and subject. */
 function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
-  const suffix = sha256(JSON.stringify([id, subject]))
+  const hash = sha256(JSON.stringify([id, subject]))
   const plain = usernameSchema.safeParse(username)
   const stem = username
     .slice(0, 200)
@@ -286,7 +284,7 @@ function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalI
     .replace(/[^\p{L}\p{M}\p{N}._@+-]+/gu, '-')
     .replace(/^[^\p{L}\p{N}]+/u, '')
   const prefix = stem.slice(0, 40).replace(/\p{Cs}$/u, '') || 'user'
-  const suffixed = [8, 20].map((length) => `${prefix}-${suffix.slice(0, length)}`)
+  const suffixed = [8, 20].map((length) => `${prefix}-${hash.slice(0, length)}`)
   const isUsable = plain.success && !suffixed.some((name) => isSameName(name, plain.data))
   return [...(isUsable ? [plain.data] : []), ...suffixed]
 }

@@ -10,11 +10,11 @@ import { providerView } from './view.ts'
 import { deleteOrphanQuietly, markOrphaned } from './orphaned-secrets.ts'
 
 export async function list({ organisationId }: Caller): Promise<{ items: Provider[] }> {
-  const [providers, portal] = await Promise.all([allProviders(), publicUrl()])
+  const [providers, portalUrl] = await Promise.all([allProviders(), publicUrl()])
   const oldestFirst = providers
     .filter((provider) => provider.organisationId === organisationId)
     .toSorted((a, b) => a.createdAtMs - b.createdAtMs)
-  return { items: oldestFirst.map((provider) => providerView(provider, portal)) }
+  return { items: oldestFirst.map((provider) => providerView(provider, portalUrl)) }
 }
 
 export async function requireProvider({ organisationId }: Caller, providerId: string): Promise<ProviderRecord> {
@@ -24,7 +24,7 @@ export async function requireProvider({ organisationId }: Caller, providerId: st
   return provider
 }
 
-/** The provider's users are kept but cannot sign in. */
+/** Keeps the provider's users, who can no longer sign in. */
 export async function remove(caller: Caller, providerId: string): Promise<void> {
   const { id, organisationId, type, displayName, secretName } = await requireProvider(caller, providerId)
   const failure = await commit(caller, {
@@ -44,9 +44,9 @@ export async function remove(caller: Caller, providerId: string): Promise<void> 
 export async function test(caller: Caller, providerId: string): Promise<ProviderTest> {
   const provider = await requireProvider(caller, providerId)
   const checks = await runChecks(provider, await secretOf(provider))
-  const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name)
-  const response = { ok: checks.length > 0 && failed.length === 0, checks }
-  const detail = response.ok ? 'succeeded' : `failed at ${failed.join(', ')}`
+  const failedNames = checks.filter(({ ok }) => !ok).map(({ name }) => name)
+  const response = { ok: checks.length > 0 && failedNames.length === 0, checks }
+  const detail = response.ok ? 'succeeded' : `failed at ${failedNames.join(', ')}`
   await commit(caller, {
     writes: [],
     response,

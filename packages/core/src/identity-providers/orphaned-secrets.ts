@@ -8,8 +8,8 @@ import { deleteSecret } from '../aws/secrets.ts'
 
 /**
  * No transaction spans the table and Secrets Manager, so the table has a marker for every unused secret. The marker is
- * created before the secret, removed by the transaction that stores the secret's name, and created again when another
- * secret replaces it. The sweep deletes the secrets of due markers.
+ * created before the secret, removed by the transaction that stores the secret's name, and created again when the
+ * secret is replaced or its provider removed. The sweep deletes the secrets of due markers.
  */
 
 /** Longer than any request that writes a secret takes. */
@@ -17,11 +17,11 @@ const graceMs = 10 * 60_000
 
 const OrphanedSecret = z.object({ name: z.string() })
 
-/** Call before creating or deleting the secret. */
+/** Must be committed before the secret is created or deleted. */
 export const markOrphaned = (name: string): WriteItem =>
   create(keys.orphanedSecret(name), { name, ...keys.due(name, now() + graceMs) })
 
-/** The write fails once the secret is being deleted. */
+/** Removes the marker. The write fails if the secret is being deleted. */
 export const adopt = (name: string): WriteItem =>
   remove(keys.orphanedSecret(name), { pk: { present: true }, isGoing: { absent: true } })
 

@@ -35,7 +35,7 @@ export async function secretOf({ id, secretName }: ProviderRecord): Promise<Prov
 
 const withoutTrailingSlashes = (address: string): string => address.replace(/\/+$/, '')
 
-/** Empty for LDAP. */
+/** Returns an empty string for LDAP. */
 export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'settings'>): string {
   const { authorityHost = '', tenantId = '', baseUrl = '', realm = '', issuer = '' } = settings
   if (type === 'CloudDirectory') return `${withoutTrailingSlashes(authorityHost)}/${tenantId}/v2.0`
@@ -44,11 +44,12 @@ export function issuerOf({ type, settings }: Pick<ProviderRecord, 'type' | 'sett
   return issuer
 }
 
-/** Has no trailing slash and is safe in headers. */
+/** Returns a URL that has no trailing slash and is safe in headers. */
 export const publicUrl = async (): Promise<string> =>
   withoutTrailingSlashes(new URL((await readState()).publicUrl ?? config.PLAT_API_URL).href)
 
-export const redirectUri = (portal: string, providerId: string): string =>
-  `${portal}/api/v1/auth/oidc/${providerId}/callback`
+export const redirectUri = (portalUrl: string, providerId: string): string =>
+  `${portalUrl}/api/v1/auth/oidc/${providerId}/callback`
 
-export const consentRedirectUri = (portal: string): string => `${portal}/api/v1/platform/identity/consent-callback`
+export const consentRedirectUri = (portalUrl: string): string =>
+  `${portalUrl}/api/v1/platform/identity/consent-callback`

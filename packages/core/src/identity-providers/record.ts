@@ -71,9 +71,7 @@ export const ProviderSecret = z.object({ clientSecret: z.string().optional(), bi
 export type ProviderSecret = z.infer<typeof ProviderSecret>
 
 export interface ExternalIdentity {
-  /**
-   * Unique and never reassigned within the provider: OIDC `sub`; LDAP `entryUUID`, otherwise the distinguished name.
-   */
+  /** Unique within the provider: OIDC `sub`; LDAP `entryUUID` or `objectGUID`, otherwise the distinguished name. */
   subject: string
   /** The provider's name for the user. The platform uses another one if it is taken. */
   username: string

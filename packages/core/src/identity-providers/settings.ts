@@ -56,13 +56,13 @@ export interface Configuration {
   settings: ProviderSettings
   /** Identifies the provider within its type. Undefined if a setting that it consists of is missing. */
   location: string | undefined
-  /** The kind of secret that the type needs. */
+  /** The field of the request that contains the secret. */
   secretField: keyof ProviderSecret
   secret: ProviderSecret | undefined
   errors: ErrorDetail[]
 }
 
-/** Collects all validation errors. Throws `url_not_allowed` for private addresses. */
+/** Collects all validation errors. Throws `url_not_allowed` if the platform may not call an address. */
 export function parseConfiguration(request: ProviderRequest): Configuration {
   const spec = typeSpecs[request.type]
   const settings = settingsOf(spec, request)
@@ -130,13 +130,13 @@ function ldapErrors(url: string, isStartTls: boolean): ErrorDetail[] {
   return [fieldError('startTls', 'tls_required', 'must be true for ldap:, to encrypt passwords')]
 }
 
-const certificates = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
+const pemPattern = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g
 
 /** Rejects anything but certificates: a private key pasted by mistake would be visible to all administrators. */
 function certificateErrors({ caCertificate: text }: ProviderSettings): ErrorDetail[] {
   if (text === undefined) return []
-  const blocks = text.match(certificates) ?? []
-  const isPem = blocks.length > 0 && text.replaceAll(certificates, '').trim() === '' && blocks.every(isCertificate)
+  const blocks = text.match(pemPattern) ?? []
+  const isPem = blocks.length > 0 && text.replaceAll(pemPattern, '').trim() === '' && blocks.every(isCertificate)
   return isPem
     ? []
     : [fieldError('caCertificate', 'invalid_certificate', 'must contain only certificates in PEM format')]

@@ -9,39 +9,39 @@ import { confirm } from './confirm.ts'
 import { hasPermanentId } from './record.ts'
 
 /**
- * Suspends the owner of recently used API tokens if the identity provider no longer has the user. `tokens` belong to
- * one user. Repeats have no effect. The first use in a later hour makes a token due again.
+ * Suspends the user to whom all `tokens` belong if the identity provider has removed or disabled the user, or has not
+ * confirmed the user for 30 days. The first use of a token in a later hour makes the token due again.
  */
-export async function confirmOwner(tokens: readonly Item[], unreachable: Set<string>): Promise<void> {
+export async function confirmOwner(tokens: readonly Item[], unreachableProviders: Set<string>): Promise<void> {
   const [first] = tokens
   if (first === undefined) return
   const { organisationId, userId } = parseApiToken(first)
   const user = await find(organisationId, userId)
   const reason =
-    user && !isLocal(user) && user.suspendedAtMs === undefined && (await reasonToSuspend(user, unreachable))
+    user && !isLocal(user) && user.suspendedAtMs === undefined && (await reasonToSuspend(user, unreachableProviders))
   if (reason) await suspend(organisationId, userId, reason)
   // A token that was used again since the read stays due.
-  const done = tokens.map(({ pk, sk, duesk }) =>
+  const doneWrites = tokens.map(({ pk, sk, duesk }) =>
     patch({ pk: String(pk), sk: String(sk) }, { remove: ['duepk', 'duesk'] }, { duesk: { is: duesk } }),
   )
-  for (const write of done) await transact([write])
+  for (const write of doneWrites) await transact([write])
 }
 
-async function reasonToSuspend(user: User, unreachable: Set<string>): Promise<string | undefined> {
+async function reasonToSuspend(user: User, unreachableProviders: Set<string>): Promise<string | undefined> {
   const provider = await get(keys.identityProvider(user.authProvider))
   // The tokens are rejected while the provider is disabled, and work again once it is enabled.
   if (provider === undefined || !isEnabledProvider(provider)) return undefined
   const isOverdue = now() >= lastConfirmationMs(user) + maxUnconfirmedTokenMs
-  const overdue = isOverdue ? 'The identity provider has not confirmed the user for 30 days' : undefined
+  const overdueReason = isOverdue ? 'The identity provider has not confirmed the user for 30 days' : undefined
   // An OpenID provider cannot be asked, because an API token has no refresh token.
-  if (!hasPermanentId(user.subject) || unreachable.has(user.authProvider)) return overdue
+  if (!hasPermanentId(user.subject) || unreachableProviders.has(user.authProvider)) return overdueReason
   const confirmation = await confirm(user, provider, undefined, undefined)
   if (confirmation.status === 'withdrawn') return confirmation.reason
   if (confirmation.status === 'unknown') {
-    unreachable.add(user.authProvider)
-    return overdue
+    unreachableProviders.add(user.authProvider)
+    return overdueReason
   }
-  const confirmed = newConfirmation(user)
-  if (confirmed) await transact([patch(keys.user(user.organisationId, user.id), { set: confirmed })])
+  const confirmationTime = newConfirmation(user)
+  if (confirmationTime) await transact([patch(keys.user(user.organisationId, user.id), { set: confirmationTime })])
   return undefined
 }

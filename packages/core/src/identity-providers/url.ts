@@ -32,7 +32,7 @@ export function httpAddressErrors(field: string, address: string): ErrorDetail[]
 
 const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 
-/** Returns scheme, host and port, or undefined if invalid. Throws `url_not_allowed` in the same cases as `httpAddressErrors`. */
+/** Returns scheme, host and port, or undefined if invalid. Throws `url_not_allowed` for private addresses. */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
   const disallowedParts = pathname.replace(/^\/$/, '') + search + hash + username + password

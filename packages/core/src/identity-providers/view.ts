@@ -10,11 +10,11 @@ export const providerItem = ({ settings, roleMappings, ...record }: ProviderReco
   roleMappings: JSON.stringify(roleMappings),
 })
 
-const consents = { Pending: 'ConsentPending', Granted: 'ConsentGranted', Denied: 'ConsentDenied' } as const
+const consentStatuses = { Pending: 'ConsentPending', Granted: 'ConsentGranted', Denied: 'ConsentDenied' } as const
 
 function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
   if (!isEnabled) return 'Disabled'
-  return consent === undefined ? 'Configured' : consents[consent]
+  return consent === undefined ? 'Configured' : consentStatuses[consent]
 }
 
 function lastFailureOf({ failures }: ProviderRecord): Pick<Provider, 'lastFailure'> {
@@ -25,8 +25,7 @@ function lastFailureOf({ failures }: ProviderRecord): Pick<Provider, 'lastFailur
   return last === undefined ? {} : { lastFailure: { problem: last.problem, detail: last.detail, at: iso(last.atMs) } }
 }
 
-/** `portal` is the public URL of the portal. */
-export const providerView = (record: ProviderRecord, portal: string): Provider => ({
+export const providerView = (record: ProviderRecord, portalUrl: string): Provider => ({
   id: record.id,
   type: record.type,
   status: statusOf(record),
@@ -39,7 +38,7 @@ export const providerView = (record: ProviderRecord, portal: string): Provider =
   defaultRole: record.defaultRole,
   ...lastFailureOf(record),
   ...(record.type !== 'LDAP' && {
-    redirectUri: redirectUri(portal, record.id),
-    consentRedirectUri: consentRedirectUri(portal),
+    redirectUri: redirectUri(portalUrl, record.id),
+    consentRedirectUri: consentRedirectUri(portalUrl),
   }),
 })

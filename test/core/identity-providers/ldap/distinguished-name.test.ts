@@ -1,4 +1,4 @@
-import { normalDn } from '@platform/core/identity-providers/ldap/distinguished-name'
+import { normaliseDn } from '@platform/core/identity-providers/ldap/distinguished-name'
 import { expect, test } from 'vitest'
 
 test.each([
@@ -11,7 +11,7 @@ test.each([
   [String.raw`cn=a\20`, String.raw`cn=a\ `],
   ['cn=a=b', String.raw`cn=a\3Db`],
 ])('%j and %j are equal', (first, second) => {
-  expect(normalDn(first)).toBe(normalDn(second))
+  expect(normaliseDn(first)).toBe(normaliseDn(second))
 })
 
 test.each([
@@ -30,5 +30,5 @@ test.each([
   [String.raw`cn=a\+uid=b`, 'cn=a+uid=b'],
   ['cn=a,cn=b', 'cn=b,cn=a'],
 ])('%j and %j are different', (first, second) => {
-  expect(normalDn(first)).not.toBe(normalDn(second))
+  expect(normaliseDn(first)).not.toBe(normaliseDn(second))
 })

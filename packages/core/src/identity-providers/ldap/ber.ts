@@ -1,4 +1,4 @@
-/** BER encodes each element of LDAP as a tag, a length and the content. */
+/** BER encodes each element of an LDAP message as a tag, a length and the content. */
 
 /** `start` is the position of the tag; `from` and `to` delimit the content. */
 export interface BerElement {
@@ -41,7 +41,7 @@ export function childrenOf(
   return children
 }
 
-export const element = (tag: number, ...content: Uint8Array[]): Buffer => {
+export const encode = (tag: number, ...content: Uint8Array[]): Buffer => {
   const body = Buffer.concat(content)
   const length = Buffer.alloc(4)
   length.writeUInt32BE(body.length)

@@ -15,7 +15,7 @@ function splitUnescaped(text: string, separator: string): string[] {
   return parts
 }
 
-/** Decodes only once. Bytes that are not valid UTF-8 keep their escapes. */
+/** Decodes the escapes of a token. Bytes that are not valid UTF-8 keep their escapes. */
 function decode(token: string): string {
   if (!/^\\[0-9a-f]{2}/i.test(token)) return token.length > 1 ? token.slice(1) : token
   const bytes = Buffer.from(token.replaceAll('\\', ''), 'hex')
@@ -36,7 +36,7 @@ function normaliseAttribute(text: string): string {
   return JSON.stringify([attribute.trim().toLowerCase(), plain])
 }
 
-export const normalDn = (dn: string): string =>
+export const normaliseDn = (dn: string): string =>
   splitUnescaped(dn, ',')
     .map((rdn) => splitUnescaped(rdn, '+').map(normaliseAttribute).toSorted().join('+'))
     .join(',')

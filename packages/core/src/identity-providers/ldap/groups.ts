@@ -10,7 +10,7 @@ import {
 } from 'ldapts'
 import { chunk } from '../../lib/async.ts'
 import { type ExternalIdentity, type ProviderRecord, type ProviderSettings } from '../record.ts'
-import { normalDn } from './distinguished-name.ts'
+import { normaliseDn } from './distinguished-name.ts'
 
 export type Groups = Pick<ExternalIdentity, 'groups' | 'missingGroups'>
 
@@ -25,8 +25,8 @@ const levelLimit = 20
 const membersPerSearch = 50
 const pageSize = 500
 /** The rule of Active Directory that resolves nested groups, and the capabilities of directories that have it. */
-const inChain = '1.2.840.113556.1.4.1941'
-const capabilities: readonly unknown[] = ['1.2.840.113556.1.4.800', '1.2.840.113556.1.4.1851']
+const inChainOid = '1.2.840.113556.1.4.1941'
+const capabilityOids: readonly unknown[] = ['1.2.840.113556.1.4.800', '1.2.840.113556.1.4.1851']
 
 class IncompleteGroups extends Error {
   override readonly name = 'IncompleteGroups'
@@ -42,11 +42,13 @@ export async function groupsOf(
   user: Member,
 ): Promise<Groups> {
   if (roleMappings.length === 0) return { groups: [] }
-  const mapped = [...new Map(roleMappings.map(({ group }) => [normalDn(group), group])).values()]
+  const mappedGroups = [...new Map(roleMappings.map(({ group }) => [normaliseDn(group), group])).values()]
   try {
     const isRecursive = settings.nestedGroups === 'recursive'
     return {
-      groups: await (isRecursive ? searchGroups(client, settings, user) : confirm(client, settings, user, mapped)),
+      groups: await (isRecursive
+        ? searchGroups(client, settings, user)
+        : confirmGroups(client, settings, user, mappedGroups)),
     }
   } catch (error) {
     if (error instanceof IncompleteGroups) return { groups: [], missingGroups: error.message }
@@ -56,7 +58,7 @@ export async function groupsOf(
   }
 }
 
-async function confirm(
+async function confirmGroups(
   client: Client,
   settings: ProviderSettings,
   user: Member,
@@ -68,7 +70,7 @@ async function confirm(
   return groups.filter((_, index) => memberships[index])
 }
 
-/** Other directories ignore an unknown rule, which would look like a user without groups. */
+/** Checks that the directory has the rule, because other directories ignore it, so that users appear to have no groups. */
 export async function hasMatchingRule(client: Client): Promise<boolean> {
   const { searchEntries } = await client.search('', {
     scope: 'base',
@@ -77,7 +79,7 @@ export async function hasMatchingRule(client: Client): Promise<boolean> {
   })
   return searchEntries
     .flatMap(({ supportedCapabilities }) => supportedCapabilities ?? [])
-    .some((capability) => capabilities.includes(capability))
+    .some((capability) => capabilityOids.includes(capability))
 }
 
 async function isMember(
@@ -89,7 +91,7 @@ async function isMember(
   if (groupSearchBase !== undefined && !isBelow(group, groupSearchBase)) return false
   const filterOf = (attribute: string, value: string): Filter =>
     nestedGroups === 'matchingRule'
-      ? new ExtensibleFilter({ matchType: attribute, rule: inChain, value })
+      ? new ExtensibleFilter({ matchType: attribute, rule: inChainOid, value })
       : new EqualityFilter({ attribute, value })
   const [base, filter] =
     groupSearchBase === undefined ? [dn, filterOf('memberOf', group)] : [group, filterOf(groupMemberAttribute, member)]
@@ -103,11 +105,11 @@ async function isMember(
 }
 
 function isBelow(dn: string, base: string): boolean {
-  const [name, suffix] = [normalDn(dn), normalDn(base)]
+  const [name, suffix] = [normaliseDn(dn), normaliseDn(base)]
   return name === suffix || name.endsWith(`,${suffix}`)
 }
 
-/** The groups of the user, the groups of these groups, and so on. Each group is followed once, so cycles end. */
+/** Returns the groups of the user, the groups of these groups, and so on. Follows each group once, so cycles end. */
 async function searchGroups(
   client: Client,
   { groupSearchBase = '', groupMemberAttribute: attribute = 'member' }: ProviderSettings,
@@ -117,17 +119,17 @@ async function searchGroups(
   let members = [member]
   for (let level = 0; members.length > 0; level++) {
     if (level === levelLimit) throw new IncompleteGroups(`Groups are nested more than ${levelLimit} levels deep.`)
-    const known = groups.size
+    const knownCount = groups.size
     for (const values of chunk(members, membersPerSearch)) {
       const filter = new OrFilter({ filters: values.map((value) => new EqualityFilter({ attribute, value })) })
-      // Without `sizeLimit`, because the library does not report that a list was truncated at this limit.
+      // Sets no `sizeLimit`, because the library does not report that a list was truncated at this limit.
       const options = { filter, attributes: ['1.1'], paged: { pageSize }, timeLimit: 5 }
       for await (const { searchEntries } of client.searchPaginated(groupSearchBase, options)) {
-        for (const { dn } of searchEntries) groups.set(normalDn(dn), dn)
+        for (const { dn } of searchEntries) groups.set(normaliseDn(dn), dn)
         if (groups.size > groupLimit) throw new IncompleteGroups(`The user is in more than ${groupLimit} groups.`)
       }
     }
-    members = [...groups.values()].slice(known)
+    members = [...groups.values()].slice(knownCount)
   }
   return [...groups.values()]
 }

@@ -3,7 +3,7 @@ import { Client, type Entry, EqualityFilter, ResultCodeError } from 'ldapts'
 import { fold } from '../../db/keys.ts'
 import { secretOf } from '../provider.ts'
 import { type ExternalIdentity, type ProviderRecord, type ProviderSecret, type ProviderSettings } from '../record.ts'
-import { normalDn } from './distinguished-name.ts'
+import { normaliseDn } from './distinguished-name.ts'
 import { groupsOf, type Groups } from './groups.ts'
 import { connectDirectory, upgradeToTls } from './socket.ts'
 import { LdapMessages } from './wire.ts'
@@ -19,7 +19,7 @@ export async function openDirectory(settings: ProviderSettings, signal: AbortSig
   }
 }
 
-/** The client must not reconnect, because the new connection would not be bound. */
+/** Prevents the client from reconnecting, because the new connection would not be bound. */
 export function clientOn(messages: LdapMessages): { client: Client } & Disposable {
   let isUsed = false
   const createConnection = () => {
@@ -38,7 +38,7 @@ export interface Lookup extends Credentials {
   isLookupOnly?: true
 }
 
-/** Returns undefined if the directory does not know the name or rejects the password; throws on any other error. */
+/** Returns undefined for a lookup, or if the name and password are not accepted; throws on any other error. */
 export async function authenticate(
   provider: ProviderRecord,
   { username, password, isLookupOnly }: Lookup,
@@ -108,8 +108,8 @@ export const valuesOf = (entry: Entry, attribute: string): string[] =>
     .filter((value) => typeof value === 'string')
 
 /**
- * Result codes of a rejected bind: constraint violation, no such object, no password, wrong password, not allowed now,
- * unwilling to perform.
+ * Result codes of a rejected bind: constraint violation, no such object, inappropriate authentication, invalid
+ * credentials, insufficient access rights, unwilling to perform.
  */
 const rejectionCodes: ReadonlySet<number> = new Set([19, 32, 48, 49, 50, 53])
 
@@ -123,11 +123,11 @@ async function verifyPassword(client: Client, dn: string, password: string): Pro
   }
 }
 
-/** The permanent id of an entry; directories without one use the distinguished name. */
+/** Returns the permanent id of the entry, or its distinguished name if it has none. */
 export function subjectOf(entry: Entry): string {
   const [uuid] = valuesOf(entry, 'entryUUID')
   const guid = [entry['objectGUID']].flat().find((value) => Buffer.isBuffer(value) && value.length > 0)
-  return uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normalDn(entry.dn))
+  return uuid ?? (Buffer.isBuffer(guid) ? guid.toString('hex') : normaliseDn(entry.dn))
 }
 
 function identityOf(entry: Entry, settings: ProviderSettings, groups: Groups): ExternalIdentity {

@@ -10,11 +10,11 @@ import { authenticate, type Lookup } from './ldap.ts'
 import { describeProblem } from './test.ts'
 
 const timeoutMs = 6000
-/** The minimum time for each directory, so that a directory that hangs does not use the time of the next one. */
+/** The minimum timeout for one directory, unless the total of `timeoutMs` ends before. */
 const minShareMs = 1500
 
-/** Limited, because a directory that hangs delays each sign-in for seconds. */
-const maxConcurrent = 32
+/** Limits concurrent lookups, because a directory that hangs delays each of them for seconds. */
+const maxConcurrentLookups = 32
 const limitConcurrency = bulkhead(() => platformError('rate_limited', { retryAfterSeconds: 2 }))
 
 /**
@@ -57,12 +57,12 @@ const findMatch = (
   lookup: Lookup,
   origin: Origin,
 ): Promise<Match | undefined> =>
-  limitConcurrency('', maxConcurrent, async () => {
+  limitConcurrency('', maxConcurrentLookups, async () => {
     const deadline = AbortSignal.timeout(timeoutMs)
-    const share = Math.max(minShareMs, timeoutMs / directories.length)
+    const shareMs = Math.max(minShareMs, timeoutMs / directories.length)
     for (const provider of directories) {
       if (deadline.aborted) break
-      const signal = AbortSignal.any([deadline, AbortSignal.timeout(share)])
+      const signal = AbortSignal.any([deadline, AbortSignal.timeout(shareMs)])
       try {
         const identity = await untilAborted(signal, () => authenticate(provider, lookup, signal))
         if (identity !== undefined) return { provider, identity }

@@ -25,7 +25,7 @@ export const connectDirectory = (
 // Cached, because parsing hundreds of certificates blocks for tens of milliseconds.
 const contexts = new BoundedCache<SecureContext>(20)
 
-/** Adds the certificate to the authorities that Node trusts. */
+/** Returns a context that trusts the certificate in addition to Node's authorities. */
 function trustContext(caCertificate: string): SecureContext {
   const cached = contexts.get(caCertificate)
   const context = cached ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
@@ -40,14 +40,14 @@ function trustContext(caCertificate: string): SecureContext {
 export async function upgradeToTls(socket: Socket, { url = '', caCertificate }: ProviderSettings): Promise<TLSSocket> {
   if (!/^ldaps:/i.test(url)) await startTls(socket)
   const host = targetOf(url).hostname.replace(/^\[(.*)\]$/, '$1')
-  const trust = caCertificate === undefined ? {} : { secureContext: trustContext(caCertificate) }
-  const name = isIP(host) === 0 ? { servername: host } : {}
+  const trustOptions = caCertificate === undefined ? {} : { secureContext: trustContext(caCertificate) }
+  const nameOptions = isIP(host) === 0 ? { servername: host } : {}
   return new Promise((resolve, reject) => {
-    const secured = connect({ socket, host, ...name, ...trust, rejectUnauthorized: true })
-    secured.once('secureConnect', () => resolve(secured))
-    secured.on('error', reject)
+    const tlsSocket = connect({ socket, host, ...nameOptions, ...trustOptions, rejectUnauthorized: true })
+    tlsSocket.once('secureConnect', () => resolve(tlsSocket))
+    tlsSocket.on('error', reject)
     // A connection that closes during the handshake may not emit an error.
-    secured.on('close', () => reject(new MalformedResponse('connection closed')))
+    tlsSocket.on('close', () => reject(new MalformedResponse('connection closed')))
   })
 }
 

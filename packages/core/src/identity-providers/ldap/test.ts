@@ -24,7 +24,7 @@ const messages: Readonly<Record<OutboundErrorKind, string>> = {
   timed_out: 'The directory did not respond in time.',
 }
 
-/** Runs the steps of a sign-in and stops at the first failure. Messages disclose no content of responses. */
+/** Checks the steps of a sign-in that need no user, up to the first failure. Messages disclose no response content. */
 export async function testLdap(
   { settings }: ProviderRecord,
   secret: ProviderSecret,
@@ -50,16 +50,16 @@ export async function testLdap(
   try {
     const socket = await step('connect', 'The directory is reachable.', '', () => connectDirectory(settings, signal))
     cleanup.defer(() => void socket.destroy())
-    const tlsRejected = 'The directory does not accept TLS.'
-    const secured = await step('tls', 'The certificate of the directory is trusted.', tlsRejected, () =>
+    const tlsFailure = 'The directory does not accept TLS.'
+    const tlsSocket = await step('tls', 'The certificate of the directory is trusted.', tlsFailure, () =>
       upgradeToTls(socket, settings),
     )
-    const { client } = cleanup.use(clientOn(new LdapMessages(secured)))
-    const bindRejected = 'The directory rejects the service account. Check bindDn and bindPassword.'
-    await step('bind', 'The service account can sign in.', bindRejected, () => bindService(client, settings, secret))
+    const { client } = cleanup.use(clientOn(new LdapMessages(tlsSocket)))
+    const bindFailure = 'The directory rejects the service account. Check bindDn and bindPassword.'
+    await step('bind', 'The service account can sign in.', bindFailure, () => bindService(client, settings, secret))
     const base = settings.userSearchBase ?? ''
-    const baseUnreadable = 'The service account cannot read userSearchBase.'
-    await step('search', 'The search base of users exists.', baseUnreadable, async () => {
+    const searchFailure = 'The service account cannot read userSearchBase.'
+    await step('search', 'The search base of users exists.', searchFailure, async () => {
       const { searchEntries } = await client.search(base, {
         scope: 'base',
         attributes: ['1.1'],
@@ -70,11 +70,11 @@ export async function testLdap(
     })
     const { groupSearchBase, nestedGroups } = settings
     if (groupSearchBase === undefined && nestedGroups !== 'matchingRule') return checks
-    const groupsUnreadable =
+    const groupsFailure =
       nestedGroups === 'matchingRule'
         ? 'The service account cannot read groupSearchBase, or the directory does not have the matching rule of Active Directory.'
         : 'The service account cannot read groupSearchBase.'
-    await step('groups', 'The groups of users can be read.', groupsUnreadable, async () => {
+    await step('groups', 'The groups of users can be read.', groupsFailure, async () => {
       if (nestedGroups === 'matchingRule' && !(await hasMatchingRule(client))) throw new MalformedResponse('no rule')
       if (groupSearchBase !== undefined)
         await client.search(groupSearchBase, { scope: 'base', attributes: ['1.1'], timeLimit: 5 })
@@ -85,7 +85,7 @@ export async function testLdap(
   return checks
 }
 
-/** For administrators. Discloses no content of responses. */
+/** Describes the error to administrators, without content of responses. */
 export const describeProblem = (error: unknown, signal: AbortSignal): string =>
   error instanceof ResultCodeError
     ? `The directory returned the result code ${error.code} (${error.name}).`

@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { childrenOf, type BerElement, element, elementAt, MalformedResponse } from './ber.ts'
+import { childrenOf, type BerElement, elementAt, encode, MalformedResponse } from './ber.ts'
 
 /**
  * Validates incoming LDAP messages (RFC 4511). The client library loops on lengths beyond a message and accepts results
@@ -12,7 +12,7 @@ const maxBytes = 1024 * 1024
 const tags = { boolean: 1, integer: 2, text: 4, code: 10, sequence: 0x30, set: 0x31, controls: 0xa0 } as const
 const operations = { bindDone: 0x61, entry: 0x64, searchDone: 0x65, reference: 0x73, extendedDone: 0x78 } as const
 
-function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: Buffer } {
+function resultOf(bytes: Buffer, operation: BerElement): { code: number; content: Buffer } {
   const elements: BerElement[] = []
   for (let position = operation.from; elements.length < 3; position = elements.at(-1)?.to ?? 0) {
     const element = elementAt(bytes, position)
@@ -22,7 +22,7 @@ function resultOf(bytes: Buffer, operation: BerElement): { code: number; text: B
   }
   const [code] = elements
   if (code === undefined || code.to - code.from !== 1) throw new MalformedResponse('result without a code')
-  return { code: bytes[code.from] ?? 0, text: bytes.subarray(operation.from, elements.at(-1)?.to) }
+  return { code: bytes[code.from] ?? 0, content: bytes.subarray(operation.from, elements.at(-1)?.to) }
 }
 
 function checkEntry(bytes: Buffer, operation: BerElement): void {
@@ -37,7 +37,7 @@ function checkEntry(bytes: Buffer, operation: BerElement): void {
 
 const pagedResultsOid = '1.2.840.113556.1.4.319'
 
-/** Returns the control of paged results, rebuilt from its number and cookie, or no bytes. */
+/** Returns the control of paged results, rebuilt from its size and cookie, or an empty buffer. */
 function pagedResultsOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): Buffer {
   const [controls] = range.from < range.to ? childrenOf(bytes, range, [tags.controls]) : []
   for (const control of controls === undefined ? [] : childrenOf(bytes, controls, [tags.sequence])) {
@@ -50,14 +50,15 @@ function pagedResultsOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): 
     const [size, cookie] = content === undefined ? [] : childrenOf(bytes, content, [tags.integer, tags.text])
     if (size === undefined || cookie === undefined || size.to === size.from || size.to - size.from > 4)
       throw new MalformedResponse('invalid paged results')
-    const parts = [size, cookie].map(({ tag, from, to }) => element(tag, bytes.subarray(from, to)))
-    const text = element(tags.text, element(tags.sequence, ...parts))
-    return element(tags.controls, element(tags.sequence, element(tags.text, Buffer.from(pagedResultsOid)), text))
+    const parts = [size, cookie].map(({ tag, from, to }) => encode(tag, bytes.subarray(from, to)))
+    const octets = encode(tags.text, encode(tags.sequence, ...parts))
+    const encodedOid = encode(tags.text, Buffer.from(pagedResultsOid))
+    return encode(tags.controls, encode(tags.sequence, encodedOid, octets))
   }
   return Buffer.alloc(0)
 }
 
-/** Returns the message without referrals and other controls; undefined for a search reference. */
+/** Returns the message without referrals and unsupported controls; undefined for a search reference. */
 function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
@@ -66,7 +67,7 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   }
   const idBytes = bytes.subarray(id.start, id.to)
   const rebuild = (content: Uint8Array, controls: Uint8Array = Buffer.alloc(0)) =>
-    element(tags.sequence, idBytes, element(operation.tag, content), controls)
+    encode(tags.sequence, idBytes, encode(operation.tag, content), controls)
   if (operation.tag === operations.reference) return undefined
   if (operation.tag === operations.entry) {
     checkEntry(bytes, operation)
@@ -77,7 +78,7 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
   }
   const isSearch = operation.tag === operations.searchDone
   const controls = isSearch ? pagedResultsOf(bytes, { from: operation.to, to: message.to }) : undefined
-  return rebuild(resultOf(bytes, operation).text, controls)
+  return rebuild(resultOf(bytes, operation).content, controls)
 }
 
 function messageAt(bytes: Buffer, start: number): BerElement | undefined {
@@ -97,7 +98,7 @@ export class LdapMessages extends Duplex {
   #pending: Buffer[] = []
   #pendingBytes = 0
   #neededBytes = 2
-  #bytes = 0
+  #totalBytes = 0
 
   constructor(socket: Duplex) {
     super({ autoDestroy: true })
@@ -108,10 +109,10 @@ export class LdapMessages extends Duplex {
   }
 
   #receive(chunk: Buffer): void {
-    this.#bytes += chunk.length
+    this.#totalBytes += chunk.length
     this.#pending.push(chunk)
     this.#pendingBytes += chunk.length
-    if (this.#bytes > maxBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
+    if (this.#totalBytes > maxBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
     if (this.destroyed || this.#pendingBytes < this.#neededBytes) return
     try {
       this.#forward(Buffer.concat(this.#pending))
@@ -150,8 +151,8 @@ export class LdapMessages extends Duplex {
 }
 
 const startTlsOid = Buffer.from('1.3.6.1.4.1.1466.20037')
-/** RFC 4511, section 4.14. */
-export const startTlsRequest = element(tags.sequence, Buffer.from([2, 1, 1]), element(0x77, element(0x80, startTlsOid)))
+/** The StartTLS request of RFC 4511, section 4.14. */
+export const startTlsRequest = encode(tags.sequence, Buffer.from([2, 1, 1]), encode(0x77, encode(0x80, startTlsOid)))
 
 /**
  * Returns undefined while the response is incomplete. Rejects trailing data, which an attacker could inject before the

@@ -60,8 +60,8 @@ export async function storeAttempt(attempt: Attempt): Promise<{ state: string; b
 }
 
 /**
- * Returns undefined if the attempt is unknown. `browser` is undefined if the attempt is of another browser, expired or
- * already used: the attempt then provides only the return path and opens no session.
+ * Returns undefined if the provider has no such attempt. `browser` is undefined if the attempt belongs to another
+ * browser, has expired or was already used: the attempt then provides only the return path and opens no session.
  */
 export async function consumeAttempt(
   state: string,
@@ -90,7 +90,7 @@ export async function storeCode(
   return code
 }
 
-/** Returns undefined if the code is invalid or expired. `consumeWrite` ensures that the code works only once. */
+/** Returns undefined if the code is unknown, expired or bound to another browser. `consumeWrite` ensures that the code works only once. */
 export async function readCode(
   code: string,
   browsers: readonly string[],

@@ -1,6 +1,6 @@
 import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 
-/** Reads only the claims that the settings name; other claims may have any type and size. */
+/** Reads only the claims that describe the user; other claims may have any type and size. */
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -55,9 +55,9 @@ function mappedGroupsOf({ roleMappings }: Pick<ProviderRecord, 'roleMappings'>, 
  * Entra leaves out the groups of users who have too many ("overage"). Distributed claims are not in the token either.
  */
 function missingGroupsOf(claims: Claims, groupsClaim: string): string | undefined {
-  const distributed = valueOf(claims, '_claim_names')
+  const claimSources = valueOf(claims, '_claim_names')
   const isDistributed =
-    typeof distributed === 'object' && distributed !== null && Object.hasOwn(distributed, groupsClaim)
+    typeof claimSources === 'object' && claimSources !== null && Object.hasOwn(claimSources, groupsClaim)
   const hasMore = groupsClaim === 'groups' && [true, 'true'].some((value) => value === valueOf(claims, 'hasgroups'))
   return isDistributed || hasMore
     ? `The provider left the groups out of the claim ${groupsClaim}, because the user has too many.`

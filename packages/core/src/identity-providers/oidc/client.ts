@@ -10,11 +10,11 @@ import { BoundedCache } from '../../lib/bounded-cache.ts'
 /** Each process caches the metadata and keys of OpenID providers for a few minutes. */
 
 const metadataTtlMs = 5 * 60_000
-/** Failures are cached as well, to limit requests to an unavailable provider. */
+/** Failures are also cached, to limit requests to an unavailable provider. */
 const failureTtlMs = 5000
 /** The minimum interval between reloads of the keys when a key id is unknown. */
 const keyReloadMs = 10_000
-/** The library reloads keys older than a minute. */
+/** If a key id is unknown, the library reloads keys older than a minute. */
 const staleKeySeconds = 61
 
 export interface CachedIssuer {
@@ -27,18 +27,18 @@ const issuers = new BoundedCache<{ issuer: Promise<CachedIssuer>; untilMs: numbe
 
 /** The key contains the revision, so that changed settings take effect at once. */
 export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
-  const name = `${provider.id} ${provider.revision}`
-  const cached = issuers.get(name)
+  const cacheKey = `${provider.id} ${provider.revision}`
+  const cached = issuers.get(cacheKey)
   if (cached !== undefined && cached.untilMs > elapsedMs()) return cached.issuer
   const cacheEntry = { issuer: discover(provider), untilMs: elapsedMs() + metadataTtlMs }
   cacheEntry.issuer.catch(() => {
     cacheEntry.untilMs = elapsedMs() + failureTtlMs
   })
-  issuers.set(name, cacheEntry)
+  issuers.set(cacheKey, cacheEntry)
   return cacheEntry.issuer
 }
 
-/** Throws if the provider does not respond or its metadata are for another issuer. */
+/** Throws if the provider does not respond, or its metadata are invalid or for another issuer. */
 export async function discover(provider: ProviderRecord): Promise<CachedIssuer> {
   const issuer = checkProviderUrl(issuerOf(provider))
   const options = { [openid.customFetch]: guardedFetch, execute: plainHttpOptions(issuer) }
@@ -63,7 +63,7 @@ function mismatchIn(error: unknown, provider: ProviderRecord): InvalidResponse |
 
 const MismatchData = z.object({ body: z.object({ issuer: z.string() }) })
 
-/** Discloses the issuer of the metadata only if it differs by a slash. */
+/** Discloses the issuer of the metadata only if it differs from the settings by a slash. */
 export function issuerMismatch(issuer: string, provider: ProviderRecord): InvalidResponse {
   const configured = issuerOf(provider)
   const differsBySlash = issuer === `${configured}/` || configured === `${issuer}/`
@@ -109,11 +109,11 @@ export async function withClient<Result>(
   work: (client: openid.Configuration) => Promise<Result>,
 ): Promise<Result> {
   const client = clientOf(provider, issuer, secret)
-  const before = openid.getJwksCache(client)?.uat
+  const uatBefore = openid.getJwksCache(client)?.uat
   try {
     return await work(client)
   } finally {
-    const after = openid.getJwksCache(client)
-    if (after?.uat !== before) Object.assign(issuer, { keys: after?.jwks ?? issuer.keys, keysReadAtMs: elapsedMs() })
+    const cache = openid.getJwksCache(client)
+    if (cache?.uat !== uatBefore) Object.assign(issuer, { keys: cache?.jwks ?? issuer.keys, keysReadAtMs: elapsedMs() })
   }
 }

@@ -14,7 +14,7 @@ export async function findOidcProvider(providerId: string): Promise<ProviderReco
   return provider?.isEnabled && provider.type !== 'LDAP' ? provider : undefined
 }
 
-/** The code is valid once, for a minute and in the same browser. */
+/** Accepts a code once, within a minute and from the same browser. */
 export async function exchange(code: string, browsers: readonly string[], origin: Origin): Promise<TokenSet> {
   const signIn = await readCode(code, browsers)
   if (signIn === undefined || (await findOidcProvider(signIn.providerId)) === undefined)

@@ -62,8 +62,8 @@ export function describeFailure(error: unknown): string {
   const outboundError = findOutboundError(error)
   if (outboundError !== undefined) return outboundMessages[outboundError.problem]
   const errors = errorsIn(error)
-  const known = errors.find((each) => each instanceof InvalidResponse)
-  if (known !== undefined) return known.message
+  const invalidResponseError = errors.find((each) => each instanceof InvalidResponse)
+  if (invalidResponseError !== undefined) return invalidResponseError.message
   const last = errors.at(-1)
   if (last instanceof ResponseBodyError || last instanceof AuthorizationResponseError)
     return `The provider responded with the error ${/^[a-z_]{1,50}$/.test(last.error) ? last.error : '(invalid)'}.`
@@ -77,7 +77,7 @@ function textOf(error: Error | undefined): string {
   return isOfLibrary ? `The response is invalid: ${error?.message}.` : invalidResponse
 }
 
-/** The values that the library adds to an error. They include tokens. */
+/** The values that the library adds to an error. They may include tokens. */
 interface ErrorData {
   parameters?: unknown
   claim?: unknown
@@ -95,11 +95,11 @@ const dataOf = (error: Error | undefined): ErrorData => (isObject(error?.cause) 
 function describeData(data: ErrorData, text: string): string {
   const { parameters, claim, claims, expected, header, alg, status } = data
   if (parameters instanceof URLSearchParams)
-    return `The response parameter iss is ${show(parameters.get('iss') ?? undefined)}; expected ${show(expected)}.`
+    return `The response parameter iss is ${asciiText(parameters.get('iss') ?? undefined)}; expected ${asciiText(expected)}.`
   if (typeof claim === 'string' && isObject(claims)) return describeClaim(claim, claims[claim], data)
   if (isObject(header) && expected === undefined)
-    return `${text} The header of the ID token names the algorithm ${show(header['alg'])} and the key ${show(header['kid'])}.`
-  if (isObject(header)) return describeAlgorithm(header['alg'], `the metadata list ${show(expected)}`)
+    return `${text} The header of the ID token names the algorithm ${asciiText(header['alg'])} and the key ${asciiText(header['kid'])}.`
+  if (isObject(header)) return describeAlgorithm(header['alg'], `the metadata list ${asciiText(expected)}`)
   if (alg !== undefined) return describeAlgorithm(alg, 'the platform accepts public-key algorithms')
   return typeof status === 'number' ? `${text} The status is ${status}.` : text
 }
@@ -108,19 +108,19 @@ function describeData(data: ErrorData, text: string): string {
 export function describeClaim(name: string, value: unknown, { now, expected }: ErrorData): string {
   // A nonce binds a sign-in to its browser.
   if (name === 'nonce') return 'The claim nonce of the ID token is not the nonce of the request.'
-  const start = `The claim ${name} of the ID token is ${show(value)}`
+  const start = `The claim ${name} of the ID token is ${asciiText(value)}`
   if (typeof value === 'number' && typeof now === 'number')
     return `${start}, ${Math.abs(value - now)} seconds ${value > now ? 'after' : 'before'} the time of the platform.`
-  return expected === undefined ? `${start}, which is not accepted.` : `${start}; expected ${show(expected)}.`
+  return expected === undefined ? `${start}, which is not accepted.` : `${start}; expected ${asciiText(expected)}.`
 }
 
 const describeAlgorithm = (algorithm: unknown, reason: string): string =>
-  `The ID token is signed with ${show(algorithm)}, but ${reason}. Configure the algorithm at the provider.`
+  `The ID token is signed with ${asciiText(algorithm)}, but ${reason}. Configure the algorithm at the provider.`
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** One short line of ASCII. */
-const show = (value: unknown): string =>
+/** Returns the JSON of the value as one short line of ASCII. */
+const asciiText = (value: unknown): string =>
   (JSON.stringify(value) ?? 'absent')
     .slice(0, 150)
     .replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

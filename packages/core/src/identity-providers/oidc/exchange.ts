@@ -46,10 +46,7 @@ async function buildAuthorizationUrl(
   return href
 }
 
-/**
- * `offline_access` requests a refresh token, with which the platform later asks the provider whether the user still
- * exists.
- */
+/** `offline_access` requests a refresh token, with which the platform later checks that the user still exists. */
 const defaultScopes = ({ metadata: { scopes_supported: supported } }: CachedIssuer): string[] => [
   'profile',
   'email',
@@ -84,7 +81,7 @@ export async function completeExchange(
   })
 }
 
-/** The library does not check the authorised party or the time of issue. */
+/** The library checks neither the authorised party of a token for one audience nor the time of issue. */
 function checkIdToken({ azp, iat }: openid.IDToken, { settings: { clientId } }: ProviderRecord): void {
   const now = nowSeconds()
   if (azp !== undefined && azp !== clientId)

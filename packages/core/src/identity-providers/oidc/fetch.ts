@@ -4,7 +4,7 @@ import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../out
 
 const timeoutMs = 5000
 const maxBytes = 1024 * 1024
-const bodiless = new Set([204, 205, 304])
+const bodilessStatuses = new Set([204, 205, 304])
 
 export const allowsPlainHttp = (url: URL): boolean => url.protocol === 'http:' && isAllowlisted(url)
 
@@ -32,7 +32,7 @@ export const guardedFetch: CustomFetch = async (address, { method, headers, body
   const { status, isCutShort } = response
   if (isCutShort) throw new InvalidResponse("The issuer's response exceeds 1 MiB.")
   if (status < 200 || status > 599) throw new InvalidResponse(`An address of the issuer returned status ${status}.`)
-  return new Response(bodiless.has(status) ? null : new Uint8Array(response.body), {
+  return new Response(bodilessStatuses.has(status) ? null : new Uint8Array(response.body), {
     status,
     headers: { 'content-type': response.headers['content-type'] ?? '', date: response.headers['date'] ?? '' },
   })

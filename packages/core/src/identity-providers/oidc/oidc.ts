@@ -19,67 +19,67 @@ import { SignInFailure } from './sign-in-failure.ts'
  */
 
 /** `parameters` must not contain input of the request, except a valid return path. */
-const signInPage = (portal: string, parameters: Record<string, string>): string =>
-  `${portal}/sign-in?${new URLSearchParams(parameters).toString()}`
+const signInPage = (portalUrl: string, parameters: Record<string, string>): string =>
+  `${portalUrl}/sign-in?${new URLSearchParams(parameters).toString()}`
 
 export async function listSignInOptions(): Promise<SignInOption[]> {
-  const [providers, portal] = await Promise.all([enabledProviders(), publicUrl()])
-  return providers.map((provider) => signInOption(provider, portal))
+  const [providers, portalUrl] = await Promise.all([enabledProviders(), publicUrl()])
+  return providers.map((provider) => signInOption(provider, portalUrl))
 }
 
-function signInOption({ id, type, displayName }: ProviderRecord, portal: string): SignInOption {
+function signInOption({ id, type, displayName }: ProviderRecord, portalUrl: string): SignInOption {
   const option = { id, type, displayName }
-  return type === 'LDAP' ? option : { ...option, authorizeUrl: `${portal}/api/v1/auth/oidc/${id}/authorize` }
+  return type === 'LDAP' ? option : { ...option, authorizeUrl: `${portalUrl}/api/v1/auth/oidc/${id}/authorize` }
 }
 
-/** Redirects to the sign-in page if the provider is unreachable. `browser` is the secret for the browser's cookie. */
+/** Returns the URL of the provider, or of the sign-in page with an error. `browser` is the secret for the cookie. */
 export async function startSignIn(
   providerId: string,
   { returnTo }: { returnTo?: string | undefined },
   origin?: Origin,
 ): Promise<{ location: string; browser?: string }> {
-  const [provider, portal] = await Promise.all([findOidcProvider(providerId), publicUrl()])
+  const [provider, portalUrl] = await Promise.all([findOidcProvider(providerId), publicUrl()])
   if (provider === undefined) throw platformError('identity_provider_not_found')
-  return redirectOnError({ portal, providerId, provider, returnTo, origin }, async () => {
+  return redirectOnError({ portalUrl, providerId, provider, returnTo, origin }, async () => {
     const { authorizationUrl, discoverIssuer } = await import('./exchange.ts')
     // Discovery comes first, to avoid a write if the provider is unavailable.
     await discoverIssuer(provider)
     const attempt = { providerId, nonce: newSecret(), codeVerifier: newSecret(), ...(returnTo && { returnTo }) }
     const { state, browser } = await storeAttempt(attempt)
-    const request = { ...attempt, state, redirectUri: redirectUri(portal, providerId) }
+    const request = { ...attempt, state, redirectUri: redirectUri(portalUrl, providerId) }
     return { location: await authorizationUrl(provider, request), browser }
   })
 }
 
 /**
- * Redirects with a code for `exchange` or with an error; never throws for input from a provider or browser. The attempt
- * is consumed before the provider receives its code, so that a callback cannot be replayed.
+ * Returns the URL of the sign-in page, with a code for `exchange` or an error; never throws for input from a provider or
+ * browser. Consumes the attempt before it sends the provider's code, so that a callback cannot be replayed.
  */
 export async function completeSignIn(
   providerId: string,
   callback: ProviderCallback,
   { browsers, origin }: { browsers: readonly string[]; origin: Origin },
 ): Promise<string> {
-  const portal = await publicUrl()
-  const { location } = await redirectOnError({ portal, providerId }, async () => {
+  const portalUrl = await publicUrl()
+  const { location } = await redirectOnError({ portalUrl, providerId }, async () => {
     const [attempt, provider] = await Promise.all([
       consumeAttempt(callback.state ?? '', browsers, providerId),
       findOidcProvider(providerId),
     ])
     const returnTo = attempt?.returnTo
-    return redirectOnError({ portal, providerId, provider, returnTo, origin }, async () => {
+    return redirectOnError({ portalUrl, providerId, provider, returnTo, origin }, async () => {
       if (attempt?.browser === undefined) throw new SignInFailure('sign_in_expired')
       if (provider === undefined) throw new SignInFailure('provider_unavailable')
       await failpoint('oidc.attemptConsumed')
       const { completeExchange } = await import('./exchange.ts')
       const { identity, grant } = await completeExchange(provider, callback, {
         ...attempt,
-        redirectUri: redirectUri(portal, providerId),
+        redirectUri: redirectUri(portalUrl, providerId),
       })
       const user = await resolveExternalUser(provider, identity, origin)
       await failpoint('oidc.userKnown')
       const code = await storeCode({ providerId, ...user }, grant, attempt.browser)
-      return { location: signInPage(portal, { code, ...(returnTo && { returnTo }) }) }
+      return { location: signInPage(portalUrl, { code, ...(returnTo && { returnTo }) }) }
     })
   })
   return location
@@ -91,7 +91,7 @@ function signInErrorOf(error: unknown): SignInError {
 }
 
 interface SignInContext {
-  portal: string
+  portalUrl: string
   providerId: string
   provider?: ProviderRecord | undefined
   returnTo?: string | undefined
@@ -99,7 +99,7 @@ interface SignInContext {
 }
 
 async function redirectOnError(
-  { portal, providerId, provider, returnTo, origin }: SignInContext,
+  { portalUrl, providerId, provider, returnTo, origin }: SignInContext,
   work: () => Promise<{ location: string; browser?: string }>,
 ): Promise<{ location: string; browser?: string }> {
   try {
@@ -109,6 +109,8 @@ async function redirectOnError(
     const { problem, detail }: Partial<SignInFailure> = error instanceof SignInFailure ? error : {}
     log(code === 'internal_error' ? 'error' : 'info', 'Sign-in failed', { providerId, code, detail, cause: error })
     if (provider && problem && detail) await reportFailure(provider, problem, detail, origin)
-    return { location: signInPage(portal, { error: code, traceId: currentTraceId(), ...(returnTo && { returnTo }) }) }
+    return {
+      location: signInPage(portalUrl, { error: code, traceId: currentTraceId(), ...(returnTo && { returnTo }) }),
+    }
   }
 }

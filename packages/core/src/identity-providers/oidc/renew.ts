@@ -34,8 +34,8 @@ export async function renewGrant(
     const subject = tokens.claims()?.sub
     if (subject !== undefined && sha256(subject) !== subjectHash)
       return { status: 'withdrawn', reason: 'The identity provider answered for another user' }
-    const { isInUse: _, ...former } = grant
-    return { status: 'confirmed', grant: grantIn(tokens) ?? former }
+    const { isInUse: _, ...formerGrant } = grant
+    return { status: 'confirmed', grant: grantIn(tokens) ?? formerGrant }
   } catch (error) {
     const isRefused = error instanceof openid.ResponseBodyError && error.error === 'invalid_grant'
     // If the response to an earlier use was lost, the provider may have replaced the token.

@@ -12,7 +12,7 @@ export class SignInFailure extends Error {
   readonly code: SignInError
   /** The failed check with its values, without tokens and secrets. */
   readonly detail: string | undefined
-  /** Reported to administrators. Undefined if the browser may have caused the failure. */
+  /** The problem to report to administrators, unless the browser may have caused it. */
   readonly problem: ProviderProblem | undefined
 
   constructor(code: SignInError, { detail, problem, ...options }: FailureOptions = {}) {

@@ -37,7 +37,7 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
   return [...checks, await check('clock', 'The clocks of issuer and platform agree.', async () => checkClock(issuerMs))]
 }
 
-/** Messages must not disclose content of responses. `work` may return another message. */
+/** `work` may return a message that replaces `message`. Neither may disclose content of responses. */
 async function check(name: string, message: string, work: () => Promise<string | void>): Promise<Check> {
   try {
     return { name, ok: true, message: (await work()) ?? message }
@@ -59,8 +59,8 @@ function checkEndpoints({ metadata }: CachedIssuer): void {
 }
 
 const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
-const accepted = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
-const rejected = /^(?:HS(?:256|384|512)|none)$/
+const acceptedPattern = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
+const rejectedPattern = /^(?:HS(?:256|384|512)|none)$/
 
 /** Returns the matching algorithms of the metadata, which default to RS256. */
 function algorithmsOf({ metadata }: CachedIssuer, pattern: RegExp): string[] {
@@ -71,13 +71,13 @@ function algorithmsOf({ metadata }: CachedIssuer, pattern: RegExp): string[] {
 
 /** The metadata do not say which algorithm the issuer uses for this client. */
 function describeAlgorithms(issuer: CachedIssuer): string {
-  const [good, bad] = [algorithmsOf(issuer, accepted), algorithmsOf(issuer, rejected)]
-  if (good.length === 0)
+  const [acceptedNames, rejectedNames] = [algorithmsOf(issuer, acceptedPattern), algorithmsOf(issuer, rejectedPattern)]
+  if (acceptedNames.length === 0)
     throw new InvalidResponse(
-      `The issuer signs ID tokens with ${bad.join(', ') || 'no known algorithm'}. Configure a public-key algorithm there, such as RS256 or ES256.`,
+      `The issuer signs ID tokens with ${rejectedNames.join(', ') || 'no known algorithm'}. Configure a public-key algorithm there, such as RS256 or ES256.`,
     )
-  const warning = bad.length === 0 ? '' : ` Tokens with ${bad.join(', ')} are rejected.`
-  return `The issuer can sign ID tokens with ${good.join(', ')}.${warning}`
+  const warning = rejectedNames.length === 0 ? '' : ` Tokens with ${rejectedNames.join(', ')} are rejected.`
+  return `The issuer can sign ID tokens with ${acceptedNames.join(', ')}.${warning}`
 }
 
 /** ID tokens issued more than a minute in the future are rejected. */
@@ -104,7 +104,7 @@ async function checkKeys(issuer: CachedIssuer): Promise<void> {
     redirect: 'manual',
   })
   const { keys } = KeySet.parse(await response.json())
-  const types = algorithmsOf(issuer, accepted).map((name) => keyTypes[name.slice(0, 2)])
+  const types = algorithmsOf(issuer, acceptedPattern).map((name) => keyTypes[name.slice(0, 2)])
   const isUsable = keys.some(({ kty, use = 'sig' }) => types.includes(kty) && use === 'sig')
   if (!isUsable) throw new InvalidResponse('The issuer publishes no key for an accepted algorithm.')
 }
