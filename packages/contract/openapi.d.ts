@@ -121,7 +121,7 @@ export interface paths {
         put?: never;
         /**
          * Sign in
-         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.
+         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. A sign-in with an unreachable directory fails, and its administrators are notified.
          *
          *     Requires no token.
          */
@@ -1061,7 +1061,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API token
-         * @description Send `token` of the response as the bearer token of any request except those that manage API tokens.
+         * @description Send `token` of the response as the bearer token of requests. Requests that manage API tokens or sessions reject it.
          *
          *     Requires an access token of any signed-in user. API tokens are not accepted.
          */
@@ -1958,7 +1958,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Clusters by status and jobs that ended, over time
+         * Clusters by status, and jobs that were accepted or ended, over time
          * @description Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.
          *
          *     Requires a signed-in user.
@@ -3417,7 +3417,7 @@ export interface components {
              */
             accessToken: string;
             /**
-             * @description Exchanges for the next token set, once, within 7 days
+             * @description Token that is exchanged for the next token set, once, within 7 days
              * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
              */
             refreshToken: string;
@@ -3541,7 +3541,7 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Since when the identity provider does not confirm the user. The API tokens work again after a sign-in
+             * @description Time since which the identity provider has not confirmed the user. The API tokens work again after a sign-in
              * @example 2026-11-21T09:30:00.000Z
              */
             suspendedAt?: string;
@@ -3614,7 +3614,7 @@ export interface components {
              */
             type: "Hypervisor" | "CloudLocal";
             /**
-             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet
+             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet, or the relay waits for approval
              * @example Healthy
              * @enum {string}
              */
@@ -3688,7 +3688,7 @@ export interface components {
                  */
                 title: string;
                 /**
-                 * @description Name that its submitter gave it; absent without one
+                 * @description Name of the job or of its batch, if it has one
                  * @example Rotate logs
                  */
                 name?: string;
@@ -3759,7 +3759,7 @@ export interface components {
             };
         };
         LabelList: {
-            /** @description Label keys, in alphabetical order */
+            /** @description Label keys, the most frequent first */
             items: components["schemas"]["LabelSummary"][];
             /** @description Whether further keys exist */
             hasMoreKeys: boolean;
@@ -3947,7 +3947,7 @@ export interface components {
                 Degraded: number;
                 /**
                  * Format: int32
-                 * @description Clusters whose relay has never connected
+                 * @description Clusters that are Pending
                  * @example 1
                  */
                 Pending: number;
@@ -3984,7 +3984,7 @@ export interface components {
              */
             type: "Hypervisor" | "CloudLocal";
             /**
-             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet
+             * @description `Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet, or the relay waits for approval
              * @example Healthy
              * @enum {string}
              */
@@ -4058,7 +4058,7 @@ export interface components {
                  */
                 title: string;
                 /**
-                 * @description Name that its submitter gave it; absent without one
+                 * @description Name of the job or of its batch, if it has one
                  * @example Rotate logs
                  */
                 name?: string;
@@ -4938,7 +4938,7 @@ export interface components {
              * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             batchId: string;
-            /** @description Jobs, in the order of the request; of a target, newest cluster first */
+            /** @description Jobs, in the order of `jobs` or `clusterIds`; for other targets, newest cluster first */
             jobIds: string[];
             /**
              * Format: int32
@@ -5762,7 +5762,7 @@ export interface components {
         PasswordChange: {
             /**
              * Format: password
-             * @description Password until now
+             * @description Password before the change
              * @example correct horse battery
              */
             currentPassword: string;
@@ -5897,7 +5897,7 @@ export interface components {
             name: string;
             /**
              * Format: date-time
-             * @description Expiry time in the future, or null for never. Default and maximum are settings of the organisation; at first, tokens expire after 365 days and have no maximum
+             * @description Expiry time in the future, or null for never. Default and maximum are settings of the organisation; initially, tokens expire after 365 days and have no maximum
              * @example 2027-11-21T09:30:00.000Z
              */
             expiresAt?: string | null;
@@ -5947,7 +5947,7 @@ export interface components {
              *     ]
              */
             roles: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
-            /** @description Another organisation without users; requires platform:admin */
+            /** @description Another organisation, which has no administrator with a local account; requires platform:admin and the role OrgAdmin */
             organisationId?: string;
         };
         UserUpdate: {
@@ -6141,7 +6141,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description `Pending` while attempts follow
+             * @description `Pending` until an attempt succeeds or the last one fails
              * @example Pending
              * @enum {string}
              */
@@ -6811,7 +6811,7 @@ export interface components {
             releaseNotesUrl?: string;
             /**
              * Format: date-time
-             * @description Time of the result, if the releases could not be read since
+             * @description Time of the last successful check
              * @example 2026-11-21T09:30:00.000Z
              */
             checkedAt: string;
@@ -7369,7 +7369,7 @@ export interface components {
              * @example true
              */
             enabled: boolean;
-            /** @description Some of declaredEvents; default: all of them if enabled */
+            /** @description A subset of declaredEvents; default: all of them if enabled */
             events?: string[];
         };
         PortalConfiguration: {
@@ -7880,7 +7880,7 @@ export interface components {
         };
         AuditVerification: {
             /**
-             * @description Whether all checked entries match their hashes
+             * @description Whether all checked entries match their hashes, the previous entries and the checkpoint
              * @example true
              */
             valid: boolean;
@@ -7903,7 +7903,7 @@ export interface components {
             headHash: string;
             /**
              * Format: int64
-             * @description The first entry that does not match its hash, the previous entry or the checkpoint, or that is missing
+             * @description Sequence number of the first entry that is missing, or that does not match its hash, the previous entry or the checkpoint
              */
             firstBroken?: number;
             /**
@@ -8129,7 +8129,7 @@ export interface components {
                 /** @description The only topic that the relay may subscribe to */
                 topic: string;
                 /**
-                 * @description Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`
+                 * @description User name of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`
                  * @example ada
                  */
                 username: string;
@@ -8149,7 +8149,7 @@ export interface components {
                 version: string;
                 /** @description SHA-256 of the file, in hex */
                 sha256: string;
-                /** @description By the release key, in Base64 */
+                /** @description Signature by the release key, in Base64 */
                 signature: string;
             };
             /**
@@ -9640,7 +9640,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -10608,7 +10608,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -10715,7 +10715,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -10873,7 +10873,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -11146,7 +11146,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -11496,7 +11496,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
                 /** @description Only clusters with this status */
                 status?: "Pending" | "Offered" | "Completed" | "RolledBack" | "Skipped";
@@ -11923,7 +11923,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -12117,7 +12117,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -12749,7 +12749,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -12858,7 +12858,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -13986,7 +13986,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -15149,7 +15149,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -15366,7 +15366,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -16321,7 +16321,7 @@ export interface operations {
     consentReturned: {
         parameters: {
             query?: {
-                /** @description Opaque text that binds the response to the request which started it */
+                /** @description Opaque text that binds the response to the request that started it */
                 state?: string;
                 /** @description Authorization code of the identity provider */
                 code?: string;
@@ -16391,7 +16391,7 @@ export interface operations {
     consentPosted: {
         parameters: {
             query?: {
-                /** @description Opaque text that binds the response to the request which started it */
+                /** @description Opaque text that binds the response to the request that started it */
                 state?: string;
                 /** @description Authorization code of the identity provider */
                 code?: string;
@@ -16416,7 +16416,7 @@ export interface operations {
             content: {
                 /** @example {} */
                 "application/x-www-form-urlencoded": {
-                    /** @description Opaque text that binds the response to the request which started it */
+                    /** @description Opaque text that binds the response to the request that started it */
                     state?: string;
                     /** @description Authorization code of the identity provider */
                     code?: string;
@@ -16435,7 +16435,7 @@ export interface operations {
                 };
                 /** @example {} */
                 "application/json": {
-                    /** @description Opaque text that binds the response to the request which started it */
+                    /** @description Opaque text that binds the response to the request that started it */
                     state?: string;
                     /** @description Authorization code of the identity provider */
                     code?: string;
@@ -16604,7 +16604,7 @@ export interface operations {
     callback: {
         parameters: {
             query?: {
-                /** @description Opaque text that binds the response to the request which started it */
+                /** @description Opaque text that binds the response to the request that started it */
                 state?: string;
                 /** @description Authorization code of the identity provider */
                 code?: string;
@@ -16911,7 +16911,7 @@ export interface operations {
                 installed?: "true" | "false";
                 /** @description true: only verified ones; false: only others */
                 verified?: "true" | "false";
-                /** @description Words contained in the name and description, in any order */
+                /** @description Words that the name or description must contain, in any order */
                 search?: string;
             };
             header?: never;
@@ -17984,7 +17984,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -18147,7 +18147,7 @@ export interface operations {
                 page?: number;
                 /** @description Items per page */
                 pageSize?: number;
-                /** @description `nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
                 cursor?: string;
             };
             header?: never;
@@ -19340,7 +19340,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19433,7 +19433,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19522,7 +19522,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19605,7 +19605,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19688,7 +19688,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19777,7 +19777,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19860,7 +19860,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -19943,7 +19943,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20026,7 +20026,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20103,7 +20103,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20186,7 +20186,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20275,7 +20275,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20366,7 +20366,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20446,7 +20446,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20539,7 +20539,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20628,7 +20628,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20711,7 +20711,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20800,7 +20800,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20895,7 +20895,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -20969,7 +20969,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21064,7 +21064,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21165,7 +21165,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21278,7 +21278,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21393,7 +21393,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21506,7 +21506,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21589,7 +21589,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21697,7 +21697,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21786,7 +21786,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21878,7 +21878,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -21972,7 +21972,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22055,7 +22055,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22146,7 +22146,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22231,7 +22231,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22314,7 +22314,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22409,7 +22409,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22493,7 +22493,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22576,7 +22576,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22665,7 +22665,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22748,7 +22748,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22843,7 +22843,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22926,7 +22926,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -22997,7 +22997,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -23080,7 +23080,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not received: the platform tries again, eight times in about a day */
+            /** @description Not received: the platform makes up to eight attempts in about a day */
             default: {
                 headers: {
                     [name: string]: unknown;

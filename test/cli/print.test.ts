@@ -139,8 +139,8 @@ test.for([
   ['mixed and repeated line ends', 'a\r\nb\nc\r\r\nd\re', 'a\nb\nc\nd\re', ['CRLF line ends']],
   ['only CR', 'a\rb\r', 'a\rb\r', []],
   ['a mark inside the text', 'a\uFEFF\n', 'a\uFEFF\n', []],
-] as const)('converts a script with %s for Unix interpreters', ([, original, text, found]) => {
-  expect(unixText(original)).toEqual({ text, found })
+] as const)('converts a script with %s for Unix interpreters', ([, original, text, corrections]) => {
+  expect(unixText(original)).toEqual({ text, corrections })
 })
 
 const line = (cluster: string) => JSON.stringify({ cluster, script: 'true', timeoutSeconds: 5 })

@@ -44,7 +44,7 @@ test('every property has a description, every text of an example a value, and ev
   expect(undescribed(document)).toEqual([])
   expect(JSON.stringify(document)).not.toContain(missingExample)
   const describer = new Describer()
-  describer.document(structuredClone(document))
+  describer.describeDocument(structuredClone(document))
   expect(describer.unused).toEqual([])
 })
 

@@ -40,7 +40,7 @@ export const ApiTokenCreation = z
     name: line(1, 100).meta({ example: 'nightly backup' }),
     expiresAt: z.iso.datetime({ offset: true }).max(40).nullable().optional().meta({
       description:
-        'Expiry time in the future, or null for never. Default and maximum are settings of the organisation; at first, tokens expire after 365 days and have no maximum',
+        'Expiry time in the future, or null for never. Default and maximum are settings of the organisation; initially, tokens expire after 365 days and have no maximum',
       example: '2027-11-21T09:30:00.000Z',
     }),
     permissions: grants.optional().meta({
@@ -71,7 +71,8 @@ export const createApiToken = createRoute({
   method: 'post',
   path: '/api/v1/users/me/tokens',
   summary: 'Create an API token',
-  description: 'Send `token` of the response as the bearer token of any request except those that manage API tokens.',
+  description:
+    'Send `token` of the response as the bearer token of requests. Requests that manage API tokens or sessions reject it.',
   request: { body: jsonBody(ApiTokenCreation) },
   responses: { 201: { description: 'The API token, with its secret', content: json(CreatedApiToken) } },
   errors: ['limit_reached', 'conflict'],

@@ -143,7 +143,7 @@ const AuditVerification = z
     }),
     firstBroken: sequence.optional().meta({
       description:
-        'The first entry that does not match its hash, the previous entry or the checkpoint, or that is missing',
+        'Sequence number of the first entry that is missing, or that does not match its hash, the previous entry or the checkpoint',
     }),
     next: sequence.optional().meta({ description: 'Present if more entries follow: pass it as `after`' }),
   })

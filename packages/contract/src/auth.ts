@@ -6,7 +6,7 @@ import { permissions } from './permission.ts'
 /** Lifetime of a refresh token, in seconds. */
 export const refreshTokenSeconds = 7 * 24 * 3600
 
-/** Tokens of a session, returned by setup completion, both login endpoints and refresh. */
+/** Tokens of a session, returned by the completion of setup, by each sign-in of a program and by refresh. */
 export const TokenSet = z
   .object({
     accessToken: z.string().max(4000),
@@ -26,7 +26,7 @@ export const Credentials = z
   })
   .meta({ id: 'Credentials' })
 
-/** Makes a refresh safe to repeat if its response is lost. */
+/** Headers of a refresh. The key makes it safe to repeat a refresh whose response was lost. */
 export const RefreshHeaders = z.object({
   'idempotency-key': z.string().min(1).max(200).optional().meta({
     description:
@@ -38,10 +38,7 @@ export const RefreshRequest = z
   .strictObject({ refreshToken: z.string().min(1).max(500) })
   .meta({ id: 'RefreshRequest' })
 
-/**
- * Body of the request that ends a sign-in with an identity provider. It exchanges a code for tokens, so that no URL
- * contains tokens.
- */
+/** Body of the request that exchanges the code of a sign-in for tokens, so that no URL contains tokens. */
 export const SignInCode = z.strictObject({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
 /** A user with the permissions of all its roles. */
@@ -64,7 +61,7 @@ export const UserProfile = z
     createdAt: timestamp,
     suspendedAt: timestamp.optional().meta({
       description:
-        'Since when the identity provider does not confirm the user. The API tokens work again after a sign-in',
+        'Time since which the identity provider has not confirmed the user. The API tokens work again after a sign-in',
     }),
     permissions: z
       .array(z.enum(permissions))
@@ -92,7 +89,7 @@ export const login = createRoute({
   path: '/api/v1/auth/login',
   summary: 'Sign in',
   description:
-    'Checks the local account of this name or, if there is none, the LDAP identity providers. An unreachable directory accepts nothing; its administrators are notified.',
+    'Checks the local account of this name or, if there is none, the LDAP identity providers. A sign-in with an unreachable directory fails, and its administrators are notified.',
   errors: [...signIn.errors, 'username_taken', 'groups_incomplete', 'limit_reached'],
   capabilities: [...signIn.capabilities, 'secret:identity'],
 })

@@ -53,7 +53,7 @@ export const BatchSubmission = z
   })
   .meta({ id: 'BatchSubmission' })
 
-/** Response to a submitted batch. `jobIds` are in the order of the request; of other targets, newest cluster first. */
+/** Response to a submitted batch. `jobIds` are in the order of `jobs` or `clusterIds`, else newest cluster first. */
 export const AcceptedBatch = z
   .object({
     batchId: id('batch'),

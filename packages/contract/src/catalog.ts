@@ -52,7 +52,7 @@ export const listCatalog = createRoute({
         .string()
         .max(200)
         .optional()
-        .meta({ description: 'Words contained in the name and description, in any order' }),
+        .meta({ description: 'Words that the name or description must contain, in any order' }),
     }),
   },
   responses: {

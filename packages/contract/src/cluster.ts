@@ -24,7 +24,7 @@ export const clusterSortFields = [
   'arch',
   'relayVersion',
 ] as const
-/** Maximum number of matches if the order requires the records of all matches. */
+/** Maximum number of matching clusters, in a large organisation, for an order that requires the records of all. */
 export const recordSortLimit = 500
 
 /** Fields by which the list of nodes can be sorted. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Prefixes of identifiers, with the resource types that they name. */
+/** Prefix of an identifier → the resource type that it names. */
 const nouns = {
   user: 'user',
   org: 'organisation',
@@ -25,7 +25,7 @@ const nouns = {
   idp: 'identity provider',
 } as const
 
-/** Prefixes of identifiers; each names a resource type. */
+/** Prefix of an identifier, which names its resource type. */
 export type IdPrefix = keyof typeof nouns
 
 const exampleId = (prefix: IdPrefix): string => `${prefix}_01jd8w5k3zr9x2m4c7t6v0b1qa`
@@ -90,7 +90,7 @@ export const paging = {
   pageSize: digits(100, 20, 'Items per page'),
   cursor: z.string().max(600).optional().meta({
     description:
-      '`nextCursor` of the previous answer, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes',
+      '`nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes',
   }),
 }
 

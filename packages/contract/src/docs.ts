@@ -62,13 +62,13 @@ const section = (document: ApiDocument, { id, name, description, entries }: Grou
     ${entries.map((entry) => operation(document, entry))}
   </section>`
 
-const deliveries =
+const deliveryIntroduction =
   'The platform sends each event of a webhook by POST to its address. Verify the signature before you use a delivery, with a library of Standard Webhooks or as the header describes. Respond with a 2xx status within ten seconds, and do slow work afterwards. Deliveries may arrive twice or out of order.'
 
 const eventSection = (document: ApiDocument, events: readonly WebhookEntry[]): Html =>
   html`<section id="webhook-events">
     <h2><a href="#webhook-events">Events of webhooks</a></h2>
-    <p>${deliveries}</p>
+    <p>${deliveryIntroduction}</p>
     ${events[0] && deliveryFields(document, events[0][1])}
     ${events.map(([type, entry]) => webhook(document, type, entry))}
   </section>`
@@ -78,7 +78,7 @@ const pageHeader = html`<header class="bar">
   <a class="back" href="/">Back to the portal</a>
 </header>`
 
-// Not `html` templates: the texts must match the hashes in the policy byte for byte.
+// These are not `html` templates, because their texts must match the hashes in the policy byte for byte.
 const styleElement = new Html(`<style>${style}</style>`)
 const script = readFileSync(new URL('docs/browser.js', import.meta.url), 'utf8')
 const scriptElement = new Html(`<script type="module">${script}</script>`)

@@ -43,7 +43,7 @@ export type Capability =
   | 'channel:wake'
   | 'asset:relay'
 
-// A body whose media type has no schema is sent as text.
+// A media type without a schema has a body that is not JSON.
 type Content = Partial<Record<string, { schema?: z.ZodType }>>
 
 interface RequestDefinition {
@@ -76,7 +76,7 @@ export type EndpointDefinition = {
   capabilities?: readonly Capability[]
   /** The use case validates the body itself, because the API guarantees the order of its checks. */
   validatesBody?: true
-  /** A POST that changes nothing, so that it is neither recorded nor stored for an `Idempotency-Key`. */
+  /** The POST changes nothing, so it is neither recorded nor stored for an `Idempotency-Key`. */
   readsOnly?: true
   /** Rejects requests from pages of other origins. */
   sameOriginOnly?: true

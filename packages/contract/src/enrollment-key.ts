@@ -8,7 +8,7 @@ import { Labels, LabelSet } from './label.ts'
 /** Maximum number of enrollment keys of an organisation. */
 export const enrollmentKeyLimit = 100
 /** Maximum lifetime of an enrollment key, in days. */
-export const enrollmentKeyDays = 365
+export const maxEnrollmentKeyDays = 365
 
 const fields = {
   name: line(1, 100).meta({ example: 'Edge sites 2026' }),
@@ -33,7 +33,7 @@ export const EnrollmentKeyCreation = z
     expiresAt: z.iso
       .datetime({ offset: true })
       .max(40)
-      .meta({ description: `At most ${enrollmentKeyDays} days ahead`, example: '2026-12-31T00:00:00.000Z' }),
+      .meta({ description: `At most ${maxEnrollmentKeyDays} days ahead`, example: '2026-12-31T00:00:00.000Z' }),
   })
   .meta({ id: 'EnrollmentKeyCreation' })
 

@@ -1,8 +1,8 @@
 import * as z from 'zod'
 import { line } from './common.ts'
 
-/** Facts that the programs in `--facts-dir` of a relay add. */
-const customFactLimit = 32
+/** Maximum number of facts that the programs in `--facts-dir` of a relay add. */
+const maxCustomFacts = 32
 
 const bytes = z.int().min(0).optional()
 
@@ -40,7 +40,7 @@ export const FactsReport = z
           .regex(/^[a-z0-9](?:[a-z0-9._/-]{0,55}[a-z0-9])?$/),
         z.string().max(200),
       )
-      .refine((facts) => Object.keys(facts).length <= customFactLimit, `must have at most ${customFactLimit} facts`)
+      .refine((facts) => Object.keys(facts).length <= maxCustomFacts, `must have at most ${maxCustomFacts} facts`)
       .meta({
         description: 'Facts of the programs in `--facts-dir`, which become labels `facts/<key>` of the cluster',
       }),

@@ -3,10 +3,10 @@ import { digits, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
-/** Longest range of the history, in hours. Jobs are also counted for the same time before it. */
-export const historyHours = 720
+/** Longest range of the history, in hours. Jobs are also counted for the range of equal length before it. */
+export const maxHistoryHours = 720
 /** Maximum number of points in a response. */
-export const historyPoints = 200
+export const maxHistoryPoints = 200
 
 const count = z.int32().min(0).meta({ example: 3 })
 
@@ -33,7 +33,7 @@ export const History = z
     stepMinutes: z.int32().min(15).max(1440).meta({ description: 'Length of the interval of each point', example: 15 }),
     points: z
       .array(HistoryPoint)
-      .max(historyPoints)
+      .max(maxHistoryPoints)
       .meta({ description: 'Oldest first; the last interval has not ended yet' }),
     previous: z
       .object({
@@ -54,10 +54,10 @@ export const getHistory = createRoute({
   path: '/api/v1/portal/history',
   access: 'user',
   tags: ['Portal'],
-  summary: 'Clusters by status and jobs that ended, over time',
+  summary: 'Clusters by status, and jobs that were accepted or ended, over time',
   description:
     'Points contain `clusters` for callers with clusters:read and `jobs` for callers with jobs:read. Longer ranges have longer intervals: 15 minutes up to 50 hours, 4 hours for 30 days.',
-  request: { query: z.strictObject({ hours: digits(historyHours, 24, 'How far to look back') }) },
+  request: { query: z.strictObject({ hours: digits(maxHistoryHours, 24, 'How far to look back') }) },
   responses: { 200: { description: 'The points', content: json(History) } },
   capabilities: ['table:read'],
 })

@@ -29,7 +29,7 @@ const attribute = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9.;:/_-]*$/, 'must be the name of a claim or attribute')
 // oxlint-disable-next-line no-control-regex
 const oneLine = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/
-// Sent to the provider unchanged, so the text is not trimmed.
+// The text is sent to the provider unchanged, so it is not trimmed.
 const untrimmedText = (max: number) => z.string().min(1).max(max).regex(oneLine, 'must not contain control characters')
 const distinguishedName = untrimmedText(500)
 const secret = (max: number) => untrimmedText(max).meta({ format: 'password', writeOnly: true })
@@ -101,7 +101,7 @@ const settingFields = {
   }),
 }
 
-/** Adds an identity provider, or changes the existing one of the same directory or issuer. */
+/** Request to add an identity provider, or to replace the one of the same type and issuer, tenant or URL. */
 export const ProviderRequest = z
   .strictObject({
     type: z.enum(providerTypes),

@@ -3,14 +3,14 @@ import { batchLimit } from './batch.ts'
 import { id, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { jobStatuses, outputSha256, statusReasons } from './job.ts'
-import { listedClusters } from './merge-groups.ts'
+import { listedClusterLimit } from './merge-groups.ts'
 
 /** Maximum length of the sample of a group, in characters. */
-export const sampleLength = 2000
-/** Only the first groups have samples. */
-export const sampledGroups = 40
+export const maxSampleLength = 2000
+/** Maximum number of groups with a sample of the output. */
+export const sampledGroupLimit = 40
 /** Maximum length of the output in a list of results, in characters. */
-export const resultOutputLength = 4000
+export const maxResultOutputLength = 4000
 
 const outcomeFields = {
   statusReason: z.enum(statusReasons).optional(),
@@ -35,18 +35,18 @@ export const JobGroup = z
     count: z.int32().min(1).max(batchLimit).meta({ description: 'Number of jobs', example: 287 }),
     sample: z
       .string()
-      .max(sampleLength)
+      .max(maxSampleLength)
       .optional()
       .meta({
-        description: `The first ${sampleLength} characters of the output of one job, or fewer. Absent without a result, and after the first ${sampledGroups} groups`,
+        description: `The first ${maxSampleLength} characters of the output of one job, or fewer. Absent without a result, and after the first ${sampledGroupLimit} groups`,
         example: 'Linux 6.1.0\n',
       }),
     sampleTruncated: z.boolean().optional().meta({ description: 'Whether the output is longer than `sample`' }),
     sampleJobId: id('job').meta({ description: 'A job of the group, which has the complete output' }),
     clusterIds: z
       .array(id('clus'))
-      .max(listedClusters)
-      .meta({ description: `The clusters of at most ${listedClusters} jobs; …/groups/{group}/clusters lists all` }),
+      .max(listedClusterLimit)
+      .meta({ description: `The clusters of at most ${listedClusterLimit} jobs; …/groups/{group}/clusters lists all` }),
   })
   .meta({ id: 'JobGroup' })
 
@@ -96,8 +96,11 @@ export const JobOutcome = z
     completedAt: timestamp.optional(),
     output: z
       .string()
-      .max(resultOutputLength)
-      .meta({ description: `The first ${resultOutputLength} characters of the output, or fewer`, example: 'Linux\n' }),
+      .max(maxResultOutputLength)
+      .meta({
+        description: `The first ${maxResultOutputLength} characters of the output, or fewer`,
+        example: 'Linux\n',
+      }),
     outputTruncated: z.boolean().meta({ description: 'Whether the output of the job is longer than `output`' }),
   })
   .meta({ id: 'JobOutcome' })

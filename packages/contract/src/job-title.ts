@@ -1,21 +1,21 @@
 import type { Job } from './job.ts'
 
-/** Maximum length of the title of a script, in UTF-16 units. */
+/** Maximum length of the title of a script, in UTF-16 code units. */
 const maxLength = 80
-/** Only this part of a script is searched, because lists compute many titles. */
-const searchedLength = 8192
+/** Maximum length of the part of a script that is searched for a title, because lists compute many titles. */
+const maxSearchedLength = 8192
 
 // Control characters, line separators and characters that change the direction of text could disguise a title.
 // oxlint-disable-next-line no-control-regex
-const unsafe = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ufeff]+/g
+const unsafeCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ufeff]+/g
 
 /** Options such as `set -eu;` at the start of a line. */
 const shellOptions = /^(?:set\s+[-+]|shopt\s|umask\s)[^;&|]*(?:;|&&|\|\||$)\s*/
 
-/** Returns the first line of a script that shows its purpose, shortened; undefined if its start has only comments and options. */
+/** Returns the first line of a script that is not a comment or shell option, shortened, or undefined. */
 export function scriptTitle(script: string): string | undefined {
-  for (const [line] of script.slice(0, searchedLength).matchAll(/[^\r\n]+/g)) {
-    let text = line.replaceAll(unsafe, ' ').trim()
+  for (const [line] of script.slice(0, maxSearchedLength).matchAll(/[^\r\n]+/g)) {
+    let text = line.replaceAll(unsafeCharacters, ' ').trim()
     while (shellOptions.test(text)) text = text.replace(shellOptions, '')
     if (text !== '' && !text.startsWith('#')) return shorten(text.replaceAll(/\s+/g, ' '))
   }
@@ -33,7 +33,7 @@ const typeTitles: Record<Job['type'], string> = {
   PlatformRollback: 'Platform rollback',
 }
 
-/** Returns the title of a job: its name, the title of its script, or its type. */
+/** Returns the title of a job: its name, the title of its script, or a text for its type. */
 export const jobTitle = ({
   name,
   script = '',

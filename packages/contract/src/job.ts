@@ -33,7 +33,7 @@ export const defaultTimeoutSeconds = 3600
 export const defaultDeliverWithinSeconds = 3600
 
 /** Maximum size of a script, in bytes of UTF-8. */
-export const scriptBytes = 262_144
+export const maxScriptBytes = 262_144
 
 /** Payload of `InvokeScript`. A shebang line selects the interpreter; the default is `sh`. */
 export const InvokeScriptPayload = z
@@ -41,8 +41,8 @@ export const InvokeScriptPayload = z
     script: z
       .string()
       .min(1)
-      .max(scriptBytes)
-      .refine((text) => new TextEncoder().encode(text).length <= scriptBytes, 'must be at most 256 KiB of UTF-8')
+      .max(maxScriptBytes)
+      .refine((text) => new TextEncoder().encode(text).length <= maxScriptBytes, 'must be at most 256 KiB of UTF-8')
       .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
       .meta({ description: 'At most 256 KiB of UTF-8', example: 'uname' }),
     targetNodeIds: z
@@ -55,10 +55,10 @@ export const InvokeScriptPayload = z
   })
   .meta({ id: 'InvokeScriptPayload' })
 
-/** How a caller authenticated when it submitted a job. */
+/** Ways to submit a job. Only `session` and `token` are in use. */
 export const submissionMethods = ['session', 'token', 'serviceAccount', 'schedule', 'rollout'] as const
 
-/** The user who submitted a job or a batch. `username` is the name at that time. */
+/** The user who submitted a job or a batch. `username` is the name at the time of submission. */
 export const Submitter = z
   .object({
     id: z.string().max(40).meta({ example: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' }),

@@ -13,7 +13,7 @@ import {
 /** Maximum number of labels that can be set on a cluster. Derived labels do not count. */
 export const labelLimit = 32
 
-/** Derives a valid value: invalid characters become `-`. */
+/** Derives a label value: replaces invalid characters with `-`, trims both ends and keeps at most 63 characters. */
 export const toLabelValue = (text: string): string =>
   text
     .replaceAll(/[^A-Za-z0-9._-]/g, '-')
@@ -39,7 +39,7 @@ export const LabelSet = z
   .refine((labels) => Object.keys(labels).length <= labelLimit, `must have at most ${labelLimit} labels`)
   .meta({ description: `At most ${labelLimit} labels`, maxProperties: labelLimit, example })
 
-/** A change of labels: each key is set or, with null, removed. Other labels stay. */
+/** A change of labels: each key is set or, with null, removed. Other labels do not change. */
 export const LabelChange = z
   .record(LabelKey, LabelValue.nullable())
   .refine((change) => Object.keys(change).length <= 2 * labelLimit, `must have at most ${2 * labelLimit} keys`)
@@ -64,7 +64,7 @@ export const Labels = z.record(z.string().max(63), z.string().max(63)).meta({
 export type Labels = Readonly<Record<string, string>>
 export type LabelChange = z.infer<typeof LabelChange>
 
-/** A valid selector as text. The issue of an invalid one has its position. */
+/** A label selector as text. The validation issue of an invalid selector has the position of the error. */
 export const SelectorText = z
   .string()
   .superRefine((text, context) => {

@@ -1,7 +1,7 @@
 import type { JobGroup } from './job-group.ts'
 
 /** Maximum number of clusters that a group lists. */
-export const listedClusters = 100
+export const listedClusterLimit = 100
 
 type Ordered = Pick<JobGroup, 'key' | 'status' | 'count'>
 
@@ -24,7 +24,7 @@ export function mergeGroups<Group extends Ordered & Pick<JobGroup, 'clusterIds'>
       ...group,
       ...sum,
       count: sum.count + group.count,
-      clusterIds: [...new Set([...sum.clusterIds, ...group.clusterIds])].slice(0, listedClusters),
+      clusterIds: [...new Set([...sum.clusterIds, ...group.clusterIds])].slice(0, listedClusterLimit),
     })),
   )
   return { groups: merged.toSorted(compareGroups), pending: parts.reduce((sum, { pending }) => sum + pending, 0) }

@@ -124,7 +124,7 @@ export const OrganisationModuleChange = z
       .array(EventPattern)
       .max(50)
       .optional()
-      .meta({ description: 'Some of declaredEvents; default: all of them if enabled' }),
+      .meta({ description: 'A subset of declaredEvents; default: all of them if enabled' }),
   })
   .meta({ id: 'OrganisationModuleChange' })
 

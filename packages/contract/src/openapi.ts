@@ -29,7 +29,7 @@ const securitySchemes = {
   },
 } as const
 
-// Not inline: the generator's type lacks `identifier`, which OpenAPI 3.1 added.
+// An inline object would not compile, because the generator's type lacks `identifier`, which OpenAPI 3.1 added.
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
 /** The contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
@@ -43,7 +43,7 @@ export function openApiDocument(): ApiDocument {
   for (const [name, response] of errorResponses) registry.registerComponent('responses', name, response)
   for (const parameter of [idempotencyKey, ...deliveryHeaders])
     registry.registerComponent('parameters', parameter.name, parameter)
-  // Registered here because operations refer to them only by name.
+  // These schemas are registered here, because operations refer to them only by name.
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   registry.register('BatchJob', BatchJob)
@@ -70,7 +70,7 @@ export function openApiDocument(): ApiDocument {
   )
   const document: ApiDocument = JSON.parse(JSON.stringify(corrected))
   addWebhooks(document)
-  new Describer().document(document)
+  new Describer().describeDocument(document)
   addExamples(document)
   return document
 }

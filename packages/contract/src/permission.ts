@@ -17,10 +17,10 @@ export type Permission = (typeof permissions)[number]
 /** Whether a name is a permission. `public`, `user`, `session` and `relay` are not. */
 export const isPermission = (name: string): name is Permission => permissions.some((permission) => permission === name)
 
-const reader = ['clusters:read', 'jobs:read', 'modules:read'] as const
-const operator = [...reader, 'jobs:write'] as const
-const clusterAdmin = [...operator, 'clusters:write', 'clusters:admin'] as const
-const orgAdmin = [...clusterAdmin, 'users:admin', 'audit:read'] as const
+const readerPermissions = ['clusters:read', 'jobs:read', 'modules:read'] as const
+const operatorPermissions = [...readerPermissions, 'jobs:write'] as const
+const clusterAdminPermissions = [...operatorPermissions, 'clusters:write', 'clusters:admin'] as const
+const orgAdminPermissions = [...clusterAdminPermissions, 'users:admin', 'audit:read'] as const
 
 export const roleNames = ['PlatformAdmin', 'OrgAdmin', 'ClusterAdmin', 'Operator', 'Viewer', 'Auditor'] as const
 
@@ -29,11 +29,11 @@ export type Role = (typeof roleNames)[number]
 // Only users of the platform organisation can have the role PlatformAdmin.
 const roles = {
   PlatformAdmin: permissions,
-  OrgAdmin: orgAdmin,
-  ClusterAdmin: clusterAdmin,
-  Operator: operator,
-  Viewer: reader,
-  Auditor: [...reader, 'audit:read'],
+  OrgAdmin: orgAdminPermissions,
+  ClusterAdmin: clusterAdminPermissions,
+  Operator: operatorPermissions,
+  Viewer: readerPermissions,
+  Auditor: [...readerPermissions, 'audit:read'],
 } as const satisfies Record<Role, readonly Permission[]>
 
 const isRole = (name: string): name is Role => Object.hasOwn(roles, name)

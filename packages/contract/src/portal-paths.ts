@@ -33,7 +33,7 @@ export const portalPaths = [
  * Query parameter of `/` that names the portal page to show. When a browser opens a module page directly, the module
  * gateway redirects to `/` with this parameter.
  */
-export const openedPage = 'open'
+export const openedPageParameter = 'open'
 
 /**
  * A location in the portal: a path with an optional query and fragment. Segments start with a letter, digit, `_` or

@@ -28,8 +28,8 @@ export const DashboardLayoutUpdate = z
 
 /** Maximum number of saved filters of a user. */
 export const savedFilterLimit = 100
-const filterBytes = 16_384
-const filterDepth = 16
+const maxFilterBytes = 16_384
+const maxFilterDepth = 16
 
 const isWithinDepth = (value: unknown, levels: number): boolean =>
   typeof value !== 'object' ||
@@ -38,8 +38,8 @@ const isWithinDepth = (value: unknown, levels: number): boolean =>
 
 const FilterBody = z
   .record(z.string(), z.unknown())
-  .refine((filter) => isWithinDepth(filter, filterDepth), `must not be nested more than ${filterDepth} deep`)
-  .refine((filter) => jsonBytes(filter) <= filterBytes, 'must be at most 16 KiB as JSON')
+  .refine((filter) => isWithinDepth(filter, maxFilterDepth), `must not be nested more than ${maxFilterDepth} deep`)
+  .refine((filter) => jsonBytes(filter) <= maxFilterBytes, 'must be at most 16 KiB as JSON')
   .meta({
     description: 'Filter parameters: any keys and values, at most 16 KiB',
     example: { status: 'Offline' },

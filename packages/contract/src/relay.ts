@@ -30,7 +30,7 @@ export const PublicKey = Ed25519PublicKey.extend({
 /** A JSON Web Key Set of public keys. */
 export const KeySet = z.object({ keys: z.array(PublicKey).max(10) }).meta({ id: 'KeySet' })
 
-const nodeNameBytes = 196_608
+const maxNodeNameBytes = 196_608
 
 export const EnrollRequest = z
   .object({
@@ -56,7 +56,7 @@ export const EnrollRequest = z
       .min(1)
       .max(2000)
       // All nodes of a cluster are stored in one item, whose size is limited.
-      .refine((nodes) => jsonBytes(nodes) <= nodeNameBytes, 'names must be at most 192 KiB together'),
+      .refine((nodes) => jsonBytes(nodes) <= maxNodeNameBytes, 'names must be at most 192 KiB together'),
   })
   .refine(({ enrollmentToken, enrollmentKey }) => (enrollmentToken === undefined) !== (enrollmentKey === undefined), {
     message: 'is required without enrollmentKey, and must be absent with it',
@@ -149,7 +149,7 @@ export const Channel = z
     topic: z.string().max(200).meta({ description: 'The only topic that the relay may subscribe to' }),
     username: z.string().max(500).meta({
       description:
-        'Of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`',
+        'User name of the MQTT connection. Its password is a JWT as in requests, with `path` = `mqtt:` and the client identifier, and without `bodySha256`',
     }),
     keepAliveSeconds: z.int32().min(5).max(1200),
   })
@@ -197,7 +197,7 @@ export const HeartbeatResponse = z
         id: z.string().max(40),
         version: z.string().max(64),
         sha256: z.string().max(64),
-        signature: z.string().max(1000).meta({ description: 'By the release key, in Base64' }),
+        signature: z.string().max(1000).meta({ description: 'Signature by the release key, in Base64' }),
       })
       .optional()
       .meta({ description: 'Version that the relay installs. Download the file from `/relay/relay.mjs`' }),
@@ -206,7 +206,7 @@ export const HeartbeatResponse = z
   .meta({ id: 'HeartbeatAnswer' })
 
 /** Maximum size of the output in one request, in bytes. */
-export const outputCallBytes = 65_536
+export const maxOutputCallBytes = 65_536
 
 /** Output of one node and stream. `data` is text, or Base64 of bytes that are not valid UTF-8. */
 export const OutputPiece = z
@@ -216,7 +216,7 @@ export const OutputPiece = z
     data: z
       .string()
       .min(1)
-      .max(4 * Math.ceil(outputCallBytes / 3)),
+      .max(4 * Math.ceil(maxOutputCallBytes / 3)),
     encoding: z.literal('base64').optional(),
     droppedBytes: z
       .int()
@@ -260,7 +260,7 @@ export const OutputReport = z
       chunks !== undefined || (nodeId !== undefined && stream !== undefined && data !== undefined),
     { message: 'must be given', path: ['chunks'] },
   )
-  .refine(({ chunks, data }) => piecesSize(chunks) + sizeOf(data) <= outputCallBytes, {
+  .refine(({ chunks, data }) => piecesSize(chunks) + sizeOf(data) <= maxOutputCallBytes, {
     message: 'must be at most 65536 bytes together',
     path: ['chunks'],
   })
@@ -289,7 +289,7 @@ export const Completion = z
         'Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output',
     }),
   })
-  .refine(({ output }) => piecesSize(output?.chunks) <= outputCallBytes, {
+  .refine(({ output }) => piecesSize(output?.chunks) <= maxOutputCallBytes, {
     message: 'must be at most 65536 bytes together',
     path: ['output', 'chunks'],
   })
@@ -340,7 +340,7 @@ export const enroll = createRoute({
     'conflict',
   ],
   capabilities: [...readWrite, 'secret:statement-keys', 'channel:wake'],
-  // Enough for 2,000 nodes.
+  // This is enough for 2,000 nodes.
   maxBodyBytes: 384 * 1024,
 })
 

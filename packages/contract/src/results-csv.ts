@@ -4,7 +4,7 @@ import type { JobOutcome } from './job-group.ts'
 // separator, a cell also starts after a semicolon, tab or line break within the text.
 const formula = /(?<=^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/gu
 
-/** A text as a quoted cell of a CSV file (RFC 4180). Apostrophes keep spreadsheets from running parts as formulas. */
+/** Quotes a cell of a CSV file (RFC 4180). Apostrophes keep spreadsheets from running parts of it as formulas. */
 const cell = (text: string): string => `"${text.replaceAll(formula, "'").replaceAll('"', '""')}"`
 
 const columns = [

@@ -6,33 +6,33 @@
  * White space between tokens has no meaning, and a value may be empty.
  */
 
-/** The key of a label. */
+/** Pattern of label keys. */
 export const labelKeyPattern = /^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$/
-/** The value of a label, which may be empty. */
+/** Pattern of label values, which may be empty. */
 export const labelValuePattern = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/
 
-/** Whether a text is a key of a label, also of a derived one. */
+/** Whether a text is a valid label key, including those of derived labels. */
 export const isLabelKey = (text: string): boolean => labelKeyPattern.test(text)
 
-/** Whether a text is a value of a label. It may be empty. */
+/** Whether a text is a valid label value. */
 export const isLabelValue = (text: string): boolean => labelValuePattern.test(text)
 
-/** Whether the platform derives labels with this key, so that they cannot be set. */
+/** Whether the platform derives labels with this key, so that callers cannot set them. */
 export const isDerivedKey = (key: string): boolean => /^(?:platform|facts)\//.test(key)
 
-/** Rule for keys, for messages. */
+/** Rule for label keys, in words. */
 export const keyRule =
   'must have 1 to 63 characters of a-z, 0-9, ".", "_", "/" and "-", and begin and end with a letter or digit'
 
-/** Rule for values, for messages. */
+/** Rule for label values, in words. */
 export const valueRule =
   'must have at most 63 characters of A-Z, a-z, 0-9, ".", "_" and "-", and begin and end with a letter or digit'
 
-/** Maximum length of a selector. */
+/** Maximum length of a selector, in UTF-16 code units. */
 export const maxSelectorLength = 1000
 const maxRequirements = 20
 
-/** `position` counts characters from 1. */
+/** An error in a selector. `position` counts characters from 1. */
 export class SelectorError extends Error {
   readonly position: number
   readonly reason: string
@@ -45,7 +45,7 @@ export class SelectorError extends Error {
   }
 }
 
-/** A missing label satisfies `isExcluded` requirements only. Without `values`, any value satisfies the requirement. */
+/** Requires the label `key` with one of `values` (default: any value). `isExcluded` negates the requirement. */
 export interface Requirement {
   key: string
   isExcluded: boolean
@@ -65,7 +65,7 @@ const isSpace = (text: string): boolean => /^[ \t\r\n]/.test(text)
 const isSymbol = (text: string): boolean => /^[=!(),]/.test(text)
 const isWord = ({ text }: Token): boolean => text !== '' && !isSymbol(text)
 
-/** Ends with an empty token. */
+/** Splits a selector into tokens. The last token is empty. */
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
   for (const match of text.matchAll(/[ \t\r\n]+|==|!=|[=!(),]|[^ \t\r\n=!(),]+/g))
@@ -147,7 +147,7 @@ class Parser {
   }
 }
 
-/** Throws a `SelectorError`, also for a text without a requirement. */
+/** Parses a selector. Throws `SelectorError` if it is invalid or has no requirement. */
 export function parseSelector(text: string): Selector {
   if (text.length > maxSelectorLength)
     throw new SelectorError(maxSelectorLength + 1, `a selector can have at most ${maxSelectorLength} characters`)

@@ -58,7 +58,7 @@ export const tasks = {
     capabilities: [...storeAccess, 'queue:events'],
   },
   'queue/batches': {
-    // Expanding a batch puts load on the database, so batches are expanded one at a time and organisations take turns.
+    // Expanding batches loads the database, so only one runs at a time; on AWS two, because Lambda allows no lower limit.
     trigger: { queue: 'batches', batchSize: 1, maximumConcurrency: 1 },
     timeoutSeconds: defaultFunctionTimeoutSeconds,
     capabilities: [...storeAccess, 'queue:events', 'channel:wake'],
@@ -157,7 +157,7 @@ export const tasks = {
 
 type ConsumedQueue = Extract<(typeof tasks)[keyof typeof tasks]['trigger'], { queue: string }>['queue']
 
-/** A queue with a consumer. Each has a dead-letter queue with the suffix `-dead-letter`. */
+/** Name of a queue with a consumer. Each such queue has a dead-letter queue with the suffix `-dead-letter`. */
 export type WorkQueueName = Exclude<ConsumedQueue, `${string}-dead-letter`>
 
 const isWorkQueue = (queue: ConsumedQueue): queue is WorkQueueName => !queue.endsWith('-dead-letter')

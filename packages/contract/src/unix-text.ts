@@ -1,7 +1,7 @@
 export interface UnixText {
   text: string
-  /** The problems that were corrected; empty if the text is unchanged. */
-  found: ('CRLF line ends' | 'a byte order mark')[]
+  /** Empty if the text is unchanged. */
+  corrections: ('CRLF line ends' | 'a byte order mark')[]
 }
 
 /**
@@ -13,7 +13,7 @@ export function unixText(original: string): UnixText {
   const text = unmarked.replaceAll(/\r+\n/g, '\n')
   return {
     text,
-    found: [
+    corrections: [
       ...(text === unmarked ? [] : ['CRLF line ends' as const]),
       ...(unmarked === original ? [] : ['a byte order mark' as const]),
     ],

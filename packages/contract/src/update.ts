@@ -17,7 +17,7 @@ export const UpdateCheck = z
     latestVersion: version.meta({ description: 'The newest applicable release, or the current version' }),
     updateAvailable: z.boolean(),
     releaseNotesUrl: z.string().max(2000).optional().meta({ description: 'Absent if the platform is up to date' }),
-    checkedAt: timestamp.meta({ description: 'Time of the result, if the releases could not be read since' }),
+    checkedAt: timestamp.meta({ description: 'Time of the last successful check' }),
     previousVersion: version.optional().meta({ description: 'Version that a rollback restores' }),
     jobId: id('job').optional().meta({ description: 'The update in progress' }),
     refused: z.array(RefusedRelease).max(20),

@@ -2,11 +2,11 @@
 export const isolated = (text: string): string => (/^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`)
 
 /** The names of a user in responses of the API. */
-export interface Named {
+export interface UserNames {
   username: string
   displayName?: string | undefined
 }
 
 /** Returns the display name, if there is one, and the user name. Only the user name is unique. */
-export const nameOf = ({ username, displayName = username }: Named): string =>
+export const nameOf = ({ username, displayName = username }: UserNames): string =>
   displayName === username ? isolated(username) : `${isolated(displayName)} (${isolated(username)})`

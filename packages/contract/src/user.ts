@@ -11,18 +11,17 @@ const roles = z
   .max(roleNames.length)
   .meta({ example: ['Operator'] })
 
-/** Request to create a user. `organisationId` creates the first OrgAdmin of another organisation. */
+/** Creates a user or, with `organisationId`, an OrgAdmin of another organisation that has no local administrator. */
 export const UserCreation = z
   .strictObject({
     username: username.meta({ example: 'ada' }),
     email,
     password,
     roles,
-    organisationId: z
-      .string()
-      .max(200)
-      .optional()
-      .meta({ description: 'Another organisation without users; requires platform:admin' }),
+    organisationId: z.string().max(200).optional().meta({
+      description:
+        'Another organisation, which has no administrator with a local account; requires platform:admin and the role OrgAdmin',
+    }),
   })
   .meta({ id: 'UserCreation' })
 

@@ -7,7 +7,7 @@ import { SelectorText } from './label.ts'
 /** Maximum number of webhooks of an organisation. */
 export const webhookLimit = 50
 /** Maximum number of deliveries that can be listed. */
-export const shownDeliveries = 1000
+export const deliveryListLimit = 1000
 
 const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]
 

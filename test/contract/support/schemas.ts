@@ -2,7 +2,7 @@ import {
   type ApiDocument,
   type MediaType,
   type Operation,
-  resolved,
+  resolveSchema,
   type Schema,
   typeOf,
 } from '@platform/contract/docs/document'
@@ -43,7 +43,7 @@ export const mediaOf = ({ requestBody, responses }: Operation): MediaType[] =>
 export const undescribed = (document: ApiDocument): string[] =>
   schemasOf(document).flatMap(([where, { properties = {} }]) =>
     Object.entries(properties)
-      .filter(([, property]) => property && resolved(document, property).description === undefined)
+      .filter(([, property]) => property && resolveSchema(document, property).description === undefined)
       .map(([name]) => `${where}.${name}`),
   )
 

@@ -1,5 +1,5 @@
 import { clusterStatuses } from '@platform/contract/cluster'
-import { History, historyPoints } from '@platform/contract/history'
+import { History, maxHistoryPoints } from '@platform/contract/history'
 import { jobStatuses } from '@platform/contract/job'
 import type { Permission } from '@platform/contract/permission'
 import { getNavigation, PortalSummary } from '@platform/contract/portal'
@@ -314,7 +314,7 @@ test.each([
   const history = await readHistory(await newCaller(), hours)
   expect(History.parse(history)).toEqual(history)
   expect([history.stepMinutes, history.points.length]).toEqual([stepMinutes, count])
-  expect(count).toBeLessThanOrEqual(historyPoints)
+  expect(count).toBeLessThanOrEqual(maxHistoryPoints)
   const times = history.points.map(({ at }) => Date.parse(at))
   for (const [index, at] of times.entries()) expect(at - (times[0] ?? 0)).toBe(index * stepMinutes * 60_000)
   const last = times.at(-1) ?? 0

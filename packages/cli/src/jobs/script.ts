@@ -32,11 +32,11 @@ export async function scriptOf(
 export function unixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
   if (keepLineEnds) return scripts
   const converted = scripts.map(unixText)
-  const changed = converted.filter(({ found }) => found.length > 0)
+  const changed = converted.filter(({ corrections }) => corrections.length > 0)
   if (changed.length > 0) {
     const subject = scripts.length === 1 ? 'The script has' : `${changed.length} of ${scripts.length} scripts have`
-    const found = [...new Set(changed.flatMap((each) => each.found))].join(' and ')
-    say(`${subject} ${found}. plat converts the text; use --keep-line-ends to submit it unchanged.`)
+    const corrections = [...new Set(changed.flatMap((each) => each.corrections))].join(' and ')
+    say(`${subject} ${corrections}. plat converts the text; use --keep-line-ends to submit it unchanged.`)
   }
   return converted.map(({ text }) => text)
 }

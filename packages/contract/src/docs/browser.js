@@ -1,5 +1,5 @@
-/* Search, language tabs and requests of the API reference. Without it, the page shows everything. */
-const all = (selector, root = document) => [...root.querySelectorAll(selector)]
+/* Search, language tabs and requests of the API reference. Without this script, the page shows all content. */
+const queryAll = (selector, root = document) => [...root.querySelectorAll(selector)]
 const element = (name, properties = {}, ...children) => {
   const created = Object.assign(document.createElement(name), properties)
   created.append(...children)
@@ -10,13 +10,13 @@ const element = (name, properties = {}, ...children) => {
 const search = document.getElementById('search')
 const status = document.querySelector('.search [role=status]')
 const contents = document.querySelector('nav details')
-const links = new Map(all('nav li a').map((link) => [link.hash.slice(1), link.closest('li')]))
-const entries = all('article').map((article) => ({
+const links = new Map(queryAll('nav li a').map((link) => [link.hash.slice(1), link.closest('li')]))
+const entries = queryAll('article').map((article) => ({
   article,
   link: links.get(article.id),
-  text: [article.id, ...all('h3, .route, .name', article).map((part) => part.textContent)].join(' ').toLowerCase(),
+  text: [article.id, ...queryAll('h3, .route, .name', article).map((part) => part.textContent)].join(' ').toLowerCase(),
 }))
-const parts = [...all('section'), ...all('nav ul')]
+const parts = [...queryAll('section'), ...queryAll('nav ul')]
 
 const find = () => {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean)
@@ -28,7 +28,7 @@ const find = () => {
     if (isFound) count += 1
   }
   for (const part of parts) {
-    const isEmpty = all('article, li a', part).every((entry) => entry.closest('article, li').hidden)
+    const isEmpty = queryAll('article, li a', part).every((entry) => entry.closest('article, li').hidden)
     part.hidden = isEmpty
     if (part.localName === 'ul') part.previousElementSibling.hidden = isEmpty
   }
@@ -60,15 +60,15 @@ document.querySelector('.search').hidden = false
 
 /* Language tabs: a choice applies to all operations. */
 const choose = (language) => {
-  for (const tab of all('[role=tab]')) {
+  for (const tab of queryAll('[role=tab]')) {
     const isChosen = tab.dataset.language === language
     tab.ariaSelected = String(isChosen)
     tab.tabIndex = isChosen ? 0 : -1
   }
-  for (const panel of all('[role=tabpanel]')) panel.hidden = panel.dataset.language !== language
+  for (const panel of queryAll('[role=tabpanel]')) panel.hidden = panel.dataset.language !== language
 }
-for (const panel of all('.samples div[data-language]')) panel.role = 'tabpanel'
-for (const tab of all('[role=tab]')) {
+for (const panel of queryAll('.samples div[data-language]')) panel.role = 'tabpanel'
+for (const tab of queryAll('[role=tab]')) {
   tab.addEventListener('click', () => {
     const before = tab.getBoundingClientRect().top
     choose(tab.dataset.language)
@@ -85,18 +85,18 @@ choose('curl')
 
 /* Requests */
 let token = ''
-let loading
+let documentPromise
 const loadDocument = () => {
-  loading ??= fetch('/api/v1/openapi.json').then((response) => {
+  documentPromise ??= fetch('/api/v1/openapi.json').then((response) => {
     if (!response.ok) throw new Error(`status ${response.status}`)
     return response.json()
   })
-  loading.catch(() => (loading = undefined))
-  return loading
+  documentPromise.catch(() => (documentPromise = undefined))
+  return documentPromise
 }
 
-const operationOf = (description, operationId) => {
-  for (const [path, methods] of Object.entries(description.paths))
+const operationOf = (apiDocument, operationId) => {
+  for (const [path, methods] of Object.entries(apiDocument.paths))
     for (const [method, operation] of Object.entries(methods))
       if (operation.operationId === operationId) return { path, method: method.toUpperCase(), operation }
   throw new Error(`There is no operation ${operationId}.`)
@@ -119,7 +119,7 @@ const tokenField = () => {
   const input = element('input', { type: 'password', autocomplete: 'off', value: token, className: 'token' })
   input.addEventListener('input', () => {
     token = input.value.trim()
-    for (const other of all('input.token')) if (other !== input) other.value = input.value
+    for (const other of queryAll('input.token')) if (other !== input) other.value = input.value
   })
   return field(
     'Token',
@@ -131,14 +131,18 @@ const tokenField = () => {
 const show = async (output, send) => {
   output.replaceChildren(element('p', { textContent: 'Waiting for the response …' }))
   try {
-    const started = performance.now()
+    const startMs = performance.now()
     const response = await send()
     const text = await response.text()
-    const shown = element('pre', { tabIndex: 0 }, element('code', { textContent: printed(text) || '(no body)' }))
+    const bodyElement = element(
+      'pre',
+      { tabIndex: 0 },
+      element('code', { textContent: formatBody(text) || '(no body)' }),
+    )
     const traceId = response.headers.get('x-trace-id')
-    const took = `${Math.round(performance.now() - started)} ms`
-    const facts = [`${response.status} ${response.statusText}`.trim(), took, traceId && `trace id ${traceId}`]
-    output.replaceChildren(element('p', { textContent: facts.filter(Boolean).join(' · ') }), shown)
+    const duration = `${Math.round(performance.now() - startMs)} ms`
+    const facts = [`${response.status} ${response.statusText}`.trim(), duration, traceId && `trace id ${traceId}`]
+    output.replaceChildren(element('p', { textContent: facts.filter(Boolean).join(' · ') }), bodyElement)
     if (response.status === 401 && token === '')
       output.append(element('p', { textContent: 'Sign in to the portal in this browser, or enter a token.' }))
   } catch {
@@ -148,35 +152,35 @@ const show = async (output, send) => {
   }
 }
 
-const printed = (text) => {
+const formatBody = (text) => {
   try {
     text = JSON.stringify(JSON.parse(text), null, 2)
   } catch {
-    /* Not JSON: shown as it is. */
+    /* A text that is not JSON is shown unchanged. */
   }
   return text.length > 100_000 ? `${text.slice(0, 100_000)}\n… ${text.length - 100_000} more characters` : text
 }
 
-const formOf = (description, button) => {
-  const { path, method, operation } = operationOf(description, button.dataset.operation)
+const formOf = (apiDocument, button) => {
+  const { path, method, operation } = operationOf(apiDocument, button.dataset.operation)
   const parameters = (operation.parameters ?? [])
-    .map((one) => (one.$ref ? description.components.parameters[one.$ref.split('/').at(-1)] : one))
+    .map((one) => (one.$ref ? apiDocument.components.parameters[one.$ref.split('/').at(-1)] : one))
     .map((parameter) => ({ ...parameter, input: inputOf(parameter) }))
   const example = operation.requestBody?.content['application/json']?.example
   const body =
     example === undefined
       ? undefined
       : element('textarea', { value: JSON.stringify(example, null, 2), rows: 10, spellcheck: false })
-  const changes = button.dataset.effect === 'changes'
+  const isChange = button.dataset.effect === 'changes'
   const output = element('div', { className: 'output', role: 'status' })
-  const form = element('form', { className: changes ? 'changes' : '', ariaLabel: `Request: ${operation.summary}` })
+  const form = element('form', { className: isChange ? 'changes' : '', ariaLabel: `Request: ${operation.summary}` })
   if (operation.security?.length > 0) form.append(tokenField())
   for (const { name, required, input } of parameters) form.append(field(required ? name : `${name} (optional)`, input))
   if (body) form.append(field('Body', body))
-  if (changes) {
-    const confirmed = element('input', { type: 'checkbox', required: true })
+  if (isChange) {
+    const confirmation = element('input', { type: 'checkbox', required: true })
     const warning = `${method} changes data of this platform. Send the request.`
-    form.append(element('label', { className: 'warning' }, confirmed, element('span', { textContent: warning })))
+    form.append(element('label', { className: 'warning' }, confirmation, element('span', { textContent: warning })))
   }
   form.append(element('button', { type: 'submit', textContent: `Send ${method}` }), output)
   form.addEventListener('submit', (event) => {
@@ -205,13 +209,13 @@ const formOf = (description, button) => {
   return form
 }
 
-for (const button of all('button.try')) {
+for (const button of queryAll('button.try')) {
   button.hidden = false
   button.ariaExpanded = 'false'
   button.addEventListener('click', async () => {
-    const opened = button.nextElementSibling
-    if (opened) {
-      opened.remove()
+    const openPanel = button.nextElementSibling
+    if (openPanel) {
+      openPanel.remove()
       button.ariaExpanded = 'false'
       return
     }

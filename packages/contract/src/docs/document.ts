@@ -19,7 +19,7 @@ export interface Operation {
   description?: string
   security?: readonly Partial<Record<string, readonly string[]>>[]
   parameters?: readonly (Parameter | Reference)[]
-  requestBody?: { content: Media }
+  requestBody?: { content: MediaTypes }
   responses: Record<string, Response | Reference>
   'x-codeSamples'?: readonly { label: string; source: string }[]
 }
@@ -35,7 +35,7 @@ export interface Parameter {
 export interface Response {
   headers?: Record<string, unknown>
   description: string
-  content?: Media
+  content?: MediaTypes
 }
 
 export interface MediaType {
@@ -44,7 +44,7 @@ export interface MediaType {
   examples?: Record<string, { value: unknown }>
 }
 
-export type Media = Partial<Record<string, MediaType>>
+export type MediaTypes = Partial<Record<string, MediaType>>
 
 export interface Reference {
   $ref: string
@@ -97,7 +97,7 @@ export const typeOf = (schema: Schema): string | undefined => typesOf(schema).fi
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
 /** Resolves the reference of a schema. Members beside the reference take precedence. */
-export function resolved(document: ApiDocument, schema: Schema): Schema {
+export function resolveSchema(document: ApiDocument, schema: Schema): Schema {
   if (schema.$ref === undefined) return schema
   return { ...document.components.schemas[nameOf(schema.$ref)], ...schema }
 }
@@ -108,7 +108,7 @@ export function responseOf(document: ApiDocument, response: Response | Reference
   return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
 }
 
-/** The parameters of an operation with references resolved. */
+/** The parameters of an operation with resolved references. */
 export const parametersOf = (
   { components }: ApiDocument,
   { parameters = [] }: Pick<Operation, 'parameters'>,
@@ -117,6 +117,6 @@ export const parametersOf = (
     '$ref' in parameter ? (components.parameters?.[nameOf(parameter.$ref)] ?? []) : parameter,
   )
 
-export const jsonOf = (content: Media | undefined): MediaType | undefined => content?.['application/json']
+export const jsonOf = (content: MediaTypes | undefined): MediaType | undefined => content?.['application/json']
 
-export const jsonSchemaOf = (content: Media | undefined): Schema | undefined => jsonOf(content)?.schema
+export const jsonSchemaOf = (content: MediaTypes | undefined): Schema | undefined => jsonOf(content)?.schema

@@ -18,23 +18,23 @@ const bodyOf = ({ operation }: Entry): string | undefined => {
   return media && JSON.stringify(media.example, null, 2)
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+const shellQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** The request of an operation as a curl command. */
-export function curl(document: ApiDocument, entry: Entry): string {
+export function curlCommand(document: ApiDocument, entry: Entry): string {
   const body = bodyOf(entry)
   const scheme = schemeOf(document, entry.operation)
   return [
     `curl ${entry.method === 'GET' ? '' : `-X ${entry.method} `}"$PLATFORM${pathOf(document, entry)}"`,
     ...(scheme === undefined ? [] : [`-H "Authorization: ${scheme} $TOKEN"`]),
-    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${shellQuote(body)}`]),
   ].join(' \\\n  ')
 }
 
-const indented = (text: string): string => text.replaceAll('\n', '\n  ')
+const indent = (text: string): string => text.replaceAll('\n', '\n  ')
 
 /** The request of an operation in JavaScript. */
-export function javascript(document: ApiDocument, entry: Entry): string {
+export function javascriptRequest(document: ApiDocument, entry: Entry): string {
   const body = bodyOf(entry)
   const scheme = schemeOf(document, entry.operation)
   const headers = [
@@ -44,7 +44,7 @@ export function javascript(document: ApiDocument, entry: Entry): string {
   const options = [
     ...(entry.method === 'GET' ? [] : [`method: '${entry.method}'`]),
     ...(headers.length === 0 ? [] : [`headers: { ${headers.join(', ')} }`]),
-    ...(body === undefined ? [] : [`body: JSON.stringify(${indented(body)})`]),
+    ...(body === undefined ? [] : [`body: JSON.stringify(${indent(body)})`]),
   ]
   const argument = options.length === 0 ? '' : `, {\n  ${options.join(',\n  ')},\n}`
   return `const response = await fetch(\`\${platform}${pathOf(document, entry)}\`${argument})`

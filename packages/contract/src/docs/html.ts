@@ -1,4 +1,4 @@
-/** Escaped markup. Only the `html` tag creates it from text, so that all text is escaped. */
+/** Markup that is rendered unchanged. The `html` tag creates it and escapes text; the constructor does not escape. */
 export class Html {
   readonly markup: string
 
@@ -21,6 +21,6 @@ function render(content: Content): string {
   return escape(String(content))
 }
 
-/** A template tag that escapes its parameters. */
+/** A template tag that escapes its parameters, except `Html`. */
 export const html = (parts: TemplateStringsArray, ...contents: Content[]): Html =>
   new Html(String.raw({ raw: parts }, ...contents.map(render)))

@@ -3,13 +3,13 @@ import {
   type Entry,
   jsonOf,
   jsonSchemaOf,
-  type Media,
+  type MediaTypes,
   type Operation,
   type Parameter,
   parametersOf,
   responseOf,
 } from './document.ts'
-import { curl, javascript } from './example.ts'
+import { curlCommand, javascriptRequest } from './example.ts'
 import { type Html, html } from './html.ts'
 import { line, prose } from './prose.ts'
 import { fields, row } from './schema.ts'
@@ -34,7 +34,7 @@ function parameters(document: ApiDocument, all: readonly Parameter[]): Html[] {
   })
 }
 
-function body(document: ApiDocument, content: Media | undefined): Html | undefined {
+function body(document: ApiDocument, content: MediaTypes | undefined): Html | undefined {
   const schema = jsonSchemaOf(content)
   return (
     schema &&
@@ -43,7 +43,7 @@ function body(document: ApiDocument, content: Media | undefined): Html | undefin
   )
 }
 
-type ResponseEntry = readonly [status: string, description: string, content: Media | undefined]
+type ResponseEntry = readonly [status: string, description: string, content: MediaTypes | undefined]
 
 function responsesOf(document: ApiDocument, { operation }: Entry): ResponseEntry[] {
   return Object.entries(operation.responses).map(([status, response]) => {
@@ -98,7 +98,7 @@ const sample = (title: string, code: string): Html =>
 // Without the script of the page, all languages are visible and have headings.
 function requests(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary } = entry.operation
-  const languages = { curl: curl(document, entry), JavaScript: javascript(document, entry) }
+  const languages = { curl: curlCommand(document, entry), JavaScript: javascriptRequest(document, entry) }
   const tabs = Object.keys(languages).map(
     (name) =>
       html`<button

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 
 const code = /(`[^`]+`|\*\*[^*]+\*\*)/
 
-/** Renders one line of Markdown that contains only `code` and **strong**. */
+/** Renders one line of Markdown, of which only `code` and **strong** are supported. */
 export const line = (text: string): Html =>
   html`${text.split(code).map((part) => {
     if (part.startsWith('`')) return html`<code>${part.slice(1, -1)}</code>`
@@ -16,5 +16,5 @@ function block(text: string): Html {
   </ul>`
 }
 
-/** Renders the Markdown of descriptions, which contains only paragraphs and lists. */
+/** Renders the Markdown of descriptions: paragraphs and lists, with code and strong text. */
 export const prose = (text: string | undefined): Html => html`${(text ?? '').split('\n\n').filter(Boolean).map(block)}`

@@ -1,4 +1,4 @@
-import { type ApiDocument, nameOf, resolved, type Schema, typeOf, typesOf } from './document.ts'
+import { type ApiDocument, nameOf, resolveSchema, type Schema, typeOf, typesOf } from './document.ts'
 import { type Html, html } from './html.ts'
 import { line } from './prose.ts'
 
@@ -37,10 +37,10 @@ function typeLabel(schema: Schema): string {
 }
 
 function allowedValues(schema: Schema): Html | undefined {
-  const named = schema.enum ?? schema.items?.enum ?? (schema.const === undefined ? undefined : [schema.const])
-  if (!named) return undefined
-  const codes = named.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
-  return html`<p>${named.length > 1 ? 'One of ' : 'Always '}${codes}</p>`
+  const values = schema.enum ?? schema.items?.enum ?? (schema.const === undefined ? undefined : [schema.const])
+  if (!values) return undefined
+  const codes = values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${String(value)}</code>`)
+  return html`<p>${values.length > 1 ? 'One of ' : 'Always '}${codes}</p>`
 }
 
 const defaultValue = ({ default: value }: Schema): Html | undefined =>
@@ -49,13 +49,13 @@ const defaultValue = ({ default: value }: Schema): Html | undefined =>
 /** The fields of a schema, or of the items of a list. A recursive schema is not expanded again. */
 export function fields(document: ApiDocument, schema: Schema, ancestorRefs: readonly string[] = []): Html | undefined {
   const nonNull = withoutNull(schema)
-  const seen = nonNull.$ref === undefined ? ancestorRefs : [...ancestorRefs, nonNull.$ref]
+  const refs = nonNull.$ref === undefined ? ancestorRefs : [...ancestorRefs, nonNull.$ref]
   if (nonNull.$ref !== undefined && ancestorRefs.includes(nonNull.$ref)) return undefined
-  const { items, properties, required = [] } = resolved(document, nonNull)
-  if (items) return fields(document, items, seen)
+  const { items, properties, required = [] } = resolveSchema(document, nonNull)
+  if (items) return fields(document, items, refs)
   if (!properties) return undefined
   const rows = Object.entries(properties).map(
-    ([name, property]) => property && row(document, name, property, required.includes(name), seen),
+    ([name, property]) => property && row(document, name, property, required.includes(name), refs),
   )
   return html`<ul class="fields">
     ${rows}
@@ -87,7 +87,7 @@ export function row(
   ancestorRefs: readonly string[] = [],
 ): Html {
   const shown = [typeLabel(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
-  const { description } = schema.$ref === undefined ? schema : resolved(document, schema)
+  const { description } = schema.$ref === undefined ? schema : resolveSchema(document, schema)
   return html`<li>
     <p>
       <code class="name">${name}</code>

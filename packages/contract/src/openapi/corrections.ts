@@ -20,7 +20,7 @@ const closeObject = (schema: Schema): Schema =>
 
 const literals = new Set(['example', 'default', 'enum'])
 
-/** Options of `corrected`: `shared` are the names of the components that both requests and responses use. */
+/** Place of a value in the document. `shared` are the names of the components that requests and responses use. */
 interface Position {
   shared: ReadonlySet<string>
   isResponse: boolean
@@ -30,22 +30,22 @@ interface Position {
 
 const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
-function corrected(value: unknown, position: Position): unknown {
+function correctValue(value: unknown, position: Position): unknown {
   const { shared, isResponse, isMap = false } = position
-  if (Array.isArray(value)) return value.map((item) => corrected(item, { shared, isResponse }))
+  if (Array.isArray(value)) return value.map((item) => correctValue(item, { shared, isResponse }))
   if (typeof value !== 'object' || value === null) return value
-  const members = Object.entries(value).map(([name, member]) => [name, correctedMember(name, member, position)])
+  const members = Object.entries(value).map(([name, member]) => [name, correctMember(name, member, position)])
   const schema = Object.fromEntries(members)
   if (isMap) return schema
   return isResponse ? closeObject(correctInteger(schema)) : correctInteger(schema)
 }
 
-function correctedMember(name: string, member: unknown, { shared, isResponse, isMap = false }: Position): unknown {
+function correctMember(name: string, member: unknown, { shared, isResponse, isMap = false }: Position): unknown {
   if (literals.has(name) && !isMap) return member
   if (name === '$ref' && typeof member === 'string') {
     return isResponse && shared.has(nameOf(member)) ? `${member}Output` : member
   }
-  return corrected(member, { shared, isResponse: isResponse || name === 'responses', isMap: name === 'properties' })
+  return correctValue(member, { shared, isResponse: isResponse || name === 'responses', isMap: name === 'properties' })
 }
 
 // Names of all components that a part of the document references, directly or indirectly.
@@ -65,22 +65,22 @@ function componentsOf(part: unknown, schemas: Record<string, unknown>, found = n
 export function correct({ paths = {}, components = {}, ...document }: ReturnType<OpenAPIHono['getOpenAPI31Document']>) {
   const schemas = components.schemas ?? {}
   const operations = Object.values(paths).flatMap((path) => [path.get, path.post, path.put, path.patch, path.delete])
-  const requested = componentsOf(
+  const requestComponents = componentsOf(
     operations.map((operation) => operation?.requestBody),
     schemas,
   )
-  const returned = componentsOf(
+  const responseComponents = componentsOf(
     operations.map((operation) => operation?.responses),
     schemas,
   )
-  const shared = new Set([...requested].filter((name) => returned.has(name)))
+  const shared = new Set([...requestComponents].filter((name) => responseComponents.has(name)))
   const correctedSchemas = Object.entries(schemas).flatMap(([name, schema]) => [
-    [name, corrected(schema, { shared, isResponse: !requested.has(name) })],
-    ...(shared.has(name) ? [[`${name}Output`, corrected(schema, { shared, isResponse: true })]] : []),
+    [name, correctValue(schema, { shared, isResponse: !requestComponents.has(name) })],
+    ...(shared.has(name) ? [[`${name}Output`, correctValue(schema, { shared, isResponse: true })]] : []),
   ])
   return {
     ...document,
-    paths: corrected(paths, { shared, isResponse: false }),
+    paths: correctValue(paths, { shared, isResponse: false }),
     components: { ...components, schemas: Object.fromEntries(correctedSchemas) },
   }
 }

@@ -26,62 +26,62 @@ const owners = new Set([...texts.keys()].map((key) => key.split(' ')[0] ?? ''))
 
 type Described = Pick<Schema, '$ref' | 'description' | 'example' | 'examples'>
 
-/** Fills descriptions and examples that the schemas of a document lack. */
+/** Adds descriptions and examples that the schemas of a document lack. */
 export class Describer {
   readonly #unused = new Set(texts.keys())
 
-  /** Texts without a property, or whose property has another description. */
+  /** Keys of the texts that have no property, or whose property has another description. */
   get unused(): string[] {
     return [...this.#unused]
   }
 
-  document({ components, paths, webhooks = {} }: ApiDocument): void {
+  describeDocument({ components, paths, webhooks = {} }: ApiDocument): void {
     for (const [name, schema] of Object.entries(components.schemas)) {
       // A copy for responses has the texts of its original.
-      this.schema(schema, owners.has(name) ? name : name.replace(/Output$/, ''))
+      this.describeSchema(schema, owners.has(name) ? name : name.replace(/Output$/, ''))
     }
     for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-      if (operation) this.#operation(operation)
+      if (operation) this.#describeOperation(operation)
     }
     for (const [type, { post }] of Object.entries(webhooks)) {
       const [, event] = jsonSchemaOf(post.requestBody?.content)?.allOf ?? []
-      if (event?.properties?.['data']) this.schema(event.properties['data'], type.replace('platform.', ''))
+      if (event?.properties?.['data']) this.describeSchema(event.properties['data'], type.replace('platform.', ''))
     }
   }
 
   /** Describes a schema, its properties and those of nested schemas that have no name. */
-  schema(schema: Schema, owner: string, path: readonly string[] = []): void {
+  describeSchema(schema: Schema, owner: string, path: readonly string[] = []): void {
     if (path.length === 0) this.#fill(schema, texts.get(`${owner} `), `${owner} `)
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       if (property === undefined) continue
       const inner = [...path, name]
-      this.#member(property, owner, inner)
-      this.schema(property, owner, inner)
+      this.#describeMember(property, owner, inner)
+      this.describeSchema(property, owner, inner)
     }
     const { items, anyOf = [] } = schema
-    for (const inner of items ? [items, ...anyOf] : anyOf) if (path.length > 0) this.schema(inner, owner, path)
+    for (const inner of items ? [items, ...anyOf] : anyOf) if (path.length > 0) this.describeSchema(inner, owner, path)
   }
 
-  #operation({ operationId, parameters = [], requestBody, responses }: Operation): void {
-    for (const parameter of parameters) if ('name' in parameter) this.#parameter(parameter, operationId)
+  #describeOperation({ operationId, parameters = [], requestBody, responses }: Operation): void {
+    for (const parameter of parameters) if ('name' in parameter) this.#describeParameter(parameter, operationId)
     const contents = [
       requestBody?.content,
       ...Object.values(responses).map((one) => ('$ref' in one ? {} : one.content)),
     ]
     for (const media of contents.flatMap((content) => Object.values(content ?? {})))
-      if (media?.schema !== undefined) this.schema(media.schema, operationId)
+      if (media?.schema !== undefined) this.describeSchema(media.schema, operationId)
   }
 
-  #parameter(parameter: Parameter, operationId: string): void {
-    this.#member(parameter.schema, operationId, [parameter.name])
+  #describeParameter(parameter: Parameter, operationId: string): void {
+    this.#describeMember(parameter.schema, operationId, [parameter.name])
     const { description = parameter.description } = parameter.schema
     if (description !== undefined) Object.assign(parameter, { description })
   }
 
-  #member(member: Described, owner: string, path: readonly string[]): void {
+  #describeMember(member: Described, owner: string, path: readonly string[]): void {
     const key = `${owner} ${path.join('.')}`
-    const own = texts.get(key)
-    this.#fill(member, own ?? common[path.at(-1) ?? ''], own === undefined ? undefined : key)
+    const text = texts.get(key)
+    this.#fill(member, text ?? common[path.at(-1) ?? ''], text === undefined ? undefined : key)
   }
 
   #fill(target: Described, text: Text | undefined, key: string | undefined): void {
@@ -89,7 +89,7 @@ export class Describer {
     const [description, example] = typeof text === 'string' ? [text] : text
     if (description !== undefined) target.description ??= description
     if (description === undefined || target.description === description) this.#unused.delete(key ?? '')
-    // The examples of a component are its own.
+    // A reference shows the example of its component.
     if (example !== undefined && target.$ref === undefined && target.examples === undefined) target.example ??= example
   }
 }

@@ -1,9 +1,9 @@
-import { type ApiDocument, jsonOf, resolved, type Schema, typeOf } from '../docs/document.ts'
+import { type ApiDocument, jsonOf, resolveSchema, type Schema, typeOf } from '../docs/document.ts'
 
-/** Marks a text without an example. Its schema or `texts` must have one. */
+/** Placeholder for a string without an example. Its schema or an entry of `texts` must have one. */
 export const missingExample = '(example missing)'
 
-/** Examples of bodies that are no JSON, or that a schema does not describe. */
+/** Media type or operation → example of a body that is not JSON, or that no schema describes. */
 const bodies: Readonly<Record<string, unknown>> = {
   'application/octet-stream': 'Linux\n',
   'application/x-ndjson': '{"id":"aud_01jd8w5k3zr9x2m4c7t6v0b1qa","seq":1,"action":"cluster.register"}\n',
@@ -53,7 +53,7 @@ function exampleOfEvent(document: ApiDocument, schemas: readonly Schema[]): obje
 
 // Optional members without an example would clutter the example.
 const isShown = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
-  required || givenExample(resolved(document, schema)) !== undefined
+  required || givenExample(resolveSchema(document, schema)) !== undefined
 
 const givenExample = ({ example, examples = [] }: Schema): unknown => example ?? examples[0]
 
@@ -66,9 +66,9 @@ function exampleObject(document: ApiDocument, { properties = {}, required = [] }
 
 /** Builds an example value from the examples, defaults and enums of a schema and its members. */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
-  const resolvedSchema = resolved(document, schema)
-  const { const: constant, default: fallback, enum: named, anyOf, items } = resolvedSchema
-  const given = givenExample(resolvedSchema) ?? constant ?? fallback ?? named?.[0]
+  const resolvedSchema = resolveSchema(document, schema)
+  const { const: constant, default: fallback, enum: values, anyOf, items } = resolvedSchema
+  const given = givenExample(resolvedSchema) ?? constant ?? fallback ?? values?.[0]
   if (given !== undefined) return given
   const [first] = anyOf ?? []
   if (first) return exampleOf(document, first)

@@ -14,7 +14,7 @@ export const description = `A multi-tenant control plane. Register a cluster, st
 
 **Idempotency.** Every POST of a signed-in user accepts an \`Idempotency-Key\`. If a response is lost, send the same request with the same key again: it is executed once and returns the first response.
 
-**Pagination.** Lists accept \`page\` (from 1) and \`pageSize\` (default 20, at most 100) and return the newest items first. To read a whole list while it changes, send \`nextCursor\` of each answer as \`cursor\` of the next request, with the same filters, until it is absent: every item that exists throughout appears exactly once. Times are ISO 8601 in UTC; identifiers are opaque.
+**Pagination.** Lists accept \`page\` (from 1) and \`pageSize\` (default 20, at most 100) and return the newest items first. To read a whole list while it changes, send \`nextCursor\` of each response as \`cursor\` of the next request, with the same filters, until it is absent: every item that exists throughout appears exactly once. Times are ISO 8601 in UTC; identifiers are opaque.
 
 **Versions.** The version is part of the path. A later release may add fields to responses: ignore unknown fields. This document describes exactly the release that serves it.`
 

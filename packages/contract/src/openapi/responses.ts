@@ -31,7 +31,7 @@ const headersOf = (status: number) =>
       .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   )
 
-// Members that accompany a code.
+// Error code → additional members of its example.
 const errorMembers: Partial<Record<ErrorCode, object>> = {
   validation_failed: {
     details: [{ in: 'body', path: '/name', code: 'too_small', message: 'must have at least 3 characters' }],

@@ -38,7 +38,7 @@ export const deliveryHeaders = [
 const responses = {
   '2XX': { description: 'Received. Respond within ten seconds; the body is ignored' },
   410: { description: 'The receiver wants no more events: the webhook is disabled' },
-  default: { description: 'Not received: the platform tries again, eight times in about a day' },
+  default: { description: 'Not received: the platform makes up to eight attempts in about a day' },
 }
 
 /** Adds an operation for each event of the catalog, which a receiver implements. */
@@ -73,9 +73,9 @@ export function addWebhooks(document: ApiDocument): void {
 
 /** Removes `$schema` and replaces references to `$defs`, because both apply to a whole document. */
 function withoutDefinitions({ $defs = {}, ...schema }: JsonSchema): Schema {
-  const inlined = (name: string, value: unknown): unknown =>
+  const inline = (name: string, value: unknown): unknown =>
     name !== '' && isReference(value) ? $defs[nameOf(value.$ref)] : value
-  const text = JSON.stringify({ root: { ...schema, $schema: undefined } }, inlined)
+  const text = JSON.stringify({ root: { ...schema, $schema: undefined } }, inline)
   return JSON.parse(text).root
 }
 

@@ -1,4 +1,4 @@
-import { type History, type HistoryPoint, historyPoints } from '@platform/contract/history'
+import { type History, type HistoryPoint, maxHistoryPoints } from '@platform/contract/history'
 import { type ClusterCounts } from '@platform/contract/portal'
 import { type Caller } from '../caller.ts'
 import { countByStatus } from '../clusters/record.ts'
@@ -37,7 +37,7 @@ export async function readHistory({ organisationId, permissions }: Caller, hours
 
 function intervalsOf(hours: number): Intervals {
   const minutes = hours * 60
-  const stepMinutes = intervalMinutes.find((step) => minutes / step <= historyPoints) ?? 240
+  const stepMinutes = intervalMinutes.find((step) => minutes / step <= maxHistoryPoints) ?? 240
   const stepMs = stepMinutes * 60_000
   const lastMs = Math.floor(now() / stepMs) * stepMs
   const count = Math.ceil(minutes / stepMinutes)

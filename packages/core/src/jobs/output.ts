@@ -1,5 +1,5 @@
 import { type JobOutput } from '@platform/contract/job-output'
-import { type Completion, type OutputResponse, outputCallBytes, type OutputReport } from '@platform/contract/relay'
+import { type Completion, type OutputResponse, maxOutputCallBytes, type OutputReport } from '@platform/contract/relay'
 import { findJob, findStoredJob } from './batches/find-job.ts'
 import { type Caller, type RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -90,14 +90,14 @@ function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
   const aheadMs = paidAtMs - now()
   if (aheadMs > maxBurstMs) throw platformError('rate_limited', { retryAfterSeconds: Math.ceil(aheadMs / 1000) })
   const bytes = chunks.reduce((total, chunk) => total + chunk.bytes.length, 0)
-  return paidAtMs + (Math.max(bytes, outputCallBytes) / bytesPerSecond) * 1000
+  return paidAtMs + (Math.max(bytes, maxOutputCallBytes) / bytesPerSecond) * 1000
 }
 
 /** Keeps the first 256 KiB and the last 768 KiB. The next append continues an interrupted deletion. */
 export async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, total: number): Promise<void> {
   const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
   // The call that may overlap the start of the tail is not deleted.
-  const deleteTo = total - tailBytes - outputCallBytes
+  const deleteTo = total - tailBytes - maxOutputCallBytes
   if (!isDue || deleteTo <= headBytes) return
   const { pk, sk: from } = keys.output(organisationId, id, headBytes)
   const { sk: to } = keys.output(organisationId, id, deleteTo)

@@ -3,7 +3,7 @@ import {
   type CreatedEnrollmentKey,
   type EnrollmentKey,
   type EnrollmentKeyCreation,
-  enrollmentKeyDays,
+  maxEnrollmentKeyDays,
   enrollmentKeyLimit,
 } from '@platform/contract/enrollment-key'
 import * as z from 'zod'
@@ -120,8 +120,8 @@ export async function create(caller: Caller, request: EnrollmentKeyCreation): Pr
 
 function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number {
   const expiresAtMs = Date.parse(expiresAt)
-  if (expiresAtMs > fromMs && expiresAtMs <= fromMs + enrollmentKeyDays * 86_400_000) return expiresAtMs
-  const message = `must be in the future and at most ${enrollmentKeyDays} days ahead`
+  if (expiresAtMs > fromMs && expiresAtMs <= fromMs + maxEnrollmentKeyDays * 86_400_000) return expiresAtMs
+  const message = `must be in the future and at most ${maxEnrollmentKeyDays} days ahead`
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 

@@ -1,4 +1,4 @@
-import { type Delivery, shownDeliveries } from '@platform/contract/webhook'
+import { type Delivery, deliveryListLimit } from '@platform/contract/webhook'
 import { type Caller } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
@@ -34,7 +34,7 @@ async function readPage({ organisationId }: Caller, webhookId: string, page: Pag
     pk: keys.webhookDeliveries(organisationId, webhookId),
     from: idsBefore('dlv', now() - deliveryRetentionMs),
     newestFirst: true,
-    limit: shownDeliveries,
+    limit: deliveryListLimit,
   }
   const [webhook, deliveryKeys] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
   if (webhook === undefined) throw platformError('webhook_not_found')

@@ -1,4 +1,4 @@
-import { openedPage } from '@platform/contract/portal-paths'
+import { openedPageParameter } from '@platform/contract/portal-paths'
 import { PlatformError, platformError } from '@platform/core/error'
 import { log } from '@platform/core/log'
 import { isUnder } from '@platform/core/modules/routes'
@@ -142,6 +142,6 @@ export const isPageNavigation = ({ rawPath, headers, requestContext }: GatewayEv
  */
 export const redirectToPortal = (event: GatewayEvent): HttpResponse =>
   httpResponse(302, null, {
-    location: `/?${openedPage}=${encodeURIComponent(moduleTargetOf(event))}`,
+    location: `/?${openedPageParameter}=${encodeURIComponent(moduleTargetOf(event))}`,
     vary: varyHeadersFor(event.rawPath).join(', '),
   })

@@ -1,7 +1,7 @@
 // The tokens of the browser session are in cookies that scripts cannot read. A refresh token works only once, so one
 // tab renews the session for all requests of all tabs.
 
-import type { Named } from '@platform/contract/user-name'
+import type { UserNames } from '@platform/contract/user-name'
 import { fetchTracked } from './connection.ts'
 import { newKey, withIdempotencyKey } from './idempotency-key.ts'
 
@@ -21,7 +21,7 @@ export function signedInAgain(): Promise<boolean> {
 }
 
 /** The user of the current session, read without renewing it. */
-export async function readUser(): Promise<(Named & { id: string }) | undefined> {
+export async function readUser(): Promise<(UserNames & { id: string }) | undefined> {
   const response = await fetch('/api/v1/auth/me').catch(() => undefined)
   return response?.ok ? response.json() : undefined
 }

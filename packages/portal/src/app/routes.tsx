@@ -1,4 +1,4 @@
-import { openedPage } from '@platform/contract/portal-paths'
+import { openedPageParameter } from '@platform/contract/portal-paths'
 import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } from '@tanstack/react-router'
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
@@ -84,7 +84,7 @@ const page = <const Path extends string>(path: Path, component: ReturnType<typeo
 const home = createRoute({
   getParentRoute: parent,
   path: '/',
-  validateSearch: (search) => defined({ open: textIn(search, openedPage) }),
+  validateSearch: (search) => defined({ open: textIn(search, openedPageParameter) }),
   beforeLoad: ({ search: { open } }) => {
     // The platform redirects direct visits of a module's page to this URL.
     const href = moduleAddress(open)

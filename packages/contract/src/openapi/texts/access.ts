@@ -52,7 +52,7 @@ export const accessTexts: Texts = {
   },
   TokenSet: {
     accessToken: ['Bearer token of requests, valid for `expiresIn` seconds', tokens.access],
-    refreshToken: ['Exchanges for the next token set, once, within 7 days', tokens.refresh],
+    refreshToken: ['Token that is exchanged for the next token set, once, within 7 days', tokens.refresh],
     tokenType: 'Scheme of the `Authorization` header, always `Bearer`',
   },
   'RefreshRequest BrowserSignIn': {
@@ -68,7 +68,7 @@ export const accessTexts: Texts = {
     authProvider: '`local`, or the identifier of the identity provider that manages the account',
     permissions: 'Permissions of all roles together',
   },
-  PasswordChange: { currentPassword: 'Password until now' },
+  PasswordChange: { currentPassword: 'Password before the change' },
   'ApiToken CreatedApiToken ApiTokenCreation': { name: 'Purpose of the token, for its list' },
   'ApiToken CreatedApiToken': { permissions: 'Permissions that the token has as long as its user has them' },
   RoleDescription: { name: ['Name of the role', 'Operator'], permissions: 'Permissions that the role grants' },

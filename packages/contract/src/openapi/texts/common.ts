@@ -49,7 +49,7 @@ export const common: Readonly<Record<string, Text>> = {
   kid: ['Key id, which signatures name in their header', '2026-11'],
   alg: 'Signature algorithm, always `EdDSA`',
   use: 'Purpose of the key, always `sig`',
-  state: 'Opaque text that binds the response to the request which started it',
+  state: 'Opaque text that binds the response to the request that started it',
   code: 'Authorization code of the identity provider',
   iss: 'Issuer that responds (RFC 9207)',
   error: 'Error code of the identity provider',

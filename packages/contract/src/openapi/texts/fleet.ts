@@ -14,13 +14,13 @@ export const fleetTexts: Texts = {
   'ClusterSummary ClusterDetail RegisteredCluster': clusterFields,
   'ClusterSummary ClusterDetail': {
     status: [
-      '`Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet',
+      '`Healthy`: the relay and all nodes are online. `Degraded`: a node is offline or a heartbeat is overdue. `Offline`: the relay is silent or no node is online. `Pending`: no relay has enrolled yet, or the relay waits for approval',
       'Healthy',
     ],
     nodeCount: 'Number of nodes; 0 before enrollment',
     'lastJob.status': ['Status of the job', 'Completed'],
     'lastJob.title': 'The name, or else the first line of the script without comments and shell options, shortened',
-    'lastJob.name': 'Name that its submitter gave it; absent without one',
+    'lastJob.name': 'Name of the job or of its batch, if it has one',
   },
   ClusterDetail: {
     nodes: 'The nodes on which jobs of the cluster run',
@@ -35,7 +35,7 @@ export const fleetTexts: Texts = {
     status: 'Only clusters with this status',
     type: 'Only clusters of this type',
   },
-  LabelList: { items: 'Label keys, in alphabetical order' },
+  LabelList: { items: 'Label keys, the most frequent first' },
   LabelSummary: {
     key: 'Key of the label',
     values: 'Values of the key, the most frequent first',
@@ -44,7 +44,7 @@ export const fleetTexts: Texts = {
   ResolvedTarget: {
     'byStatus.Healthy': ['Clusters that are Healthy', 240],
     'byStatus.Degraded': ['Clusters that are Degraded', 10],
-    'byStatus.Pending': ['Clusters whose relay has never connected', 7],
+    'byStatus.Pending': ['Clusters that are Pending', 7],
     'byStatus.Offline': ['Clusters that are Offline', 30],
   },
   BulkSiteChange: {

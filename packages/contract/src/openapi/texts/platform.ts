@@ -166,13 +166,18 @@ export const platformTexts: Texts = {
     checkpoint: [undefined, 'eyJhbGciOiJFZERTQSIsInR5cCI6ImF1ZGl0LWNoZWNrcG9pbnQrandzIn0.eyJzZXEiOjF9.c2lnbmF0dXJl'],
     at: 'Time of the checkpoint',
   },
-  AuditVerification: { valid: ['Whether all checked entries match their hashes', true] },
+  AuditVerification: {
+    valid: ['Whether all checked entries match their hashes, the previous entries and the checkpoint', true],
+  },
   'Webhook CreatedWebhook': {
     url: 'Address that receives the events',
     events: 'Event types that it receives; `*` matches several types',
     enabled: 'Whether events are delivered',
   },
-  Delivery: { status: '`Pending` while attempts follow', eventType: 'CloudEvents type of the event' },
+  Delivery: {
+    status: '`Pending` until an attempt succeeds or the last one fails',
+    eventType: 'CloudEvents type of the event',
+  },
   DeliveryAttempt: { at: 'Time of the attempt', durationMs: 'Duration of the attempt in milliseconds' },
   EventDescription: { type: 'CloudEvents type', description: 'When the event occurs' },
 }

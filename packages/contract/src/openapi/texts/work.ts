@@ -106,7 +106,7 @@ export const workTexts: Texts = {
   },
   listJobs: { status: 'Only jobs with this status', type: 'Only jobs of this type' },
   AcceptedBatch: {
-    jobIds: 'Jobs, in the order of the request; of a target, newest cluster first',
+    jobIds: 'Jobs, in the order of `jobs` or `clusterIds`; for other targets, newest cluster first',
     submittedCount: 'Number of jobs',
   },
   Batch: {

@@ -3,11 +3,11 @@ import {
   type JobGroup,
   type JobGroups,
   type JobOutcome,
-  resultOutputLength,
-  sampledGroups,
-  sampleLength,
+  maxResultOutputLength,
+  sampledGroupLimit,
+  maxSampleLength,
 } from '@platform/contract/job-group'
-import { compareGroups, listedClusters } from '@platform/contract/merge-groups'
+import { compareGroups, listedClusterLimit } from '@platform/contract/merge-groups'
 import { type Caller } from '../../caller.ts'
 import { optionalTimestamp } from '../../clock.ts'
 import { clusterNameOf } from '../../clusters/record.ts'
@@ -82,12 +82,12 @@ const sampleKeys = (group: Group): keys.Key[] => {
 const hasResult = ({ startedAtMs }: JobRecord): boolean => startedAtMs !== undefined
 
 export async function read(caller: Caller, batchId: string): Promise<JobGroups> {
-  const sampled = (jobs: readonly JobRecord[]) => groupsOf(jobs).slice(0, sampledGroups).flatMap(sampleKeys)
+  const sampled = (jobs: readonly JobRecord[]) => groupsOf(jobs).slice(0, sampledGroupLimit).flatMap(sampleKeys)
   const { batch, all, jobs, itemOf } = await readBatch(caller, batchId, sampled)
   // Jobs that are missing in a finished batch were removed with their cluster, or after the retention.
   const unstored = batch.finishedAtMs === undefined ? batch.submittedCount - all.length : 0
   return {
-    groups: groupsOf(jobs).map((group, index) => groupView(group, index < sampledGroups ? itemOf : undefined)),
+    groups: groupsOf(jobs).map((group, index) => groupView(group, index < sampledGroupLimit ? itemOf : undefined)),
     pending: unstored + jobs.filter((job) => !isTerminal(job)).length,
   }
 }
@@ -97,7 +97,7 @@ function groupView(group: Group, itemOf: ((key: keys.Key) => Item | undefined) |
   const [first] = jobs
   const job = sampleOf(group) ?? first
   if (job === undefined) throw new Error(`The group ${key} has no jobs`)
-  const clusterIds = [...new Set(jobs.slice(0, listedClusters).map(({ clusterId }) => clusterId))]
+  const clusterIds = [...new Set(jobs.slice(0, listedClusterLimit).map(({ clusterId }) => clusterId))]
   return {
     key,
     status,
@@ -113,7 +113,7 @@ function sampleView(job: JobRecord, itemOf: (key: keys.Key) => Item | undefined)
   const items = startKeys(job).map(itemOf)
   // Jobs of a removed cluster are hidden, so the sample can be a different job than the one that was read.
   if (items.length > 0 && items.every((item) => item === undefined)) return {}
-  const { text, isTruncated } = startOfOutput(job, items, sampleLength)
+  const { text, isTruncated } = startOfOutput(job, items, maxSampleLength)
   return { sample: text, sampleTruncated: isTruncated }
 }
 
@@ -161,7 +161,7 @@ export async function listResults(caller: Caller, batchId: string, query: PageQu
 
 function resultView(job: JobRecord, clusterName: string, items: readonly (Item | undefined)[]): JobOutcome {
   const { id: jobId, clusterId, status, startedAtMs, completedAtMs } = job
-  const { text, isTruncated } = startOfOutput(job, items, resultOutputLength)
+  const { text, isTruncated } = startOfOutput(job, items, maxResultOutputLength)
   return {
     jobId,
     clusterId,

@@ -115,7 +115,7 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
   const [target, setTarget] = useDraft(`target ${source}`, initialTarget, { isKept: true })
   const [nodeIds, setNodeIds] = useDraft(`nodes ${source}`, draft.nodeIds, { isKept: true })
   const [isKept, setIsKept] = useState(false)
-  const { text, found } = unixText(script)
+  const { text, corrections } = unixText(script)
   const { resolved, count } = useTarget(target)
   const onlyId = target.kind === 'picked' && count === 1 ? target.clusterIds[0] : undefined
   const isBatch = onlyId === undefined && count !== 0
@@ -178,10 +178,10 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
               A first line such as <code>#!/usr/bin/env python3</code> sets the interpreter; the default is{' '}
               <code>sh</code>. <kbd>Ctrl</kbd>+<kbd>Enter</kbd> submits the form.
             </p>
-            {found.length > 0 && (
+            {corrections.length > 0 && (
               <div role="status">
                 <p>
-                  The script has {found.join(' and ')}, which interpreters reject.
+                  The script has {corrections.join(' and ')}, which interpreters reject.
                   {isKept ? ' It is submitted unchanged.' : ' The text is converted when you submit it.'}
                 </p>
                 <CheckField label="Submit the script unchanged" checked={isKept} onChange={setIsKept} />

@@ -1,4 +1,4 @@
-import type { Named } from '@platform/contract/user-name'
+import type { UserNames } from '@platform/contract/user-name'
 import { meQuery } from '../../api/account.ts'
 import { queries } from '../../api/query.ts'
 import { readUser } from '../../api/session.ts'
@@ -28,7 +28,7 @@ export async function recoverSession(href: string, showSignInPage: () => void): 
   return false
 }
 
-interface User extends Named {
+interface User extends UserNames {
   id: string
 }
 

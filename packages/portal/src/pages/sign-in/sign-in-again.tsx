@@ -1,4 +1,4 @@
-import { type Named, nameOf } from '@platform/contract/user-name'
+import { type UserNames, nameOf } from '@platform/contract/user-name'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { readUser } from '../../api/session.ts'
 import { onSessionChange, openSession, type SignInProof } from '../../api/sign-in.ts'
@@ -11,9 +11,9 @@ import { PasswordForm, Providers } from './sign-in-page.tsx'
 import { withTimeToRetry } from './use-sign-in.ts'
 
 interface SignInAgainProps {
-  user: Named & { id: string }
+  user: UserNames & { id: string }
   /** Another user who has signed in. */
-  initial: Named | undefined
+  initial: UserNames | undefined
   returnTo: string
   onSignedIn: () => void
 }
@@ -56,8 +56,8 @@ export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgain
 }
 
 interface OtherUserProps {
-  user: Named
-  other: Named
+  user: UserNames
+  other: UserNames
   onReturn: () => void
 }
 
