@@ -1,6 +1,6 @@
 import { addAuditEntry, exportAudit, getAuditCheckpoint, listAuditEntries, verifyAudit } from '@platform/contract/audit'
 import * as Audit from '@platform/core/audit/audit'
-import { result, download } from '@platform/http/result'
+import { result, downloadHeaders } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
@@ -15,7 +15,7 @@ export const handler = serve(
   route(exportAudit, async ({ caller, query }) => {
     const { text, next, checkpoint } = await Audit.exportPage(caller, query)
     const nextPage = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
-    const headers = download(`audit.${query.format}`, types[query.format], nextPage)
+    const headers = downloadHeaders(`audit.${query.format}`, types[query.format], nextPage)
     return result(200, text, { ...headers, ...(checkpoint !== undefined && { 'audit-checkpoint': checkpoint }) })
   }),
   route(getAuditCheckpoint, async ({ caller }) => result(200, await Audit.checkpoint(caller))),

@@ -9,12 +9,12 @@ import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 import {
-  sessionCookies,
-  clearedCookies,
+  setSessionCookies,
+  clearCookies,
   deviceCookie,
   refreshCookie,
-  renewedCookies,
-  browsersOf,
+  renewCookies,
+  browserSecretsOf,
 } from '@platform/http/cookies'
 
 export const handler = serve(
@@ -28,23 +28,23 @@ export const handler = serve(
     return result(204)
   }),
   route(beginSession, async ({ body, headers, origin }) =>
-    sessionCookies(
+    setSessionCookies(
       headers,
       await BrowserSession.startBrowserSession(body, {
-        browsers: browsersOf(headers),
+        browsers: browserSecretsOf(headers),
         origin: { ...origin, device: deviceCookie(headers) },
         idempotencyKey: idempotencyKeyOf(headers),
       }),
     ),
   ),
   route(refreshSession, ({ headers, origin }) =>
-    renewedCookies(headers, () =>
+    renewCookies(headers, () =>
       SignIn.refresh({ refreshToken: refreshCookie(headers) }, origin, { idempotencyKey: idempotencyKeyOf(headers) }),
     ),
   ),
   route(endBrowserSession, async ({ headers, origin }) => {
     await Session.endSessionByToken(refreshCookie(headers), origin)
-    return clearedCookies(headers)
+    return clearCookies(headers)
   }),
   route(me, async ({ caller }) => result(200, await User.profile(caller))),
 )

@@ -1,4 +1,4 @@
 import { authorizeChannel } from '@platform/core/relays/channel'
-import { authorizer } from '@platform/http/authorizer'
+import { createAuthorizer } from '@platform/http/authorizer'
 
-export const handler = authorizer(authorizeChannel)
+export const handler = createAuthorizer(authorizeChannel)

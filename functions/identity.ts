@@ -18,7 +18,7 @@ import { result, redirect } from '@platform/http/result'
 import { authenticateIfPermitted } from '@platform/http/authorize'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
-import { browsersOf, signInCookies } from '@platform/http/cookies'
+import { browserSecretsOf, signInCookies } from '@platform/http/cookies'
 
 export const handler = serve(
   route(listProviders, async ({ caller }) => result(200, await Identity.list(caller))),
@@ -45,9 +45,9 @@ export const handler = serve(
     return redirect(location, signInCookies(headers, browser))
   }),
   route(callback, async ({ params, query, headers, origin }) =>
-    redirect(await Oidc.completeSignIn(params.id, query, { browsers: browsersOf(headers), origin })),
+    redirect(await Oidc.completeSignIn(params.id, query, { browsers: browserSecretsOf(headers), origin })),
   ),
   route(exchangeCode, async ({ body, headers, origin }) =>
-    result(200, await exchange(body.code, browsersOf(headers), origin)),
+    result(200, await exchange(body.code, browserSecretsOf(headers), origin)),
   ),
 )

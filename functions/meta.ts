@@ -3,7 +3,7 @@ import { getEventCatalog } from '@platform/contract/event'
 import { getDocs, getKeys, getManifestSchema, getOpenApi, getRelayProgram } from '@platform/contract/meta'
 import { readPublicKeys } from '@platform/core/signing/published-keys'
 import { result } from '@platform/http/result'
-import { asset, jsonOf, shortCache } from '@platform/http/asset'
+import { loadAsset, jsonOf, shortCacheHeaders } from '@platform/http/asset'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
@@ -11,27 +11,27 @@ const EventCatalog = getEventCatalog.responses[200].content['application/json'].
 
 export const handler = serve(
   route(getOpenApi, async () => {
-    const document = await asset('openapi.json')
+    const document = await loadAsset('openapi.json')
     return result(200, jsonOf(document), document.headers)
   }),
   route(getDocs, async () => {
-    const page = await asset('docs.html')
+    const page = await loadAsset('docs.html')
     return result(200, page.text, { ...page.headers, 'content-security-policy': await docsSecurityPolicy(page.text) })
   }),
   route(getEventCatalog, async () => {
-    const catalog = await asset('event-catalog.json')
+    const catalog = await loadAsset('event-catalog.json')
     return result(200, EventCatalog.parse(jsonOf(catalog)), {
       ...catalog.headers,
       'cache-control': 'private, max-age=60',
     })
   }),
   route(getManifestSchema, async () => {
-    const schema = await asset('module-schema.json')
+    const schema = await loadAsset('module-schema.json')
     return result(200, jsonOf(schema), schema.headers)
   }),
-  route(getKeys, async () => result(200, await readPublicKeys(), shortCache)),
+  route(getKeys, async () => result(200, await readPublicKeys(), shortCacheHeaders)),
   route(getRelayProgram, async () => {
-    const program = await asset('relay.mjs')
+    const program = await loadAsset('relay.mjs')
     return result(200, program.text, program.headers)
   }),
 )

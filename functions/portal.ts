@@ -1,4 +1,4 @@
-import { assetBytes } from '@platform/http/asset'
+import { readAsset } from '@platform/http/asset'
 import { servePortal } from '@platform/http/portal/serve'
 
-export const handler = servePortal(() => assetBytes('portal.pack'))
+export const handler = servePortal(() => readAsset('portal.pack'))

@@ -1,7 +1,7 @@
 import { messageOf } from '@platform/contract/errors'
 import { newId } from '@platform/core/id'
 import { issueAccessToken } from '@platform/core/signing/access-token'
-import { sharedLimiter } from '@platform/http/rate-limit'
+import { createSharedLimiter } from '@platform/http/rate-limit'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { measureUsage } from '../core/support/usage.ts'
 import { advanceClock } from '../support/clock.ts'
@@ -125,7 +125,7 @@ test.each<[name: 'setup' | 'identity' | 'auth' | 'relay', sent: TestRequest, sta
 })
 
 const newProcesses = (count: number) =>
-  Array.from({ length: count }, () => sharedLimiter({ perMinute: 600, burst: 100 }))
+  Array.from({ length: count }, () => createSharedLimiter({ perMinute: 600, burst: 100 }))
 
 async function allowedOf(processes: ReturnType<typeof newProcesses>, principal: string, calls: number) {
   let allowed = 0

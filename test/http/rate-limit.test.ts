@@ -1,5 +1,5 @@
 import type { RateLimitState } from '@platform/core/lib/rate-limit-state'
-import { limiter } from '@platform/http/rate-limit'
+import { createLimiter } from '@platform/http/rate-limit'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { handler as auth } from '../../functions/auth.ts'
 import { jsonRequest, send } from '../support/request.ts'
@@ -23,14 +23,14 @@ describe('a limiter', () => {
     states.filter(({ retryAfterSeconds }) => retryAfterSeconds === 0).length
 
   test('allows a burst', () => {
-    const limit = limiter({ perMinute: 60, burst: 5 })
+    const limit = createLimiter({ perMinute: 60, burst: 5 })
     expect(take(5, limit).map(({ remaining }) => remaining)).toEqual([4, 3, 2, 1, 0])
     expect(limit('a')).toEqual({ limit: 5, remaining: 0, resetSeconds: 5, retryAfterSeconds: 1 })
-    expect(countAllowed(take(10, limiter({ perMinute: 3, burst: 100 })))).toBe(3)
+    expect(countAllowed(take(10, createLimiter({ perMinute: 3, burst: 100 })))).toBe(3)
   })
 
   test.each([1, 3, 7, 10, 59, 600, 1_000_000])('allows one call after `Retry-After` at %d per minute', (perMinute) => {
-    const limit = limiter({ perMinute, burst: 4 })
+    const limit = createLimiter({ perMinute, burst: 4 })
     const size = Math.min(4, perMinute)
     expect(countAllowed(take(size, limit))).toBe(size)
     const { retryAfterSeconds } = limit('a')
@@ -40,7 +40,7 @@ describe('a limiter', () => {
   })
 
   test('maintains the average rate', () => {
-    const limit = limiter({ perMinute: 30, burst: 10 })
+    const limit = createLimiter({ perMinute: 30, burst: 10 })
     let count = 0
     for (let second = 0; second < 600; second++) {
       count += countAllowed(take(3, limit))
@@ -50,14 +50,14 @@ describe('a limiter', () => {
   })
 
   test('does not count rejected calls', () => {
-    const limit = limiter({ perMinute: 10, burst: 10 })
+    const limit = createLimiter({ perMinute: 10, burst: 10 })
     take(1010, limit)
     pass(6000)
     expect(limit('a').retryAfterSeconds).toBe(0)
   })
 
   test('allows a full burst after the reset', () => {
-    const limit = limiter({ perMinute: 60, burst: 8 })
+    const limit = createLimiter({ perMinute: 60, burst: 8 })
     const { resetSeconds } = take(8, limit)[7] as RateLimitState
     pass(resetSeconds * 1000)
     expect(limit('a').remaining).toBe(7)
@@ -66,7 +66,7 @@ describe('a limiter', () => {
   })
 
   test.each([-1_800_000, -86_400_000, 86_400_000])('does not depend on the clock, which moves by %d ms', (ms) => {
-    const limit = limiter({ perMinute: 60, burst: 3 })
+    const limit = createLimiter({ perMinute: 60, burst: 3 })
     take(3, limit)
     vi.setSystemTime(Date.now() + ms)
     expect(limit('a').retryAfterSeconds).toBe(1)
@@ -75,7 +75,7 @@ describe('a limiter', () => {
   })
 
   test('limits each principal separately, and keeps the ten thousand most recent ones', () => {
-    const limit = limiter({ perMinute: 1, burst: 1 })
+    const limit = createLimiter({ perMinute: 1, burst: 1 })
     for (let index = 0; index < 10_000; index++) expect(limit(`address ${index}`).retryAfterSeconds).toBe(0)
     expect(limit('address 0').retryAfterSeconds).toBe(60)
     limit('one more')

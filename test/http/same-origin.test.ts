@@ -3,12 +3,12 @@ import { shiftClock } from '@platform/core/clock'
 import { PlatformError, platformError } from '@platform/core/error'
 import {
   accessCookie,
-  browsersOf,
+  browserSecretsOf,
   cookieOf,
-  sessionCookies,
-  clearedCookies,
+  setSessionCookies,
+  clearCookies,
   refreshCookie,
-  renewedCookies,
+  renewCookies,
   signInCookies,
 } from '@platform/http/cookies'
 import { rejectCrossOrigin } from '@platform/http/same-origin'
@@ -100,7 +100,7 @@ test.each([
 const tokens = { accessToken: 'a.b.c', refreshToken: 'sess_1.x.y', expiresIn: 900, tokenType: 'Bearer' as const }
 
 test('stores tokens in HttpOnly, same-site cookies for their lifetime', () => {
-  expect(sessionCookies(portal, tokens)).toMatchObject({
+  expect(setSessionCookies(portal, tokens)).toMatchObject({
     status: 200,
     body: { expiresIn: 900 },
     cookies: [
@@ -113,7 +113,7 @@ test('stores tokens in HttpOnly, same-site cookies for their lifetime', () => {
 test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080', 'http://plat.localhost'])(
   'omits the __Host- prefix of cookies over plain HTTP on this machine: %s',
   (origin) => {
-    expect(sessionCookies({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
+    expect(setSessionCookies({ origin, host: new URL(origin).host }, tokens).cookies).toEqual([
       'plat_access=a.b.c; HttpOnly; SameSite=Strict; Path=/; Max-Age=900',
       'plat_refresh=sess_1.x.y; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800',
     ])
@@ -123,9 +123,9 @@ test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080'
 const names = (cookies: readonly string[] = []) => cookies.map((cookie) => cookie.split('=')[0])
 
 test.each([portal, local])('clears the same cookies for $origin', (headers) => {
-  const { status, cookies } = clearedCookies(headers)
+  const { status, cookies } = clearCookies(headers)
   expect(status).toBe(204)
-  expect(names(cookies)).toEqual(names(sessionCookies(headers, tokens).cookies))
+  expect(names(cookies)).toEqual(names(setSessionCookies(headers, tokens).cookies))
   for (const cookie of cookies ?? []) expect(cookie).toMatch(/^[\w-]+=; .*Path=\/; Max-Age=0$/)
 })
 
@@ -158,12 +158,12 @@ test('matches cookie names exactly', () => {
 
 test('clears the cookies for an invalid refresh token only', async () => {
   const failing = (error: Error) =>
-    renewedCookies(portal, async () => {
+    renewCookies(portal, async () => {
       throw error
     })
   await expect(failing(platformError('invalid_refresh_token'))).rejects.toMatchObject({
     code: 'invalid_refresh_token',
-    extra: { cookies: clearedCookies(portal).cookies },
+    extra: { cookies: clearCookies(portal).cookies },
   })
   const unavailable = platformError('database_unavailable')
   await expect(failing(unavailable)).rejects.toBe(unavailable)
@@ -183,10 +183,10 @@ test('binds each of eight sign-ins by a cookie that sibling domains cannot set',
     }
     shiftClock(1)
   }
-  expect(browsersOf(headers())).toEqual(secrets.slice(-8))
+  expect(browserSecretsOf(headers())).toEqual(secrets.slice(-8))
   const [name = ''] = [...jar.keys()].slice(-1)
   for (const cookie of [undefined, '=;=', `${name}0=x`, `${name.replace('__Host-', '')}=x`, 'plat_sign_in=x']) {
-    expect(browsersOf({ cookie })).toEqual([])
+    expect(browserSecretsOf({ cookie })).toEqual([])
   }
   const many = Array.from({ length: 300 }, () => `${name}=x`).join('; ')
   expect(signInCookies({ cookie: many }, 'x').join('').length).toBeLessThan(4000)

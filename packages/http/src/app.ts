@@ -6,10 +6,10 @@ import { log, withTrace } from '@platform/core/log'
 import { HonoBase as Hono } from 'hono/hono-base'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { HttpContext, HttpEnv } from './context.ts'
-import { failure, retryHeaders } from './error-response.ts'
+import { toErrorResponse, retryHeaders } from './error-response.ts'
 import { type GatewayEvent, rejectInvalidPath } from './request.ts'
 import type { HttpResponse } from './response.ts'
-import { isPastFront, withClientAddress } from './trusted-front.ts'
+import { isFrontBypassed, withClientAddress } from './trusted-front.ts'
 
 type App = (event: GatewayEvent) => Promise<HttpResponse>
 
@@ -23,34 +23,34 @@ export const toHonoHandler =
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Hono's types know web responses only
     (await handle(context)) as unknown as Response
 
-/** Creates a Hono app with the behaviour that all API functions share. `route` adds the endpoints. */
-export function createApp(route: (app: Hono<HttpEnv>) => void, checkPath = rejectInvalidPath): App {
+/** Creates a Hono app with the behaviour that all API functions share. `addRoutes` adds the endpoints. */
+export function createApp(addRoutes: (app: Hono<HttpEnv>) => void, checkPath = rejectInvalidPath): App {
   const app = new Hono<HttpEnv>({
     router: new TrieRouter(),
     getPath: (_request, options) => options?.env?.event.rawPath ?? '',
   })
   app.use(({ env }, next) => {
-    if (env.isPastFront) throw platformError('route_not_found')
+    if (env.isFrontBypassed) throw platformError('route_not_found')
     checkPath(env.event)
     return next()
   })
-  app.notFound(toHonoHandler((context) => failure(platformError('route_not_found'), context)))
-  route(app)
-  app.onError((error, context) => toHonoHandler((each) => failure(error, each))(context))
+  app.notFound(toHonoHandler((context) => toErrorResponse(platformError('route_not_found'), context)))
+  addRoutes(app)
+  app.onError((error, context) => toHonoHandler((each) => toErrorResponse(error, each))(context))
   return (received) => {
     const event = withClientAddress(received)
     return withRequestLog(event, async (headers) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
       const [request, toResponse] = [routedRequest as Request, (web: Response) => web as unknown as HttpResponse]
-      return toResponse(await app.fetch(request, { event, headers, isPastFront: isPastFront(received, event) }))
+      return toResponse(await app.fetch(request, { event, headers, isFrontBypassed: isFrontBypassed(received, event) }))
     })
   }
 }
 
-/** Hono only matches paths: `serve` selects the method, because Hono would answer HEAD with a response of its own. */
+/** Hono matches only the path. `serve` selects the method, because Hono would respond to HEAD requests itself. */
 const routedRequest = { method: 'GET' }
 
-// Headers of every response. A handler can override `cache-control`.
+// Headers of every response. A response can override them.
 const commonHeaders = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -65,7 +65,7 @@ function withRequestLog(
 ): Promise<HttpResponse> {
   const { method } = requestContext.http
   const traceId = traceIdOf(traceparent)
-  const request = async () => {
+  const respond = async () => {
     const startedAtMs = performance.now()
     const headers = { ...commonHeaders, 'x-trace-id': traceId }
     const response = await withRateLimitStates(
@@ -79,7 +79,7 @@ function withRequestLog(
     const body = method === 'HEAD' ? null : response.body
     return { ...response, body, headers: { ...headers, ...retryHeaders(response), ...response.headers } }
   }
-  return withTrace({ traceId }, () => withMetrics(request))
+  return withTrace({ traceId }, () => withMetrics(respond))
 }
 
 const rateLimitHeaders = ({ limit, remaining, resetSeconds }: RateLimitState) => ({

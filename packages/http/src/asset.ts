@@ -5,7 +5,7 @@ import { sha256 } from '@platform/core/id'
 import * as z from 'zod'
 
 /** Cache headers for public content that changes rarely. */
-export const shortCache = { 'cache-control': 'public, max-age=60' } as const
+export const shortCacheHeaders = { 'cache-control': 'public, max-age=60' } as const
 
 /** A file of the build with its caching headers. */
 export interface Asset {
@@ -15,20 +15,20 @@ export interface Asset {
 
 const cache = new Map<string, Asset>()
 
-/** The text of a file of the build, cached for the lifetime of the process. */
-export async function asset(name: string): Promise<Asset> {
+/** Reads a text file of the build, and caches it for the lifetime of the process. */
+export async function loadAsset(name: string): Promise<Asset> {
   const cached = cache.get(name)
   if (cached !== undefined) return cached
-  const text = (await assetBytes(name)).toString()
-  const loaded = { text, headers: { ...shortCache, etag: `"${sha256(text).slice(0, 32)}"` } }
-  cache.set(name, loaded)
-  return loaded
+  const text = (await readAsset(name)).toString()
+  const asset = { text, headers: { ...shortCacheHeaders, etag: `"${sha256(text).slice(0, 32)}"` } }
+  cache.set(name, asset)
+  return asset
 }
 
-/** The content of a file of the build. It is not cached. */
-export const assetBytes = (name: string): Promise<Buffer> =>
+/** Reads a file of the build without caching it. */
+export const readAsset = (name: string): Promise<Buffer> =>
   readFile(join(config.PLAT_ASSETS_DIR || join(import.meta.dirname, 'dist'), name))
 
-/** Parses an asset that is a JSON object. */
+/** Parses an asset that contains a JSON object. */
 export const jsonOf = ({ text }: Asset): Record<string, unknown> =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(text))

@@ -13,15 +13,16 @@ import { accessCookie } from './cookies.ts'
 export const schemeOf = (access: Access): 'Bearer' | 'Relay' => (access === 'relay' ? 'Relay' : 'Bearer')
 
 /**
- * The authenticated caller, or undefined for a public endpoint. The `Authorization` header takes precedence over the
- * browser's cookie. Throws `unauthenticated`, `token_expired`, or an error of `rejectCrossOrigin`.
+ * Authenticates the caller, and returns undefined for a public endpoint. The `Authorization` header takes precedence
+ * over the browser's cookie. Throws errors such as `unauthenticated`, `token_expired`, and those of
+ * `rejectCrossOrigin`.
  */
 export async function authenticate(access: Access, event: GatewayEvent): Promise<Caller | RelayCaller | undefined> {
   if (access === 'public') return undefined
   const { headers, rawPath, requestContext } = event
   if (access === 'relay') {
     const body = event.isBodyPending ? undefined : bytesOf(event)
-    return authenticateRelay(credential(headers, 'Relay'), rawPath, body)
+    return authenticateRelay(credentialOf(headers, 'Relay'), rawPath, body)
   }
   const origin = { address: requestContext.http.sourceIp }
   const permission = isPermission(access) ? access : undefined
@@ -41,7 +42,7 @@ async function browserUserOf(event: GatewayEvent, { address }: Origin, permissio
 type Headers = GatewayEvent['headers']
 
 async function userOf(headers: Headers, { address }: Origin, permission?: Permission): Promise<Caller> {
-  const token = credential(headers, 'Bearer')
+  const token = credentialOf(headers, 'Bearer')
   const caller = await (isApiToken(token) ? verifyApiToken(token) : verifySession(token, permission))
   return withOrigin(caller, headers, address)
 }
@@ -52,7 +53,7 @@ const withOrigin = (caller: Caller, { host }: Headers, address: string | undefin
   ...(host !== undefined && { host }),
 })
 
-/** The caller of a public endpoint if it is authenticated and has the permission, else undefined. */
+/** Returns the caller that the `Authorization` header identifies if it has the permission, otherwise undefined. */
 export async function authenticateIfPermitted(
   permission: Permission,
   headers: Headers,
@@ -67,8 +68,8 @@ export async function authenticateIfPermitted(
   }
 }
 
-// The gateway joins repeated headers with commas. No token contains a comma, so repeated headers are rejected.
-function credential(headers: Headers, scheme: string): string {
+// Rejects repeated headers, which the gateway joins with commas: no token contains a comma.
+function credentialOf(headers: Headers, scheme: string): string {
   const [, requestScheme = '', token = ''] = /^([a-z]+) +([\w.~+/-]+=*)$/i.exec(headers['authorization'] ?? '') ?? []
   if (requestScheme.toLowerCase() !== scheme.toLowerCase()) throw platformError('unauthenticated')
   return token
@@ -84,7 +85,7 @@ export function requirePermission(access: Access, caller: Caller | RelayCaller |
   }
 }
 
-/** Fields for log lines that identify the caller. */
+/** Returns the fields of log lines that identify the caller. */
 export function identityOf(caller: Caller | RelayCaller | undefined): Record<string, string> {
   if (caller === undefined) return {}
   const { organisationId } = caller

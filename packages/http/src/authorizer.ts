@@ -22,13 +22,15 @@ interface AuthorizerResponse {
 
 /**
  * The broker closes a connection after this time, and the relay opens the next one with a new proof. A relay that was
- * replaced keeps its channel for at most this time. AWS IoT would repeat a call with the same password, which has
- * expired by then, so the refresh is never earlier.
+ * replaced keeps its channel for at most this time. AWS IoT must not refresh the authorization earlier, because it
+ * would send the same password, which has expired by then.
  */
 const connectionSeconds = 14_400
 
-/** Creates the function that decides whether a client may connect to the broker. */
-export const authorizer = (authorize: (clientId: string, password: string) => Promise<ChannelGrant | undefined>) => {
+/** Creates the Lambda function that decides whether a client may connect to the broker. */
+export const createAuthorizer = (
+  authorize: (clientId: string, password: string) => Promise<ChannelGrant | undefined>,
+) => {
   const respond = withVersionProbe(async (event: unknown) => {
     const parsed = AuthorizerEvent.safeParse(event)
     if (!parsed.success) return undefined
@@ -60,7 +62,7 @@ function toResponse(grant: ChannelGrant | undefined, functionArn: string): Autho
   ].map((statement) => ({ Effect: 'Allow', ...statement }))
   return {
     isAuthenticated: true,
-    // AWS IoT allows only letters and digits.
+    // AWS IoT allows only letters and digits in a principal id.
     principalId: grant.relayId.replaceAll(/[^0-9A-Za-z]/g, ''),
     disconnectAfterInSeconds: connectionSeconds,
     refreshAfterInSeconds: connectionSeconds,

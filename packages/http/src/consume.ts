@@ -10,12 +10,12 @@ export interface QueueEvent {
   Records: readonly { messageId: string; body: string }[]
 }
 
-/** The failed messages. SQS redelivers only these, and finally moves them to the dead-letter queue. */
+/** The failed messages. SQS delivers only these again, and finally moves them to the dead-letter queue. */
 export interface QueueResult {
   batchItemFailures: { itemIdentifier: string }[]
 }
 
-/** Creates a Lambda function that consumes a queue. One failed message does not affect the others. */
+/** Creates a Lambda function that consumes a queue. A failed message does not affect the others. */
 export const consume = <Schema extends z.ZodType>(schema: Schema, work: (message: z.output<Schema>) => Promise<void>) =>
   withVersionProbe(({ Records }: QueueEvent): Promise<QueueResult> =>
     withMetrics(async () => {

@@ -6,10 +6,10 @@ import type { GatewayEvent } from './request.ts'
 export interface HttpEnv {
   Bindings: {
     event: GatewayEvent
-    /** Headers of every response. Headers of the response itself take precedence. */
+    /** Headers to add to the response. Headers that the handler sets take precedence. */
     headers: Record<string, string>
-    /** Whether the request did not come from the front that the operator requires. */
-    isPastFront: boolean
+    /** Whether the request bypassed the front that the operator requires. */
+    isFrontBypassed: boolean
   }
   Variables: { access?: Access }
 }

@@ -5,21 +5,21 @@ import { schemeOf } from './authorize.ts'
 import type { HttpContext } from './context.ts'
 import { type HttpResponse, httpResponse } from './response.ts'
 
-// The `Retry-After` of a 503 without a specific delay.
-const retryAfterSeconds = 2
+// The `Retry-After` of a 503 response without a specific delay.
+const defaultRetryAfterSeconds = 2
 
 /**
- * Converts any error to an error response. Unexpected errors are logged and counted, and their details are not
- * disclosed.
+ * Converts any error to an error response. Errors with a cause are logged, unexpected errors are also counted, and
+ * their details are not disclosed.
  */
-export async function failure(error: Error, context: HttpContext): Promise<HttpResponse> {
+export async function toErrorResponse(error: Error, context: HttpContext): Promise<HttpResponse> {
   const platformFailure = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(platformFailure.code)
   if (platformFailure.cause !== undefined)
     log(status >= 500 ? 'error' : 'debug', platformFailure.code, { cause: platformFailure.cause })
   if (platformFailure.code === 'internal_error') await countError()
 
-  const { retryAfterSeconds: delaySeconds, headers: ownHeaders, cookies, ...details } = platformFailure.extra
+  const { retryAfterSeconds: delaySeconds, headers: extraHeaders, cookies, ...details } = platformFailure.extra
   const body = {
     error: wireCodeOf(platformFailure.code),
     message: platformFailure.message,
@@ -27,7 +27,7 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
     ...details,
   }
   const headers = {
-    ...ownHeaders,
+    ...extraHeaders,
     'content-type': 'application/json',
     ...(delaySeconds !== undefined && { 'retry-after': String(delaySeconds) }),
     ...(status === 401 && { 'www-authenticate': schemeOf(context.get('access') ?? 'user') }),
@@ -35,11 +35,11 @@ export async function failure(error: Error, context: HttpContext): Promise<HttpR
   return httpResponse(status, JSON.stringify(body), headers, cookies)
 }
 
-/** The `Retry-After` header of a 503 response; no header for other statuses. */
+/** Returns a default `Retry-After` header for a 503 response, and no header for other statuses. */
 export const retryHeaders = ({ status }: HttpResponse): Record<string, string> =>
-  status === 503 ? { 'retry-after': String(retryAfterSeconds) } : {}
+  status === 503 ? { 'retry-after': String(defaultRetryAfterSeconds) } : {}
 
-// Loaded on demand, because the portal function uses no store and would otherwise load the store's client.
+// Loads the module on demand, because the portal function uses no store and must not load the store's client.
 async function countError(): Promise<void> {
   try {
     const { countVersionError } = await import('@platform/core/updates/error-count')

@@ -7,11 +7,11 @@ import type { Result } from './result.ts'
 import { bytesOf, type GatewayEvent, type RequestHeaders } from './request.ts'
 
 type AnyCaller = Caller | RelayCaller | undefined
-type Handle<Who> = (caller: Who) => Result | Promise<Result>
+type Handle<CallerType> = (caller: CallerType) => Result | Promise<Result>
 
 /**
- * Handles a request with an `Idempotency-Key` once. Repeated requests receive the stored response, as does the loser of
- * a race. Errors are not stored, so that a corrected request can use the same key.
+ * Handles a request of a user with an `Idempotency-Key` once. Repeated and concurrent requests receive the response
+ * that was stored first. Errors are not stored, so that a corrected request can use the same key.
  */
 export async function withIdempotency(
   endpoint: EndpointDefinition,
@@ -22,22 +22,22 @@ export async function withIdempotency(
   const keyedRequest = keyedRequestOf(endpoint, event)
   if (keyedRequest === undefined || caller?.kind !== 'user') return handle(caller)
   const request = { ...keyedRequest, organisationId: caller.organisationId }
-  const stored = await findStoredResponse(caller, request)
-  if (stored !== undefined) return replay(stored)
+  const storedResponse = await findStoredResponse(caller, request)
+  if (storedResponse !== undefined) return replay(storedResponse)
   try {
     return await handleFirst(caller, request, handle)
   } catch (error) {
-    const concurrent = await findStoredResponse(caller, request)
-    if (concurrent === undefined) throw error
-    return replay(concurrent)
+    const concurrentResponse = await findStoredResponse(caller, request)
+    if (concurrentResponse === undefined) throw error
+    return replay(concurrentResponse)
   }
 }
 
 async function handleFirst(caller: Caller, request: IdempotentRequest, handle: Handle<Caller>): Promise<Result> {
   const result = await handle({ ...caller, idempotency: request })
   const { status, body } = result
-  const concurrent = request.isStored ? undefined : await storeResponse(caller, request, { status, body })
-  return concurrent === undefined ? result : replay(concurrent)
+  const concurrentResponse = request.isStored ? undefined : await storeResponse(caller, request, { status, body })
+  return concurrentResponse === undefined ? result : replay(concurrentResponse)
 }
 
 const replay = ({ status, body }: StoredResponse): Result => ({
@@ -48,7 +48,7 @@ const replay = ({ status, body }: StoredResponse): Result => ({
 
 type KeyedRequest = Omit<IdempotentRequest, 'organisationId'>
 
-/** Throws `validation_failed` if the key is invalid. */
+/** Returns the idempotency key, if any. Throws `validation_failed` if it is invalid. */
 export function idempotencyKeyOf({ 'idempotency-key': key }: RequestHeaders): string | undefined {
   if (key === undefined || /^[\u0021-\u007e]{1,200}$/.test(key)) return key
   const message = 'must be 1 to 200 visible ASCII characters'

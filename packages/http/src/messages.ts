@@ -1,11 +1,11 @@
 import * as z from 'zod'
 
-/** A platform operation to run. Messages contain only ids. */
+/** A request to run an operation of the platform. Messages contain only ids. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /**
- * A request to check all clusters for missing heartbeats, jobs of an organisation that were claimed (`id,id`), or an
- * organisation with pending outbox records.
+ * A request to check all clusters for missing heartbeats, to record the start of claimed jobs (`started`: ids separated
+ * by commas), or to deliver the pending outbox records of an organisation.
  */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),
@@ -13,17 +13,17 @@ export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1) }),
 ])
 
-/** A webhook with pending deliveries. */
+/** A request to send the pending deliveries of a webhook. */
 export const WebhookMessage = z.object({ organisationId: z.string().min(1), webhookId: z.string().min(1) })
 
-/** A batch to advance. */
+/** A request to advance a batch. */
 export const BatchMessage = z.object({ organisationId: z.string().min(1), batchId: z.string().min(1) })
 
-/** An operation of a module to run, or a request to scan the catalog's sources. */
+/** A request to run an operation of a module, or to scan the catalog's sources. */
 export const InstallMessage = z.union([
   JobMessage,
   z.object({ organisationId: z.string().min(1), scan: z.literal('catalog') }),
 ])
 
-/** A module with pending events. */
+/** A request to deliver the pending events of a module. */
 export const ModuleMessage = z.object({ organisationId: z.string().min(1), moduleId: z.string().min(1) })

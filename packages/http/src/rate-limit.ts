@@ -2,7 +2,7 @@ import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, RelayCaller } from '@platform/core/caller'
 import { elapsedMs } from '@platform/core/clock'
 import { config } from '@platform/core/config'
-import { addCalls, countAllowedCall, perMinute as perMinuteOf } from '@platform/core/db/call-limit'
+import { addCalls, countAllowedCall, perMinute as callsPerMinute } from '@platform/core/db/call-limit'
 import { platformError } from '@platform/core/error'
 import { log } from '@platform/core/log'
 import { ipNetworkOf } from '@platform/core/lib/ip-network'
@@ -20,9 +20,9 @@ const maximumBuckets = 10_000
 
 /**
  * Creates a limiter with one token bucket per principal and process. A bucket is stored as the time at which it is
- * full; each allowed call moves that time on. The times are monotonic, so the system clock may change.
+ * full; each allowed call delays that time. The times are monotonic, so the system clock may change.
  */
-export function limiter({ perMinute, burst }: RateLimit): Limiter {
+export function createLimiter({ perMinute, burst }: RateLimit): Limiter {
   const limit = Math.min(burst, perMinute)
   const costMs = 60_000 / perMinute
   // The times are sums of fractions, so comparisons need a tolerance.
@@ -45,37 +45,37 @@ export function limiter({ perMinute, burst }: RateLimit): Limiter {
   }
 }
 
-// Moves the bucket to the end of the map; the least recently used bucket is evicted.
+// Stores a bucket at the end of the map. If the map is full, removes the least recently used bucket.
 function storeBucket<Bucket>(buckets: Map<string, Bucket>, principal: string, bucket: Bucket): void {
   buckets.delete(principal)
   if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
   buckets.set(principal, bucket)
 }
 
-/** A process reports its calls in groups, so that at most one of ten requests writes. */
-const smallestGroup = 10
+/** A process reports its calls in groups, so that at most one of ten requests writes to the table. */
+const minGroupSize = 10
 
 /**
- * Limits the calls of a principal in all processes. A process adds a group of calls to the count in the table, learns
- * the total, and rejects calls for the rest of the minute if it has reached the limit. A process may therefore allow
- * one group too many: sixty processes at most twice the limit. Calls of a principal that send less than a group from
- * each process are never counted in the table.
+ * Limits the calls of a principal in all processes. A process adds a group of calls to the count in the table, reads
+ * the total, and rejects calls for the rest of the minute if the total has reached the limit. Each process may
+ * therefore allow one group too many: with a limit of at least 600 calls per minute, sixty processes allow at most
+ * twice the limit. Fewer calls than a group per process and minute are not counted in the table.
  */
-export function sharedLimiter({ perMinute, burst }: RateLimit) {
-  const group = Math.max(smallestGroup, Math.ceil(perMinute / 60))
-  const windows = new Map<string, { endsAtMs: number; unreported: number; isExceeded: boolean }>()
+export function createSharedLimiter({ perMinute, burst }: RateLimit) {
+  const groupSize = Math.max(minGroupSize, Math.ceil(perMinute / 60))
+  const windows = new Map<string, { endsAtMs: number; unreportedCalls: number; isExceeded: boolean }>()
 
   /** Returns the seconds until calls are allowed again; 0 if this call is allowed. */
   return async (principal: string): Promise<number> => {
     const nowMs = elapsedMs()
     const current = windows.get(principal)
     const isCurrent = current !== undefined && current.endsAtMs > nowMs
-    const window = isCurrent ? current : { endsAtMs: nowMs + 60_000, unreported: 0, isExceeded: false }
+    const window = isCurrent ? current : { endsAtMs: nowMs + 60_000, unreportedCalls: 0, isExceeded: false }
     storeBucket(windows, principal, window)
     if (window.isExceeded) return Math.ceil((window.endsAtMs - nowMs) / 1000)
-    if (++window.unreported < group) return 0
-    const calls = window.unreported
-    window.unreported = 0
+    if (++window.unreportedCalls < groupSize) return 0
+    const calls = window.unreportedCalls
+    window.unreportedCalls = 0
     try {
       const { count, secondsLeft } = await addCalls(`api:${principal}`, calls)
       Object.assign(window, { endsAtMs: elapsedMs() + secondsLeft * 1000, isExceeded: count >= perMinute + burst })
@@ -92,54 +92,58 @@ interface Call {
   json: LazyJson
 }
 
-const policy = (rate: RateLimit, principalOf: (call: Call) => string) => {
-  const countCall = limiter(rate)
+const createPolicy = (rate: RateLimit, principalOf: (call: Call) => string) => {
+  const countCall = createLimiter(rate)
   return (call: Call) => countCall(principalOf(call))
 }
 
-const perMinute = (count: number): RateLimit => ({ perMinute: count, burst: count })
+const ratePerMinute = (count: number): RateLimit => ({ perMinute: count, burst: count })
 const byAddress = ({ address }: Call): string => ipNetworkOf(address)
 const byUser = ({ caller }: Call): string => (caller?.kind === 'user' ? (caller.tokenId ?? caller.userId) : '')
 const byRelay = ({ caller }: Call): string => (caller?.kind === 'relay' ? caller.relayId : '')
 
 const apiRate = { perMinute: config.PLAT_LIMIT_API_PER_MINUTE, burst: config.PLAT_LIMIT_API_BURST }
-const userPolicy = policy(apiRate, byUser)
-const countUserCall = sharedLimiter(apiRate)
-const relayPolicy = policy(perMinute(6000), byRelay)
+const userPolicy = createPolicy(apiRate, byUser)
+const countUserCall = createSharedLimiter(apiRate)
+const relayPolicy = createPolicy(ratePerMinute(6000), byRelay)
 
-const signInStepLimit = perMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
-const codePolicy = policy(signInStepLimit, byAddress)
-// Only the network is known before the token is verified. `refresh` then counts by session.
-const refreshPolicy = policy(apiRate, byAddress)
+const signInStepLimit = ratePerMinute(config.PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE)
+const codePolicy = createPolicy(signInStepLimit, byAddress)
+// Only the network is known before the token is verified. The use case then counts the calls of the session.
+const refreshPolicy = createPolicy(apiRate, byAddress)
 
-// A browser can sign in in three ways. Each has the same limit as the API endpoint for it.
+// A browser can sign in in three ways. Each has the same limit as the corresponding API endpoint.
 const browserSignInPolicy = (call: Call): RateLimitState | undefined => {
   const body = call.json()
   if ('refreshToken' in body) return refreshPolicy(call)
   return 'code' in body ? codePolicy(call) : undefined
 }
 
-// Failed sign-ins and batches are counted in the store by their use cases.
+// The use cases of sign-ins and batches count failed sign-ins and batches in the store.
 const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/auth/refresh', refreshPolicy],
   ['POST /api/v1/auth/session', browserSignInPolicy],
   ['POST /api/v1/auth/session/refresh', refreshPolicy],
-  ['DELETE /api/v1/auth/session', policy(signInStepLimit, byAddress)],
+  ['DELETE /api/v1/auth/session', createPolicy(signInStepLimit, byAddress)],
   // The endpoint is public and reads all providers.
-  ['GET /api/v1/auth/providers', policy(signInStepLimit, byAddress)],
-  ['GET /api/v1/auth/oidc/{id}/authorize', policy(signInStepLimit, byAddress)],
-  ['GET /api/v1/auth/oidc/{id}/callback', policy(signInStepLimit, byAddress)],
+  ['GET /api/v1/auth/providers', createPolicy(signInStepLimit, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/authorize', createPolicy(signInStepLimit, byAddress)],
+  ['GET /api/v1/auth/oidc/{id}/callback', createPolicy(signInStepLimit, byAddress)],
   ['POST /api/v1/auth/oidc/token', codePolicy],
-  ['GET /api/v1/platform/identity/consent-callback', policy(signInStepLimit, byAddress)],
-  ['POST /api/v1/platform/identity/consent-callback', policy(signInStepLimit, byAddress)],
+  ['GET /api/v1/platform/identity/consent-callback', createPolicy(signInStepLimit, byAddress)],
+  ['POST /api/v1/platform/identity/consent-callback', createPolicy(signInStepLimit, byAddress)],
 ])
 
-// Limits of the calls of one address across all processes. Each process also counts its own calls, so that a flood
-// causes no database calls.
-const sharedLimit = (name: string, count: number) => ({ name, count, ofProcess: policy(perMinute(count), byAddress) })
-const sharedLimits = new Map<string, ReturnType<typeof sharedLimit>>([
-  ['POST /api/v1/setup/complete', sharedLimit('setup', config.PLAT_LIMIT_SETUP_PER_MINUTE)],
-  ['POST /api/v1/relay/enroll', sharedLimit('enroll', config.PLAT_LIMIT_ENROLL_PER_MINUTE)],
+// Limits the calls of one network in all processes. Each process also counts its own calls, so that a flood of calls
+// causes few writes to the table.
+const createSharedLimit = (name: string, count: number) => ({
+  name,
+  count,
+  processPolicy: createPolicy(ratePerMinute(count), byAddress),
+})
+const sharedLimits = new Map<string, ReturnType<typeof createSharedLimit>>([
+  ['POST /api/v1/setup/complete', createSharedLimit('setup', config.PLAT_LIMIT_SETUP_PER_MINUTE)],
+  ['POST /api/v1/relay/enroll', createSharedLimit('enroll', config.PLAT_LIMIT_ENROLL_PER_MINUTE)],
 ])
 
 type Operation = Pick<EndpointDefinition, 'method' | 'access' | 'path'>
@@ -148,24 +152,25 @@ const nameOf = ({ method, path }: Operation): string => `${method.toUpperCase()}
 
 const policyOf = (operation: Operation) => {
   const { access } = operation
-  const specific = sharedLimits.get(nameOf(operation))?.ofProcess ?? specificPolicies.get(nameOf(operation))
-  if (specific !== undefined || access === 'public') return specific
+  const specificPolicy = sharedLimits.get(nameOf(operation))?.processPolicy ?? specificPolicies.get(nameOf(operation))
+  if (specificPolicy !== undefined || access === 'public') return specificPolicy
   return access === 'relay' ? relayPolicy : userPolicy
 }
 
 /** Counts a call and reports the limit. Throws `rate_limited` if the call exceeds the limit. */
-export async function limit(operation: Operation, call: Call): Promise<void> {
+export async function enforceRateLimit(operation: Operation, call: Call): Promise<void> {
   const state = policyOf(operation)?.(call)
   if (state === undefined) return
   reportRateLimit(state)
   const { retryAfterSeconds } = state
   if (retryAfterSeconds > 0) throw platformError('rate_limited', { retryAfterSeconds })
-  if (call.caller?.kind === 'user') await limitOfAllProcesses(byUser(call), state)
-  const shared = sharedLimits.get(nameOf(operation))
-  if (shared !== undefined) await countAllowedCall(perMinuteOf(`${shared.name}:${byAddress(call)}`, shared.count))
+  if (call.caller?.kind === 'user') await enforceSharedUserLimit(byUser(call), state)
+  const sharedLimit = sharedLimits.get(nameOf(operation))
+  if (sharedLimit !== undefined)
+    await countAllowedCall(callsPerMinute(`${sharedLimit.name}:${byAddress(call)}`, sharedLimit.count))
 }
 
-async function limitOfAllProcesses(principal: string, state: RateLimitState): Promise<void> {
+async function enforceSharedUserLimit(principal: string, state: RateLimitState): Promise<void> {
   const retryAfterSeconds = await countUserCall(principal)
   if (retryAfterSeconds === 0) return
   reportRateLimit({ ...state, remaining: 0, resetSeconds: retryAfterSeconds, retryAfterSeconds })

@@ -9,7 +9,7 @@ import { type HttpResponse, httpResponse } from './response.ts'
 export interface GatewayEvent {
   /** The decoded path: `%2F` arrives as `/`. */
   rawPath: string
-  /** The path as it was sent; only the one-machine gateway passes it. */
+  /** The path as the client sent it. Only the one-machine gateway sets it. */
   sentPath?: string
   rawQueryString: string
   headers: Readonly<Record<string, string | undefined>>
@@ -18,20 +18,20 @@ export interface GatewayEvent {
   body?: string
   isBase64Encoded: boolean
   /**
-   * The one-machine gateway has not read the body yet: only the caller is checked. The response is then
+   * Whether the one-machine gateway has not read the body yet. Only the caller is then checked, the response is
    * `continueResponse`, and the gateway sends the whole request.
    */
   isBodyPending?: true
   requestContext: { http: { method: string; sourceIp: string } }
 }
 
-const maximumBodyBytes = 4 * 1024 * 1024
-const maximumPublicBodyBytes = 64 * 1024
+const maxRequestBodyBytes = 4 * 1024 * 1024
+const maxPublicBodyBytes = 64 * 1024
 
-/** Header of `continueResponse`: the number of bytes that the body may have. */
+/** Header of `continueResponse`: the maximum size of the body in bytes. */
 const bodyLimitHeader = 'x-body-limit'
 
-/** The headers of a request including its cookies. */
+/** Returns the headers of a request including its cookies. */
 export const headersOf = ({ headers, cookies }: GatewayEvent): GatewayEvent['headers'] =>
   cookies === undefined ? headers : { ...headers, cookie: cookies.join('; ') }
 
@@ -40,7 +40,7 @@ const encodingOf = ({ isBase64Encoded }: GatewayEvent) => (isBase64Encoded ? 'ba
 type BodyLimits = Pick<EndpointDefinition, 'access' | 'maxBodyBytes'>
 
 const bodyLimitOf = ({ access, maxBodyBytes }: BodyLimits): number =>
-  maxBodyBytes ?? (access === 'public' ? maximumPublicBodyBytes : maximumBodyBytes)
+  maxBodyBytes ?? (access === 'public' ? maxPublicBodyBytes : maxRequestBodyBytes)
 
 /**
  * Throws `payload_too_large` for bodies above the limit of the endpoint, before they are parsed. A pending body counts
@@ -48,16 +48,16 @@ const bodyLimitOf = ({ access, maxBodyBytes }: BodyLimits): number =>
  */
 export function rejectLargeBody(event: GatewayEvent, endpoint: BodyLimits): void {
   const sizeBytes = event.isBodyPending
-    ? maximumPublicBodyBytes + 1
+    ? maxPublicBodyBytes + 1
     : Buffer.byteLength(event.body ?? '', encodingOf(event))
   if (sizeBytes > bodyLimitOf(endpoint)) throw platformError('payload_too_large')
 }
 
-/** Lets the gateway read the body of an authenticated caller. */
+/** Creates the response that lets the gateway read the body of an authenticated caller. */
 export const continueResponse = (endpoint: BodyLimits): HttpResponse =>
   httpResponse(100, null, { [bodyLimitHeader]: String(bodyLimitOf(endpoint)) })
 
-/** The bytes of the body as sent; empty if there is none. */
+/** Returns the bytes of the body, or no bytes if there is no body. */
 export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))
 
 // oxlint-disable-next-line no-control-regex
@@ -71,15 +71,15 @@ export function rejectInvalidPath({ rawPath }: GatewayEvent): void {
   if (invalidPathPattern.test(rawPath)) throw platformError('invalid_path')
 }
 
-// Larger than any valid form.
-const maximumFormBytes = 32 * 1024
+// No valid callback is larger.
+const maxFormBytes = 32 * 1024
 const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 
-/** Returns the JSON object of a request, which is parsed at the first call. */
+/** Returns the body of a request, which is parsed at the first call. */
 export type LazyJson = () => object
 
-/** Parses the body once, within the JSON limits. */
+/** Returns a function that parses the body at its first call. It throws if the body exceeds the JSON limits. */
 export function lazyJson(endpoint: EndpointDefinition, event: GatewayEvent): LazyJson {
   let body: object | undefined
   return () => (body ??= !event.body && mayOmitBody(endpoint) ? {} : readJson(event))
@@ -88,38 +88,39 @@ export function lazyJson(endpoint: EndpointDefinition, event: GatewayEvent): Laz
 function readJson(event: GatewayEvent): object {
   if (!event.body) throw platformError('invalid_json')
   if (!jsonType.test(event.headers['content-type'] ?? '')) throw platformError('unsupported_media_type')
-  const body = parse(event)
+  const body = parseJson(event)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   const details = jsonLimitErrors(body)
   if (details.length > 0) throw validationFailed(details)
   return body
 }
 
-function parse(event: GatewayEvent): unknown {
+function parseJson(event: GatewayEvent): unknown {
   try {
-    return JSON.parse(event.isBase64Encoded ? decode(bytesOf(event)) : (event.body ?? ''))
+    return JSON.parse(event.isBase64Encoded ? decodeUtf8(bytesOf(event)) : (event.body ?? ''))
   } catch {
     throw platformError('invalid_json')
   }
 }
 
-const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+const decodeUtf8 = (bytes: Uint8Array): string =>
+  new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 
-/** The parameters in the body of a callback, which identity providers send as a form or as JSON. */
+/** Reads the parameters in the body of a callback, which identity providers send as a form or as JSON. */
 function readBodyParameters(event: GatewayEvent, json: LazyJson): (readonly [string, unknown])[] {
   if (!event.body) return []
   const type = event.headers['content-type'] ?? ''
   const bytes = bytesOf(event)
-  if (bytes.length > maximumFormBytes) throw platformError('payload_too_large')
+  if (bytes.length > maxFormBytes) throw platformError('payload_too_large')
   if (jsonType.test(type)) return Object.entries(json())
-  if (formType.test(type) && isUtf8(bytes)) return parameters(Buffer.from(bytes).toString(), 'body')
+  if (formType.test(type) && isUtf8(bytes)) return parseParameters(Buffer.from(bytes).toString(), 'body')
   const message = 'Send the parameters as a query, or as a form or JSON object in UTF-8 with its Content-Type.'
   throw new PlatformError('unsupported_media_type', message)
 }
 
 /**
- * The body before schema validation. A use case that validates the body itself receives undefined if it is not a JSON
- * object.
+ * Reads the body before schema validation. A use case that validates the body itself receives undefined if the body is
+ * not a JSON object.
  */
 export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
   if (!endpoint.validatesBody) return json()
@@ -127,21 +128,21 @@ export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: Ga
     return json()
   } catch (error) {
     // A body beyond the JSON limits is rejected by the use case, after its other checks.
-    return error instanceof PlatformError && error.code === 'validation_failed' ? parse(event) : undefined
+    return error instanceof PlatformError && error.code === 'validation_failed' ? parseJson(event) : undefined
   }
 }
 
 /**
- * Query parameters by name, including those in the body of a callback. Repeated names are rejected, because
- * parsers differ on which one counts.
+ * Reads the query parameters by name, including those in the body of a callback. Rejects repeated names, because
+ * parsers differ on which value they use.
  */
 export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent, json: LazyJson): Record<string, unknown> {
-  const sent = takesForm(endpoint) ? readBodyParameters(event, json) : []
-  const pairs = [...parameters(event.rawQueryString, 'query'), ...sent]
-  const repeated = [...Map.groupBy(pairs, ([name]) => name)].filter(([, values]) => values.length > 1)
-  if (repeated.length === 0) return Object.fromEntries(pairs)
+  const bodyParameters = takesForm(endpoint) ? readBodyParameters(event, json) : []
+  const pairs = [...parseParameters(event.rawQueryString, 'query'), ...bodyParameters]
+  const repeatedGroups = [...Map.groupBy(pairs, ([name]) => name)].filter(([, values]) => values.length > 1)
+  if (repeatedGroups.length === 0) return Object.fromEntries(pairs)
   throw validationFailed(
-    repeated.map(([name]) => ({
+    repeatedGroups.map(([name]) => ({
       in: 'query',
       path: jsonPointer([name]),
       code: 'repeated',
@@ -150,8 +151,8 @@ export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent, jso
   )
 }
 
-/** The decoded pairs. Rejects invalid UTF-8, which `URLSearchParams` would replace. */
-function parameters(text: string, part: ErrorDetail['in']): [string, string][] {
+/** Decodes parameters. Rejects invalid UTF-8, which `URLSearchParams` would replace. */
+function parseParameters(text: string, part: ErrorDetail['in']): [string, string][] {
   try {
     decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'))
   } catch {
@@ -163,17 +164,17 @@ function parameters(text: string, part: ErrorDetail['in']): [string, string][] {
 }
 
 /** Free-form JSON may be 16 levels deep, and starts at most four levels below the body. */
-const maximumDepth = 20
-const maximumDetails = 50
+const maxDepth = 20
+const maxDetails = 50
 
 type JsonError = Pick<ErrorDetail, 'code' | 'message'>
 
-const invalidUnicode = { code: 'invalid_unicode', message: 'must not contain lone surrogates' }
-const unsafeNumber = { code: 'unsafe_number', message: 'must be finite; integers must be within ±(2^53 - 1)' }
-const tooDeep = { code: 'too_deep', message: `must not be nested more than ${maximumDepth} levels deep` }
-const reservedName = { code: 'reserved_key', message: 'this name is reserved' }
+const invalidUnicodeError = { code: 'invalid_unicode', message: 'must not contain lone surrogates' }
+const unsafeNumberError = { code: 'unsafe_number', message: 'must be finite; integers must be within ±(2^53 - 1)' }
+const tooDeepError = { code: 'too_deep', message: `must not be nested more than ${maxDepth} levels deep` }
+const reservedNameError = { code: 'reserved_key', message: 'this name is reserved' }
 
-// Limits of every JSON body. The store or other programs would change or reject other values.
+// Checks the limits of every JSON body. The store or other programs would change or reject values beyond them.
 function jsonLimitErrors(body: object): ErrorDetail[] {
   const details: ErrorDetail[] = []
   visitMembers(body, [], details)
@@ -207,19 +208,19 @@ function visit(name: string | number, value: unknown, path: Path, details: Error
 }
 
 function report(error: JsonError, path: Path, details: ErrorDetail[]): void {
-  if (details.length < maximumDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...error })
+  if (details.length < maxDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...error })
 }
 
 function valueErrorOf(value: unknown, depth: number): JsonError | undefined {
-  if (typeof value === 'string') return value.isWellFormed() ? undefined : invalidUnicode
-  if (typeof value === 'number') return isSafeNumber(value) ? undefined : unsafeNumber
-  if (typeof value === 'object' && value !== null && depth >= maximumDepth) return tooDeep
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : invalidUnicodeError
+  if (typeof value === 'number') return isSafeNumber(value) ? undefined : unsafeNumberError
+  if (typeof value === 'object' && value !== null && depth >= maxDepth) return tooDeepError
   return undefined
 }
 
 function nameErrorOf(name: string): JsonError | undefined {
-  if (name === '__proto__') return reservedName
-  return name.isWellFormed() ? undefined : invalidUnicode
+  if (name === '__proto__') return reservedNameError
+  return name.isWellFormed() ? undefined : invalidUnicodeError
 }
 
 const isSafeNumber = (value: number): boolean =>

@@ -21,7 +21,7 @@ const invalidHeaderCharacter = /[^\t\u0020-\u007e\u0080-\u00ff]/
 
 const statusesWithoutBody = new Set([204, 205, 304])
 
-/** Creates a response. Throws if a header value could start another header, or if the status does not allow a body. */
+/** Creates a response. Throws if a header value has invalid characters, or the status does not allow the body. */
 export function httpResponse(
   status: number,
   body: HttpResponse['body'],
@@ -29,15 +29,17 @@ export function httpResponse(
   cookies: readonly string[] = [],
 ): HttpResponse {
   const fields = [...Object.entries(headers), ...cookies.map((cookie) => ['set-cookie', cookie] as const)]
-  const invalid = fields.find(([, value]) => invalidHeaderCharacter.test(value))
-  if (invalid !== undefined) throw new Error(`The header ${invalid[0]} cannot be sent.`)
+  const invalidField = fields.find(([, value]) => invalidHeaderCharacter.test(value))
+  if (invalidField !== undefined) throw new Error(`The header ${invalidField[0]} cannot be sent.`)
   if (body !== null && statusesWithoutBody.has(status)) throw new Error(`A response with ${status} cannot have a body.`)
   return { status, headers, cookies, body }
 }
 
 /** Responds to OPTIONS, and throws `method_not_allowed` for other methods that a path does not serve. */
-export function otherMethod(method: string, served: readonly string[]): HttpResponse {
-  const allow = [...new Set([...served, ...(served.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(', ')
+export function respondToOtherMethod(method: string, servedMethods: readonly string[]): HttpResponse {
+  const allow = [...new Set([...servedMethods, ...(servedMethods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].join(
+    ', ',
+  )
   if (method === 'OPTIONS') return httpResponse(204, null, { allow })
   throw platformError('method_not_allowed', { headers: { allow } })
 }
@@ -73,11 +75,11 @@ export function toResult({ status, headers, cookies = [], body }: HttpResponse):
 }
 
 // On Lambda, JSON escapes could make a long text six times as large; Base64 adds only a third.
-const textLimitBytes = 64 * 1024
+const maxTextBytes = 64 * 1024
 
-const isText = (body: Uint8Array): boolean => body.length <= textLimitBytes && isUtf8(body)
+const isText = (body: Uint8Array): boolean => body.length <= maxTextBytes && isUtf8(body)
 
-/** Converts the result of a handler. Returns 304 if the caller's copy is current. */
+/** Converts the result of a handler to a response, which is a 304 response if the caller's copy is current. */
 export function toHttpResponse(context: HttpContext, { responses }: EndpointDefinition, result: Result): HttpResponse {
   const { status, headers, cookies } = result
   const definition = responses[status]
@@ -100,7 +102,7 @@ function textOf(schema: z.ZodType | undefined, body: unknown): string {
   return text
 }
 
-/** Whether the caller's copy has this ETag. Gateways may have changed the tag to a weak one. */
+/** Whether the caller's copy has this ETag. Gateways may have made the ETag weak. */
 export function matchesEtag(etag: string | undefined, { env }: HttpContext): boolean {
   const etags = (env.event.headers['if-none-match'] ?? '').split(',')
   return etag !== undefined && etags.some((tag) => tag.trim().replace(/^W\//, '') === etag)
@@ -109,17 +111,17 @@ export function matchesEtag(etag: string | undefined, { env }: HttpContext): boo
 // Error messages contain no values, because values can be secret.
 function validateResponse(schema: z.ZodType, text: string): void {
   const received: unknown = JSON.parse(text)
-  const extra = extraFields(received, schema.parse(received), '')
-  if (extra.length > 0)
-    throw new Error(`The response has fields that the contract does not define: ${extra.join(', ')}`)
+  const extraPaths = extraFieldPaths(received, schema.parse(received), '')
+  if (extraPaths.length > 0)
+    throw new Error(`The response has fields that the contract does not define: ${extraPaths.join(', ')}`)
 }
 
-// Paths of members that the contract does not define.
-function extraFields(received: unknown, parsed: unknown, path: string): string[] {
+// Returns the paths of members that the contract does not define.
+function extraFieldPaths(received: unknown, parsed: unknown, path: string): string[] {
   if (typeof received !== 'object' || received === null) return []
   if (typeof parsed !== 'object' || parsed === null) return [path]
   const known = new Map(Object.entries(parsed))
   return Object.entries(received).flatMap(([name, value]) =>
-    known.has(name) ? extraFields(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
+    known.has(name) ? extraFieldPaths(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
   )
 }

@@ -12,7 +12,7 @@ export interface Result<Status extends number = number, Body = unknown> {
 }
 
 export function result<const Status extends number>(status: Status): Result<Status, undefined>
-/** A result with the body that the endpoint defines for this status. */
+/** Creates a result with the body that the endpoint defines for this status. */
 export function result<const Status extends number, Body>(
   status: Status,
   body: Body,
@@ -42,7 +42,7 @@ export type ResultOf<Definition extends EndpointDefinition> = {
 }[keyof Definition['responses'] & number]
 
 /**
- * A result for clients that poll. With the ETag their cache can revalidate it, and unchanged content is not sent again.
+ * Creates a result with an ETag for clients that poll: they revalidate their copy, and receive only changed content.
  */
 export const withEtag = <Body>(body: Body): Result<200, Body> =>
   result(200, body, {
@@ -51,8 +51,8 @@ export const withEtag = <Body>(body: Body): Result<200, Body> =>
   })
 
 /**
- * Redirects a browser. The location may contain a secret, so the response is not cached and the browser sends no
- * `Referer` header.
+ * Creates a redirect of a browser. The location may contain a secret, so the response is not cached and the browser
+ * sends no `Referer` header.
  */
 export const redirect = (location: string, cookies: readonly string[] = []): Result<302, undefined> =>
   result(302, undefined, { location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }, cookies)
@@ -61,8 +61,8 @@ export const redirect = (location: string, cookies: readonly string[] = []): Res
 export const wantsBytes = ({ accept = '' }: Readonly<Record<string, string | undefined>>): boolean =>
   accept.split(',').some((type) => /^\s*application\/octet-stream\s*(?:;|$)/i.test(type))
 
-/** Headers of a file that is downloaded in parts. `next` is the address of the next part. */
-export const download = (name: string, type: string, next: string | undefined): Record<string, string> => ({
+/** Returns the headers of a file that is downloaded in parts. `next` is the address of the next part. */
+export const downloadHeaders = (name: string, type: string, next: string | undefined): Record<string, string> => ({
   'content-type': type,
   'content-disposition': `attachment; filename="${name}"`,
   ...(next !== undefined && { link: `<${next}>; rel="next"` }),

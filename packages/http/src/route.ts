@@ -39,7 +39,7 @@ type Handler<Definition extends EndpointDefinition> = (
   input: Input<Definition>,
 ) => ResultOf<Definition> | Promise<ResultOf<Definition>>
 
-/** The caller and the validated parts of a request. */
+/** The input of any route: the caller and the validated parts of a request. */
 export interface CheckedInput {
   caller: Caller | RelayCaller | undefined
   params: unknown
@@ -51,13 +51,11 @@ export interface CheckedInput {
 
 export interface Route {
   endpoint: EndpointDefinition
-  // Declared as a method, because TypeScript compares methods bivariantly. The endpoint's schemas guarantee the input.
+  // This is a method, because TypeScript compares methods bivariantly. The endpoint's schemas guarantee the input.
   handle(input: CheckedInput): Result | Promise<Result>
 }
 
-/**
- * Binds a handler to its endpoint. A handler that returns a result that the endpoint does not define does not compile.
- */
+/** Binds a handler to its endpoint. The compiler rejects a handler whose results the endpoint does not define. */
 export const route = <const Definition extends EndpointDefinition>(
   endpoint: Definition,
   handle: Handler<Definition>,

@@ -9,7 +9,7 @@ import type { GatewayEvent, RequestHeaders } from './request.ts'
  */
 export async function rejectCrossOrigin(
   { headers, requestContext }: GatewayEvent,
-  readPublicUrl = publicUrl,
+  readPublicUrl = loadPublicUrl,
 ): Promise<void> {
   const isRead = ['GET', 'HEAD'].includes(requestContext.http.method)
   const page = URL.parse(headers['origin'] ?? '')
@@ -18,7 +18,7 @@ export async function rejectCrossOrigin(
   if (page?.protocol === 'http:' && !isLoopback(page)) throw platformError('https_required')
 }
 
-// Pages cannot set `Sec-Fetch-Site`. Browsers without it send `Origin` for unsafe methods.
+// Pages cannot set `Sec-Fetch-Site`. Browsers that do not send it send `Origin` for unsafe methods.
 function isSameOrigin(
   { 'sec-fetch-site': site, origin, host }: RequestHeaders,
   page: URL | null,
@@ -29,9 +29,9 @@ function isSameOrigin(
   return page !== null && URL.parse(`${page.protocol}//${host}`)?.host === page.host
 }
 
-const publicUrl = async (): Promise<string> => (await portalConfiguration()).publicUrl ?? ''
+const loadPublicUrl = async (): Promise<string> => (await portalConfiguration()).publicUrl ?? ''
 
-// A proxy may replace `Host` or remove its port.
+// Compares with the public URL, because a proxy may replace `Host` or remove its port.
 async function isPublicOrigin(
   { 'sec-fetch-site': site }: RequestHeaders,
   page: URL | null,
@@ -42,8 +42,8 @@ async function isPublicOrigin(
 }
 
 /**
- * Whether the browser uses plain HTTP on loopback, where some browsers reject `Secure` cookies. Without `Origin` and
- * `Referer`, the `Host` header decides.
+ * Whether the browser uses plain HTTP on loopback, where some browsers reject `Secure` cookies. `Origin` decides, or
+ * `Referer` if it is absent; if both are absent, the `Host` header decides.
  */
 export function isPlainLoopback({ origin, referer, host }: RequestHeaders): boolean {
   const page = URL.parse(origin ?? referer ?? `http://${host}`)

@@ -24,25 +24,25 @@ import {
   readQuery,
 } from './request.ts'
 import type { HttpContext } from './context.ts'
-import { limit } from './rate-limit.ts'
+import { enforceRateLimit } from './rate-limit.ts'
 import { withIdempotency } from './idempotency.ts'
 import { type WithVersionProbe, withVersionProbe } from './version-probe.ts'
-import { type HttpResponse, type GatewayResult, otherMethod, toResult, toHttpResponse } from './response.ts'
+import { type HttpResponse, type GatewayResult, respondToOtherMethod, toResult, toHttpResponse } from './response.ts'
 import type { Route } from './route.ts'
 import { rejectCrossOrigin } from './same-origin.ts'
 
 /**
- * One Lambda function for some endpoints. Other paths return `route_not_found`, other methods of a known path
- * `method_not_allowed`.
+ * Creates a Lambda function that serves the routes. Requests for other paths fail with `route_not_found`, and other
+ * methods of a known path with `method_not_allowed`, except OPTIONS.
  */
 export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, GatewayResult> {
   const byPath = Map.groupBy(routes, ({ endpoint }) => endpoint.path)
   const app = createApp((hono) => {
-    // Hono takes the first matching route; `{` sorts after letters, so literal segments come first.
-    for (const [path, ofPath] of [...byPath].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    // Hono uses the first matching route. `{` sorts after letters, so literal segments come first.
+    for (const [path, pathRoutes] of [...byPath].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       hono.get(
         path.replaceAll(/\{(\w+)\}/g, ':$1'),
-        toHonoHandler((context) => selectMethod(context, ofPath)),
+        toHonoHandler((context) => selectMethod(context, pathRoutes)),
       )
     }
   })
@@ -51,16 +51,16 @@ export function serve(...routes: Route[]): WithVersionProbe<GatewayEvent, Gatewa
 
 async function selectMethod(context: HttpContext, routes: readonly Route[]): Promise<HttpResponse> {
   const { method } = context.env.event.requestContext.http
-  const served = method === 'HEAD' ? 'GET' : method
-  const route = routes.find(({ endpoint }) => endpoint.method.toUpperCase() === served)
+  const servedMethod = method === 'HEAD' ? 'GET' : method
+  const route = routes.find(({ endpoint }) => endpoint.method.toUpperCase() === servedMethod)
   if (route !== undefined) return perform(context, route)
-  return otherMethod(
+  return respondToOtherMethod(
     method,
     routes.map(({ endpoint }) => endpoint.method.toUpperCase()),
   )
 }
 
-// The order of the checks decides which error a caller receives if several apply.
+// The order of the checks decides which error a caller receives if more than one applies.
 async function perform(context: HttpContext, route: Route): Promise<HttpResponse> {
   const { event } = context.env
   const { endpoint } = route
@@ -76,7 +76,7 @@ async function perform(context: HttpContext, route: Route): Promise<HttpResponse
     return await performAs(caller, context, route)
   } catch (error) {
     if (caller?.kind === 'user' && error instanceof PlatformError && statusOf(error.code) === 403) {
-      // Loaded on demand, for a fast cold start.
+      // Loads the module on demand, for a fast cold start.
       const { recordDenied } = await import('@platform/core/audit/counted-entries')
       await recordDenied(caller, `${endpoint.method.toUpperCase()} ${endpoint.path}`, error)
     }
@@ -95,7 +95,7 @@ async function performAs(
   requirePermission(endpoint.access, caller)
   if (event.isBodyPending) return continueResponse(endpoint)
   const json = lazyJson(endpoint, event)
-  await limit(endpoint, { caller, address, json })
+  await enforceRateLimit(endpoint, { caller, address, json })
   const parts = validateParts(context, endpoint, json)
   const handle = (current: typeof caller) =>
     route.handle({ ...parts, caller: current, origin: { address }, headers: headersOf(event) })
@@ -103,22 +103,22 @@ async function performAs(
   return toHttpResponse(context, endpoint, result)
 }
 
-const nothing = z.strictObject({})
+const emptyObject = z.strictObject({})
 
-/** Bodies that an endpoint does not define are read only to reject their members. */
+/** Whether the request has a body that the endpoint does not define. The body is read only to reject its members. */
 const isBodyUnexpected = (endpoint: EndpointDefinition, { body }: GatewayEvent): boolean =>
   Boolean(body) && endpoint.method !== 'get' && !takesForm(endpoint) && !allowsUnknownInput(endpoint)
 
 function validateParts(context: HttpContext, endpoint: EndpointDefinition, json: LazyJson) {
   const { event } = context.env
-  const { params, query = allowsUnknownInput(endpoint) ? undefined : nothing } = endpoint.request ?? {}
-  const schema = bodySchemaOf(endpoint) ?? (isBodyUnexpected(endpoint, event) ? nothing : undefined)
+  const { params, query = allowsUnknownInput(endpoint) ? undefined : emptyObject } = endpoint.request ?? {}
+  const schema = bodySchemaOf(endpoint) ?? (isBodyUnexpected(endpoint, event) ? emptyObject : undefined)
   return {
     params: params && parsePart('path', params, context.req.param()),
     query: query && parsePart('query', query, readQuery(endpoint, event, json)),
-    body: schema && checkedBody(endpoint, schema, readBody(endpoint, json, event)),
+    body: schema && checkBody(endpoint, schema, readBody(endpoint, json, event)),
   }
 }
 
-const checkedBody = ({ validatesBody }: EndpointDefinition, schema: z.ZodType, body: unknown): unknown =>
+const checkBody = ({ validatesBody }: EndpointDefinition, schema: z.ZodType, body: unknown): unknown =>
   validatesBody ? body : parseBody(schema, body)

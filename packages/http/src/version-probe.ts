@@ -7,7 +7,7 @@ export interface WithVersionProbe<Event, Result> {
   (event: ProbeEvent): Promise<ProbeResponse>
 }
 
-/** Makes a function respond to version probes. A probe does not call the handler. */
+/** Creates a function that responds to version probes, and passes other events to the handler. */
 export function withVersionProbe<Event, Result>(
   handler: (event: Event) => Promise<Result>,
 ): WithVersionProbe<Event, Result> {

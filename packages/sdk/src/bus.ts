@@ -14,7 +14,7 @@ export class Bus implements EventBus {
     this.outbox = new Outbox(moduleId)
   }
 
-  get types(): string[] {
+  get subscribedTypes(): string[] {
     return [...new Set([...this.#subscriptions].map(({ type }) => type))].toSorted()
   }
 
@@ -32,22 +32,22 @@ export class Bus implements EventBus {
     this.outbox.add(type, data, options.subject)
   }
 
-  /** Prevents new subscriptions. Existing ones remain until they are disposed of. */
+  /** Prevents new subscriptions. Existing subscriptions remain until they are disposed of. */
   close(): void {
     this.#isOpen = false
   }
 
   /**
-   * Delivers events to their handlers in sequence and returns the result of each. When the signal aborts, all remaining
-   * events fail.
+   * Delivers events to their handlers, one event at a time, and returns the ids of the handled events and the errors of
+   * the others. When the signal aborts, all remaining events fail.
    */
   async deliver(events: readonly ModuleEvent[], signal: AbortSignal): Promise<EventsResponse> {
     const handled: string[] = []
     const failed: { id: string; message: string }[] = []
     for (const event of events) {
-      const problems = await this.#deliverOne(event, signal)
-      if (problems.length === 0) handled.push(event.id)
-      else failed.push({ id: event.id, message: problems.join('; ').slice(0, 1000) })
+      const messages = await this.#deliverOne(event, signal)
+      if (messages.length === 0) handled.push(event.id)
+      else failed.push({ id: event.id, message: messages.join('; ').slice(0, 1000) })
     }
     return { handled, failed }
   }

@@ -11,7 +11,7 @@ export interface Caller {
    * organisations.
    */
   organisationId: string
-  /** Permissions in the platform, such as `clusters:read`. */
+  /** Those of the user's permissions that `spec.permissionsRequired` of the manifest names, such as `clusters:read`. */
   permissions: readonly string[]
 }
 
@@ -21,8 +21,8 @@ export interface RequestEnvironment {
 }
 
 /**
- * Returns the user of a request. The platform has authenticated the user. Throws `HTTPException` (401) if the request
- * has no user.
+ * Returns the user of a request, whom the platform has authenticated. Throws `HTTPException` (401) if the request has
+ * no user.
  */
 export function callerOf(context: Context): Caller {
   const { caller }: RequestEnvironment = context.env ?? {}
@@ -31,14 +31,15 @@ export function callerOf(context: Context): Caller {
 }
 
 /**
- * Reads the platform's user token. Returns undefined if the token is malformed, expired, or for another module. Does
- * not verify the signature: each request also carries the deployment's token, which proves that the platform sent it.
+ * Reads the caller from a user token of the platform. Returns undefined if the token is malformed, expired, or for
+ * another module. Does not verify the signature: each request also carries the deployment's token, which proves that
+ * the platform sent it.
  */
 export function readUserToken(token: string, moduleId: string): Caller | undefined {
   const claims = claimsOf(token)
   const { aud, exp, sub, org, permissions } = claims
   if (aud !== moduleId || typeof exp !== 'number' || exp * 1000 <= now()) return undefined
-  if (typeof sub !== 'string' || typeof org !== 'string' || !isTextList(permissions)) return undefined
+  if (typeof sub !== 'string' || typeof org !== 'string' || !isStringArray(permissions)) return undefined
   return { userId: sub, organisationId: org, permissions }
 }
 
@@ -51,5 +52,5 @@ function claimsOf(token: string): Partial<Record<keyof UserClaims, unknown>> {
   }
 }
 
-const isTextList = (value: unknown): value is string[] =>
+const isStringArray = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')

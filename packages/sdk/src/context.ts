@@ -2,13 +2,13 @@ import { type EventBus } from './events.ts'
 import { type Logger } from './logger.ts'
 import { type ServiceProvider } from './services.ts'
 
-/** The context that the platform passes to hooks, jobs, health checks and routes. */
+/** The context that the SDK passes to hooks (except `configureServices`), jobs, health checks and routes. */
 export interface ModuleContext {
   /** Id of the organisation that the module is installed in. */
   readonly orgId: string
   readonly module: { readonly id: string; readonly version: string }
   readonly eventBus: EventBus
-  /** Services that `configureServices` has registered. */
+  /** Provides the services that `configureServices` has registered. */
   readonly services: ServiceProvider
   /**
    * Resources that are disposed of after the `dispose` hook, in reverse order, even after errors. Add them with
@@ -21,8 +21,7 @@ export interface ModuleContext {
    */
   readonly isPersistent: boolean
   /**
-   * Returns a logger. Each line contains `module_id`, `module_version` and the category, which defaults to the module's
-   * id.
+   * Returns a logger. Each line contains `module_id`, `module_version` and the category, by default the module's id.
    */
   readonly getLogger: (category?: string) => Logger
 }

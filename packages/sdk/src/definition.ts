@@ -16,7 +16,7 @@ export interface NavigationSlot {
   order: number
 }
 
-/** Slots of the portal: slot id → entry. A portal adds slots by declaration merging. */
+/** Slots of the portal: slot id → entry. Portals add slots by declaration merging. */
 export interface SlotRegistry {
   'nav.primary': NavigationSlot
   'nav.settings': NavigationSlot
@@ -31,7 +31,7 @@ export type Slot = { [Id in keyof SlotRegistry]: { slotId: Id } & SlotRegistry[I
  */
 export type HealthTag = 'informational' | 'degradable' | 'critical'
 
-/** Result of a health check. Operators see the description, truncated to 500 characters. */
+/** Result of a health check. Operators see the first 500 characters of the description. */
 export type Health = HealthResponse
 
 /** A health check with a timeout of 4 seconds. It is Unhealthy if it throws or exceeds the timeout. */
@@ -51,8 +51,9 @@ export interface Job {
 }
 
 /**
- * A module. The platform calls each lifecycle hook once, in the order below. The signal of a hook aborts on timeout (30
- * seconds). `start` of any module runs only after `configure` of every module has ended.
+ * A module. Each lifecycle hook runs at most once per instance, in the order below. The signal of a hook aborts on
+ * timeout (30 seconds by default), that of `stop` up to a second earlier. The platform starts modules only after
+ * `configure` of all modules that start together has ended.
  */
 export interface ModuleDefinition {
   /** Kebab-case; the same as `metadata.id` in module.json. */
@@ -70,9 +71,9 @@ export interface ModuleDefinition {
   configure?: (context: ModuleContext, signal: AbortSignal) => void | Promise<void>
   /** Starts the module's work. On Lambda it runs in each instance. */
   start?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Ends the work and flushes buffers on uninstall, upgrade or SIGTERM. Called only if `start` was called. */
+  /** Ends the work and flushes buffers on uninstall, upgrade, SIGTERM or SIGINT, if `start` was called. */
   stop?: (signal: AbortSignal, context: ModuleContext) => void | Promise<void>
-  /** Releases resources. Always called, and followed by the disposal of `context.disposables`. Timeout: 5 seconds. */
+  /** Releases resources, in every state. `context.disposables` are disposed of afterwards. Timeout: 5 seconds. */
   dispose?: (context: ModuleContext) => void | Promise<void>
   /** Adds the module's routes after `configure`: paths below its `apiBasePath`, and `/modules/<id>`. */
   routes?: (app: Hono, context: ModuleContext) => void

@@ -1,7 +1,7 @@
 import { type ModuleDefinition } from './definition.ts'
 import { type Description, sdkVersion } from './protocol.ts'
 
-/** Description of a module from its code. Author tools generate parts of the manifest from it. */
+/** The description of a module from its code. Author tools generate parts of the manifest from it. */
 export type ModuleDescription = Pick<Description, 'id' | 'version' | 'slots' | 'healthChecks' | 'jobs'>
 
 /** Describes a module without running it. */
@@ -21,6 +21,7 @@ export function describe({
   }
 }
 
+/** Describes an instance of a module, including its state and subscriptions. */
 export const describeInstance = (
   definition: ModuleDefinition,
   instance: Pick<Description, 'state' | 'subscriptions'>,

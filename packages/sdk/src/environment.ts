@@ -16,7 +16,7 @@ export interface ModuleEnvironment {
   address: { path: string } | { port: number; host: string }
 }
 
-/** Reads the environment. Throws `RangeError` if `PORT` is not a port number. */
+/** Reads the environment. Throws `RangeError` if no socket is set and `PORT` is not a port number. */
 export function readEnvironment(env: NodeJS.ProcessEnv): ModuleEnvironment {
   const socket = env[names.socket]
   return {

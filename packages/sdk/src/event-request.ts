@@ -2,8 +2,8 @@ import { type ModuleEvent } from './events.ts'
 import { HookError } from './hook-error.ts'
 
 /**
- * Parses an `EventsRequest` and converts its CloudEvents for handlers. Throws `HookError` (`bad_request`) if the body
- * is malformed.
+ * Parses an `EventsRequest` and converts its CloudEvents to module events. Throws `HookError` (`bad_request`) if the
+ * body is malformed.
  */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
   const { events } = membersOf(parseJson(body))
@@ -26,18 +26,18 @@ function membersOf(value: unknown): Partial<Record<string, unknown>> {
 
 function eventOf(cloudEvent: Partial<Record<string, unknown>>, organisationId: string): ModuleEvent {
   const { id, type, time, subject = '', source = '', data } = cloudEvent
-  const [, sourceOrganisation] = /^\/organisations\/([^/]+)/.exec(text(source)) ?? []
+  const [, sourceOrganisation] = /^\/organisations\/([^/]+)/.exec(requireString(source)) ?? []
   return {
-    id: text(id),
-    type: text(type),
-    time: text(time),
-    subject: text(subject),
+    id: requireString(id),
+    type: requireString(type),
+    time: requireString(time),
+    subject: requireString(subject),
     organisationId: sourceOrganisation ?? organisationId,
     data: membersOf(data),
   }
 }
 
-function text(value: unknown): string {
+function requireString(value: unknown): string {
   if (typeof value !== 'string') throw badRequest()
   return value
 }

@@ -12,7 +12,7 @@ type DataOfPlatformEvents = { [Name in EventName as `platform.${Name}`]: Extract
  */
 export interface EventRegistry extends DataOfPlatformEvents {}
 
-/** A type of the registry, or the type of a module event without declared data. */
+/** An event type of the registry, or the type of a module event without declared data. */
 export type EventType = keyof EventRegistry | `module.${string}.${string}`
 
 /** The data of an event type; any JSON object if the registry does not contain the type. */
@@ -35,8 +35,8 @@ export interface ModuleEvent<Type extends string = string> {
 }
 
 /**
- * Handles an event, which counts as handled once the promise is fulfilled. The signal aborts on timeout (10 seconds) or
- * when the module stops. If the handler throws, the platform delivers the event again later, not immediately.
+ * Handles an event, which counts as handled once the promise is fulfilled. The signal aborts after 10 seconds, when the
+ * platform's request times out, or when the module stops. If the handler throws, the platform retries after a delay.
  */
 export type EventHandler<Type extends string = string> = (
   event: ModuleEvent<Type>,
@@ -53,8 +53,8 @@ export interface EventBus {
    */
   subscribe: <Type extends EventType>(type: Type, handler: EventHandler<Type>) => Disposable
   /**
-   * Publishes an event of the module: type `module.<own id>.<name>`, data of at most 8 KiB of JSON and 16 levels. The
-   * module's next response to the platform carries the event; the event is lost if the process ends before that
+   * Publishes an event of the module: type `module.<own id>.<name>`, data of at most 8 KiB of JSON and 16 levels. A
+   * later response of the module to the platform carries the event; the event is lost if the process ends before that
    * response. Rejects with `TypeError` or `RangeError` if the event is invalid or too large, and with `RangeError`
    * while 1,000 events are queued.
    */

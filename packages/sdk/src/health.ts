@@ -4,8 +4,8 @@ import { messageOf } from './message.ts'
 import { type State } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
-// Shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of none.
-const checkMs = 4000
+// Shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of no response.
+const checkTimeoutMs = 4000
 const statuses = ['Healthy', 'Degraded', 'Unhealthy'] as const
 
 // The response is public, so it contains no descriptions.
@@ -18,33 +18,35 @@ interface Aggregate {
 /** The health checks of an instance. Concurrent requests for a check share one run. */
 export class HealthChecks {
   readonly #host: ModuleHost
-  readonly #running = new Map<string, Promise<Health>>()
+  readonly #runs = new Map<string, Promise<Health>>()
 
   constructor(host: ModuleHost) {
     this.#host = host
   }
 
-  /** The result of one check, or undefined if there is no check with this name. */
+  /** Runs one check. Returns undefined if there is no check with this name. */
   async result(name: string): Promise<Health | undefined> {
     const check = this.#checks[name]
     if (!check || !Object.hasOwn(this.#checks, name)) return undefined
-    const running = this.#running.get(name) ?? this.#run(name, check)
-    return running
+    return this.#runs.get(name) ?? this.#run(name, check)
   }
 
-  /** The worst result of all checks. Informational checks do not count; degradable checks count at most as Degraded. */
+  /**
+   * Runs all checks and returns the worst status, which is Unhealthy unless the module is Started. Informational checks
+   * do not count; degradable checks count at most as Degraded.
+   */
   async aggregate(): Promise<Aggregate> {
     const { state } = this.#host
     if (state !== 'Started') return { status: 'Unhealthy', state, checks: [] }
     const results = await Promise.all(
       Object.entries(this.#checks).map(async ([name, check]) => {
         const status = (await this.result(name))?.status ?? 'Unhealthy'
-        return { name, status, effective: effective(check, status) }
+        return { name, status, effectiveStatus: effectiveStatusOf(check, status) }
       }),
     )
-    const worst = Math.max(0, ...results.map((result) => statuses.indexOf(result.effective)))
+    const worstIndex = Math.max(0, ...results.map((result) => statuses.indexOf(result.effectiveStatus)))
     return {
-      status: statuses[worst] ?? 'Unhealthy',
+      status: statuses[worstIndex] ?? 'Unhealthy',
       state,
       checks: results.map(({ name, status }) => ({ name, status })),
     }
@@ -55,17 +57,17 @@ export class HealthChecks {
   }
 
   #run(name: string, { check }: HealthCheck): Promise<Health> {
-    const { context, stopping } = this.#host
-    const running = withinLimit(`The check ${name}`, checkMs, [stopping], (signal) => check(context, signal))
+    const { context, stopSignal } = this.#host
+    const run = withinLimit(`The check ${name}`, checkTimeoutMs, [stopSignal], (signal) => check(context, signal))
       .then(toHealth)
       .catch((error): Health => ({ status: 'Unhealthy', description: messageOf(error) }))
-      .finally(() => this.#running.delete(name))
-    this.#running.set(name, running)
-    return running
+      .finally(() => this.#runs.delete(name))
+    this.#runs.set(name, run)
+    return run
   }
 }
 
-function effective({ tags }: HealthCheck, status: Health['status']): Health['status'] {
+function effectiveStatusOf({ tags }: HealthCheck, status: Health['status']): Health['status'] {
   if (tags.includes('critical')) return status
   return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
 }

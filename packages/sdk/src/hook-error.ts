@@ -14,8 +14,8 @@ export class HookError extends Error {
 }
 
 /**
- * Converts a value that module code has thrown to a `HookError`: `hook_timeout` if a time limit was exceeded, otherwise
- * `hook_failed`.
+ * Converts a thrown value to a `HookError`: a `HookError` is returned unchanged, a `TimeLimitError` becomes
+ * `hook_timeout`, and every other value `hook_failed`.
  */
 export const toHookError = (cause: unknown): HookError =>
   cause instanceof HookError

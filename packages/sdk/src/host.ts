@@ -8,13 +8,13 @@ import { HookError, toHookError } from './hook-error.ts'
 import { type Logger, loggerOf } from './logger.ts'
 import { type Description, type State } from './protocol.ts'
 import { provideServices, type ServiceProvider } from './services.ts'
-import { timeLimit, withinLimit } from './time-limit.ts'
+import { startTimeLimit, withinLimit } from './time-limit.ts'
 
 /** Timeout of `configure`, `start` and `stop` in milliseconds, unless the platform specifies another. */
 export const defaultHookMs = 30_000
 /** Time that active requests have to finish once the module stops, in milliseconds. */
 export const drainMs = 5000
-/** Time between the abort of the `stop` hook's signal and the timeout of the hook, in milliseconds. */
+/** Maximum time between the abort of the `stop` hook's signal and the timeout of the hook, in milliseconds. */
 const stopMarginMs = 1000
 /** Timeout of the `dispose` hook in milliseconds. The disposal of `disposables` has the same timeout. */
 const disposeMs = 5000
@@ -23,8 +23,9 @@ const disposeMs = 5000
 export type HostSettings = Pick<ModuleEnvironment, 'organisationId' | 'startsItself'> & { isPersistent: boolean }
 
 /**
- * One instance of a module and its lifecycle: Loading → Configured → Started → Stopped → Disposed, or Failed if a hook
- * fails. Repeated and concurrent calls of a hook share one run and its result.
+ * One instance of a module and its lifecycle: Loading → Configured → Started → Stopped → Disposed, or Failed if
+ * `configureServices`, `configure` or `start` fails. Repeated and concurrent calls of a hook share one run and its
+ * result.
  */
 export class ModuleHost {
   readonly definition: ModuleDefinition
@@ -32,24 +33,24 @@ export class ModuleHost {
   readonly bus: Bus
   /** The module's routes; empty until the module is configured. */
   readonly app = new Hono()
-  /** Aborts when the module stops, and cancels its active work. */
-  readonly stopping: AbortSignal
-  readonly #stop = new AbortController()
+  /** Aborts when the module stops or is disposed of, to cancel hooks, jobs, checks and event handlers. */
+  readonly stopSignal: AbortSignal
+  readonly #stopController = new AbortController()
   readonly #startsItself: boolean
   readonly #log: Logger
   readonly #requests = new Set<Promise<unknown>>()
-  #drainedByMs: number | undefined
+  #drainDeadlineMs: number | undefined
   #state: State = 'Loading'
-  #configured: Promise<void> | undefined
-  #started: Promise<void> | undefined
-  #stopped: Promise<void> | undefined
-  #disposed: Promise<void> | undefined
+  #configureRun: Promise<void> | undefined
+  #startRun: Promise<void> | undefined
+  #stopRun: Promise<void> | undefined
+  #disposeRun: Promise<void> | undefined
 
   constructor(definition: ModuleDefinition, { organisationId, startsItself, isPersistent }: HostSettings) {
     const module = { id: definition.id, version: definition.version }
     this.definition = definition
     this.bus = new Bus(module.id)
-    this.stopping = this.#stop.signal
+    this.stopSignal = this.#stopController.signal
     this.#startsItself = startsItself
     this.#log = loggerOf(module, 'lifecycle')
     this.context = {
@@ -68,12 +69,12 @@ export class ModuleHost {
   }
 
   describe(): Description {
-    return describeInstance(this.definition, { state: this.#state, subscriptions: this.bus.types })
+    return describeInstance(this.definition, { state: this.#state, subscriptions: this.bus.subscribedTypes })
   }
 
   configure(limitMs = defaultHookMs): Promise<void> {
     this.#requireNotStopped('configured')
-    return (this.#configured ??= this.#runHook('configure', 'Configured', limitMs, async (signal) => {
+    return (this.#configureRun ??= this.#runHook('configure', 'Configured', limitMs, async (signal) => {
       await this.definition.configure?.(this.context, signal)
       // After a timeout the module has failed and may already be disposed of.
       signal.throwIfAborted()
@@ -85,8 +86,8 @@ export class ModuleHost {
 
   start(limitMs = defaultHookMs): Promise<void> {
     this.#requireNotStopped('started')
-    if (this.#started === undefined && this.#state !== 'Configured') throw this.#wrongState('started')
-    return (this.#started ??= this.#runHook('start', 'Started', limitMs, (signal) =>
+    if (this.#startRun === undefined && this.#state !== 'Configured') throw this.#wrongState('started')
+    return (this.#startRun ??= this.#runHook('start', 'Started', limitMs, (signal) =>
       this.definition.start?.(signal, this.context),
     ))
   }
@@ -97,8 +98,8 @@ export class ModuleHost {
     if (this.#state !== 'Started') throw this.#wrongState('called')
   }
 
-  /** Delays disposal until the request has a response, at most for `drainMs`. */
-  async during<Result>(request: Promise<Result>): Promise<Result> {
+  /** Delays disposal until the request has a response, but ends the delay `drainMs` after the stop. */
+  async trackRequest<Result>(request: Promise<Result>): Promise<Result> {
     this.#requests.add(request)
     try {
       return await request
@@ -109,12 +110,12 @@ export class ModuleHost {
 
   /** Cancels active work and calls the `stop` hook if the module was started. */
   stop(graceMs = defaultHookMs): Promise<void> {
-    return (this.#stopped ??= this.#end(graceMs))
+    return (this.#stopRun ??= this.#end(graceMs))
   }
 
-  /** Releases all resources, in every state and despite errors. */
+  /** Releases all resources, in every state and despite errors. Rejects with the first error. */
   dispose(): Promise<void> {
-    return (this.#disposed ??= this.#release())
+    return (this.#disposeRun ??= this.#release())
   }
 
   #createServices(): ServiceProvider {
@@ -122,25 +123,25 @@ export class ModuleHost {
       return provideServices((services) => this.definition.configureServices?.(services))
     } catch (error) {
       // The instance must keep running, so that `configure` returns the error to the platform.
-      this.#configured = Promise.reject(this.#failed('configureServices', error))
-      this.#configured.catch(() => {})
+      this.#configureRun = Promise.reject(this.#fail('configureServices', error))
+      this.#configureRun.catch(() => {})
       return provideServices(() => {})
     }
   }
 
   async #runHook(hook: string, state: State, limitMs: number, work: (signal: AbortSignal) => unknown): Promise<void> {
     try {
-      await withinLimit(hook, limitMs, [this.stopping], work)
-      this.stopping.throwIfAborted()
+      await withinLimit(hook, limitMs, [this.stopSignal], work)
+      this.stopSignal.throwIfAborted()
       this.#setState(state)
     } catch (error) {
-      throw this.#failed(hook, error)
+      throw this.#fail(hook, error)
     }
   }
 
-  #failed(hook: string, error: unknown): HookError {
+  #fail(hook: string, error: unknown): HookError {
     // A hook that is cancelled by a stop has not failed.
-    if (!this.stopping.aborted) {
+    if (!this.stopSignal.aborted) {
       this.#setState('Failed')
       this.#log.error(`${hook} failed`, { code: hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004', error })
     }
@@ -150,9 +151,9 @@ export class ModuleHost {
   async #end(graceMs: number): Promise<void> {
     this.#cancelWork('The module is stopping.')
     try {
-      if (this.#started !== undefined && this.#disposed === undefined) {
-        using aborting = timeLimit('stop', graceMs - Math.min(stopMarginMs, graceMs / 2))
-        await withinLimit('stop', graceMs, [], () => this.definition.stop?.(aborting.signal, this.context))
+      if (this.#startRun !== undefined && this.#disposeRun === undefined) {
+        using abortLimit = startTimeLimit('stop', graceMs - Math.min(stopMarginMs, graceMs / 2))
+        await withinLimit('stop', graceMs, [], () => this.definition.stop?.(abortLimit.signal, this.context))
       }
     } catch (error) {
       this.#log.error('stop failed', { error })
@@ -164,20 +165,20 @@ export class ModuleHost {
 
   async #release(): Promise<void> {
     this.#cancelWork('The module is disposed of.')
-    const remainingMs = Math.max(0, (this.#drainedByMs ?? 0) - performance.now())
+    const remainingMs = Math.max(0, (this.#drainDeadlineMs ?? 0) - performance.now())
     await withinLimit('requests', remainingMs, [], () => Promise.allSettled(this.#requests)).catch(() => {})
     const hooks = [() => this.definition.dispose?.(this.context), () => this.context.disposables.disposeAsync()]
-    const problems: unknown[] = []
-    for (const hook of hooks) await withinLimit('dispose', disposeMs, [], hook).catch((error) => problems.push(error))
+    const errors: unknown[] = []
+    for (const hook of hooks) await withinLimit('dispose', disposeMs, [], hook).catch((error) => errors.push(error))
     this.#setState('Disposed')
-    for (const error of problems) this.#log.error('dispose failed', { error })
-    if (problems.length > 0) throw toHookError(problems[0])
+    for (const error of errors) this.#log.error('dispose failed', { error })
+    if (errors.length > 0) throw toHookError(errors[0])
   }
 
-  // Requests are not cancelled; they have `drainMs` to finish.
+  // Active requests are not cancelled; they have `drainMs` to finish.
   #cancelWork(message: string): void {
-    this.#drainedByMs ??= performance.now() + drainMs
-    this.#stop.abort(new HookError('wrong_state', message))
+    this.#drainDeadlineMs ??= performance.now() + drainMs
+    this.#stopController.abort(new HookError('wrong_state', message))
   }
 
   #setState(state: State): void {
@@ -186,7 +187,7 @@ export class ModuleHost {
   }
 
   #requireNotStopped(action: string): void {
-    if (this.#stop.signal.aborted) throw this.#wrongState(action)
+    if (this.#stopController.signal.aborted) throw this.#wrongState(action)
   }
 
   #wrongState(action: string): HookError {

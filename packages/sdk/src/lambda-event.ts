@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 
-// An API Gateway event of the HTTP API, payload format 2.0.
+// An event of an API Gateway HTTP API, payload format 2.0.
 interface HttpEvent {
   rawPath: string
   rawQueryString?: string
@@ -19,7 +19,7 @@ export interface HttpResult {
   isBase64Encoded: boolean
 }
 
-// Lambda allows 6 MB. The rest is for headers and for the JSON encoding of the body.
+// Lambda allows responses of 6 MB. The difference is for headers and for the JSON encoding of the body.
 const maxBodyBytes = 4 * 1024 * 1024
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
@@ -31,7 +31,7 @@ const isHttpEvent = (event: unknown): event is HttpEvent =>
   isObject(event['requestContext']['http'])
 
 /**
- * Converts an event to a request, or returns undefined if it is not an HTTP request. The path of an event is decoded.
+ * Converts an event to a request, or returns undefined if it is not an HTTP event. API Gateway has decoded the path.
  */
 export function requestOf(event: unknown): Request | undefined {
   if (!isHttpEvent(event)) return undefined
@@ -45,10 +45,10 @@ export function requestOf(event: unknown): Request | undefined {
   return new Request(url, { method, headers, ...content })
 }
 
-/** Converts a response to a Lambda result; a body of more than 4 MiB becomes a 502. */
+/** Converts a response to a Lambda result. A response with a body of more than 4 MiB becomes a 502 response. */
 export async function resultOf(response: Response): Promise<HttpResult> {
   const body = Buffer.from(await response.arrayBuffer())
-  if (body.length > maxBodyBytes) return tooLarge
+  if (body.length > maxBodyBytes) return tooLargeResult
   const { status, headers } = response
   const cookies = headers.getSetCookie()
   const isText = isUtf8(body)
@@ -61,7 +61,7 @@ export async function resultOf(response: Response): Promise<HttpResult> {
   }
 }
 
-const tooLarge: HttpResult = {
+const tooLargeResult: HttpResult = {
   statusCode: 502,
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ error: 'answer_too_large', message: `The response is larger than ${maxBodyBytes} bytes.` }),

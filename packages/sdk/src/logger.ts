@@ -14,33 +14,33 @@ export interface Logger {
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
 
-/** A logger for one category of a module. It writes to standard output. */
+/** Creates a logger for one category of a module. It writes to standard output. */
 export function loggerOf(module: { id: string; version: string }, category: string): Logger {
-  const write = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
+  const writerFor = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
     const reserved = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
     process.stdout.write(`${lineOf(reserved, fields)}\n`)
   }
-  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  return { debug: writerFor('debug'), info: writerFor('info'), warn: writerFor('warn'), error: writerFor('error') }
 }
 
 // Logging must never throw. If the fields cannot be serialised, the line contains the error in `unloggable`.
 function lineOf(reserved: LogFields, fields: LogFields = {}): string {
   try {
-    // The reserved members come last, because fields must not overwrite them.
+    // The reserved members come first in the line, and again last because fields must not overwrite them.
     return escapeTerminal(JSON.stringify({ ...reserved, ...fields, ...reserved }, toJsonValue))
   } catch (error) {
     return escapeTerminal(JSON.stringify({ ...reserved, unloggable: messageOf(error) }))
   }
 }
 
-// Errors have no enumerable members, and JSON does not support big integers.
+// `JSON.stringify` omits the message and stack of errors, and throws for bigint values.
 function toJsonValue(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   if (!(value instanceof Error)) return value
   return value.cause === undefined ? { stack: value.stack } : { stack: value.stack, cause: value.cause }
 }
 
-// JSON escapes only C0 controls; these characters also affect terminals or break lines.
+// JSON escapes only C0 control characters; the characters below also affect terminals or break lines.
 const escapeTerminal = (line: string): string =>
   line.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

@@ -1,7 +1,7 @@
 import { publishedLimits } from './protocol.ts'
 
-const maxQueued = 1000
-// Limits type and subject, so that an event with the maximum data fits in the header.
+const maxQueuedEvents = 1000
+// Maximum length of the type and of the subject, so that an event with the maximum data fits in the header.
 const maxNameLength = 200
 const maxDepth = 16
 
@@ -17,10 +17,11 @@ export class Outbox {
 
   /** Queues an event. Throws `TypeError` if its type or data is invalid, and `RangeError` if it exceeds a limit. */
   add(type: string, data: unknown, subject: string | undefined): void {
-    if (this.#queued.length >= maxQueued) throw new RangeError(`${maxQueued} published events are already queued.`)
+    if (this.#queued.length >= maxQueuedEvents)
+      throw new RangeError(`${maxQueuedEvents} published events are already queued.`)
     const prefix = `module.${this.#moduleId}.`
-    const isOwn = type.startsWith(prefix) && /^[\w-]+(\.[\w-]+)*$/.test(type.slice(prefix.length))
-    if (!isOwn) {
+    const isOwnType = type.startsWith(prefix) && /^[\w-]+(\.[\w-]+)*$/.test(type.slice(prefix.length))
+    if (!isOwnType) {
       throw new TypeError(`A module publishes events of the type ${prefix}<name> only.`)
     }
     if (Math.max(type.length, subject?.length ?? 0) > maxNameLength) {
@@ -31,7 +32,8 @@ export class Outbox {
   }
 
   /**
-   * Removes as many events as fit, oldest first, and returns them as a header value, or undefined if none are queued.
+   * Removes as many events as fit in one response, oldest first, and returns them as a header value. Returns undefined
+   * if none are queued.
    */
   take(): string | undefined {
     const events = this.#queued.splice(0, this.#countFitting())
@@ -42,12 +44,12 @@ export class Outbox {
     const maxBytes = Math.floor((publishedLimits.headerBytes * 3) / 4)
     let bytes = 2
     const candidates = this.#queued.slice(0, publishedLimits.events)
-    const firstExcess = candidates.findIndex((event) => (bytes += Buffer.byteLength(event) + 1) > maxBytes)
-    return firstExcess === -1 ? candidates.length : firstExcess
+    const firstExcessIndex = candidates.findIndex((event) => (bytes += Buffer.byteLength(event) + 1) > maxBytes)
+    return firstExcessIndex === -1 ? candidates.length : firstExcessIndex
   }
 }
 
-// A copy, so that later changes of the data do not affect the event.
+// Copies the data, so that later changes do not affect the event.
 function copyOf(data: unknown): Record<string, unknown> {
   const text = JSON.stringify(data) ?? ''
   if (!text.startsWith('{')) throw new TypeError('Event data must be a JSON object.')

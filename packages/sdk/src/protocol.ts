@@ -1,23 +1,26 @@
 /**
- * The protocol between the platform and an instance of a module: HTTP below a path that no gateway forwards, with a
- * token that only these two know. The transport is a Unix socket, a TCP port, or Lambda events.
+ * The protocol between the platform and an instance of a module: HTTP requests below a path that no gateway forwards,
+ * with a token that only the platform and the instance know. The transport is a Unix socket, a TCP port, or Lambda
+ * events.
  *
  * | call                         | response                                                                |
  * | ---------------------------- | ----------------------------------------------------------------------- |
  * | GET /describe                | 200 `Description`                                                       |
- * | POST /configure, /start      | 200 `Description`; runs once, and returns the same when repeated        |
- * | POST /stop, /dispose         | 200 `Description`; dispose is allowed in every state                    |
+ * | POST /configure, /start      | 200 `Description`; the hook runs once, even if the call is repeated     |
+ * | POST /stop, /dispose         | 200 `Description`; allowed in every state                               |
  * | GET /health/{name}           | 200, or 503 if Unhealthy: `HealthResponse`                              |
  * | POST /jobs/{id}              | 200 `JobResponse`                                                       |
  * | POST /events                 | 200 `EventsResponse`; the body is `EventsRequest`                       |
  *
- * Errors return a `HookFailure`: 400 for a malformed body, 403 without the token, 404, 409 in a state that does not
- * allow the call, 500 if module code throws, 504 on timeout. Only `GET /health`, outside of this path, requires no
- * token.
+ * Errors return a `HookFailure`: 400 for a malformed body, 403 without the token, 404 for an unknown path, job or
+ * check, 409 in a state that does not allow the call, 500 if module code throws, 504 on timeout. Only `GET /health`,
+ * outside of this path, requires no token.
  */
 
+/** Version of the SDK that the module was built with. */
 export const sdkVersion = '0.3.0'
 
+/** Path of the control API, which is not accessible to users. */
 export const controlPath = '/_platform/v1'
 
 /**
@@ -28,7 +31,7 @@ export const tokenHeader = 'x-platform-token'
 export const userHeader = 'x-platform-user'
 /** Header with the timeout of a hook, a job or event handlers, in milliseconds; 30 seconds if absent. */
 export const graceHeader = 'x-platform-grace-ms'
-/** Header of any response to the platform: events published since the last response, as base64url of JSON. */
+/** Header of responses to the platform: published events that no earlier response carried, as base64url of JSON. */
 export const publishedHeader = 'x-platform-published'
 /** Header of responses of an instance that has not started or has stopped: the module has not received the request. */
 export const notAskedHeader = 'x-platform-not-asked'
@@ -48,7 +51,9 @@ export const environmentNames = {
   describe: 'PLATFORM_DESCRIBE_FILE',
 } as const
 
+/** States of an instance. */
 export const states = ['Loading', 'Configured', 'Started', 'Stopped', 'Disposed', 'Failed'] as const
+/** State of an instance. */
 export type State = (typeof states)[number]
 
 /** An event that a module publishes, of type `module.<own id>.<name>`. */
@@ -58,12 +63,13 @@ export interface PublishedEvent {
   data: Record<string, unknown>
 }
 
-/** Limits of published events in one response. Later responses carry the remaining events. */
+/** Limits of the published events in one response. Later responses carry the remaining events. */
 export const publishedLimits = {
+  /** Number of events. */
   events: 20,
   /**
-   * Size of the header's value. Node.js rejects headers of more than 16 KiB in total, and the response has other
-   * headers.
+   * Size of the header's value, in bytes. Node.js rejects headers of more than 16 KiB in total, and the response has
+   * other headers.
    */
   headerBytes: 13_312,
   /** Size of one event's data as JSON, in bytes. */

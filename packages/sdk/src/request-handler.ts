@@ -1,26 +1,26 @@
 import { type Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { readUserToken, type RequestEnvironment } from './caller.ts'
-import { controlError, controlOf, healthResponse } from './control.ts'
+import { toErrorResponse, controlOf, healthResponse } from './control.ts'
 import { HealthChecks } from './health.ts'
 import { HookError, toHookError } from './hook-error.ts'
 import { type ModuleHost } from './host.ts'
 import { type Logger } from './logger.ts'
 import { controlPath, notAskedHeader, publishedHeader, tokenHeader, userHeader } from './protocol.ts'
-import { tokenCheck } from './token-check.ts'
+import { createTokenCheck } from './token-check.ts'
 
 /** Handles a request that arrived by any transport. */
 export type RequestHandler = (request: Request) => Promise<Response>
 
-/** Returns the request handler of an instance. All requests except `GET /health` require the deployment's token. */
+/** Creates the request handler of an instance. All requests except `GET /health` require the deployment's token. */
 export function requestHandlerOf(host: ModuleHost, token: string): RequestHandler {
   const health = new HealthChecks(host)
   const control = controlOf(host, health)
-  const isToken = tokenCheck(token)
+  const isValidToken = createTokenCheck(token)
   setDefaults(host.app, host.context.getLogger('routes'))
 
   async function handle(request: Request, path: string): Promise<Response> {
-    if (!path.startsWith(`${controlPath}/`)) return handleRequest(host, health, request)
+    if (!path.startsWith(`${controlPath}/`)) return handleModuleRequest(host, health, request)
     // Users must not reach the control API, even if a gateway forwards its path.
     return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
   }
@@ -28,14 +28,15 @@ export function requestHandlerOf(host: ModuleHost, token: string): RequestHandle
   return async (request) => {
     const path = new URL(request.url).pathname
     if (request.method === 'GET' && path === '/health') return respondWithHealth(host, health)
-    if (!isToken(request.headers.get(tokenHeader))) return forbidden()
+    if (!isValidToken(request.headers.get(tokenHeader))) return forbidden()
     const response = await handle(request, path)
     // If the client has disconnected, published events stay queued for the next response.
-    return withPublished(response, request.signal.aborted ? undefined : host.bus.outbox.take())
+    return withPublishedEvents(response, request.signal.aborted ? undefined : host.bus.outbox.take())
   }
 }
 
-const forbidden = (): Response => controlError(new HookError('forbidden', 'Only the platform may send this request.'))
+const forbidden = (): Response =>
+  toErrorResponse(new HookError('forbidden', 'Only the platform may send this request.'))
 
 async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
   // If the module cannot start, the health response shows its state.
@@ -44,14 +45,14 @@ async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promis
   return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
 }
 
-function withPublished(response: Response, published: string | undefined): Response {
+function withPublishedEvents(response: Response, events: string | undefined): Response {
   const headers = new Headers(response.headers)
   headers.delete(publishedHeader)
-  if (published !== undefined) headers.set(publishedHeader, published)
+  if (events !== undefined) headers.set(publishedHeader, events)
   return new Response(response.body, { status: response.status, headers })
 }
 
-// The defaults are set first, so that a module can override them.
+// Sets default handlers before the module adds its own, so that the module can override them.
 function setDefaults(app: Hono, log: Logger): void {
   app.notFound((c) => c.json({ error: 'route_not_found', message: 'The module has no such route.' }, 404))
   app.onError((error, c) => {
@@ -61,15 +62,15 @@ function setDefaults(app: Hono, log: Logger): void {
   })
 }
 
-async function handleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
+async function handleModuleRequest(host: ModuleHost, health: HealthChecks, request: Request): Promise<Response> {
   try {
     await host.whenStarted()
   } catch (error) {
     const { error: code, message } = toHookError(error)
     return Response.json({ error: code, message }, { status: 503, headers: { [notAskedHeader]: '1' } })
   }
-  const check = request.method === 'GET' ? checkNameOf(host, request) : undefined
-  return check === undefined ? host.during(callRoute(host, request)) : healthResponse(health, check)
+  const checkName = request.method === 'GET' ? checkNameOf(host, request) : undefined
+  return checkName === undefined ? host.trackRequest(callRoute(host, request)) : healthResponse(health, checkName)
 }
 
 function checkNameOf({ definition }: ModuleHost, { url }: Request): string | undefined {
@@ -78,10 +79,10 @@ function checkNameOf({ definition }: ModuleHost, { url }: Request): string | und
 }
 
 async function callRoute({ app, definition }: ModuleHost, request: Request): Promise<Response> {
-  const user = request.headers.get(userHeader)
-  const caller = user === null ? undefined : readUserToken(user, definition.id)
-  if (user !== null && !caller) {
-    return controlError(new HookError('forbidden', 'The user token is not for this module, or has expired.'))
+  const userToken = request.headers.get(userHeader)
+  const caller = userToken === null ? undefined : readUserToken(userToken, definition.id)
+  if (userToken !== null && !caller) {
+    return toErrorResponse(new HookError('forbidden', 'The user token is not for this module, or has expired.'))
   }
   const headers = new Headers(request.headers)
   // A route could return or log these secrets of the platform.

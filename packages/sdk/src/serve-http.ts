@@ -11,11 +11,11 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
   const log = host.context.getLogger('lifecycle')
   // Signal handlers are registered before listening, because an unhandled signal would end the process during a
   // request.
-  const listening = Promise.resolve().then(() =>
+  const serverPromise = Promise.resolve().then(() =>
     listen(requestHandlerOf(host, environment.token), environment.address, log),
   )
   onTermination(async () => {
-    const server = await listening
+    const server = await serverPromise
     const drained = server.drain()
     const timer = setTimeout(() => server.closeConnections(), drainMs)
     await host.stop(defaultHookMs).catch(() => {})
@@ -23,13 +23,13 @@ export async function serveHttp(definition: ModuleDefinition, environment: Modul
     clearTimeout(timer)
     await host.dispose().catch(() => {})
   })
-  const { address } = await listening
+  const { address } = await serverPromise
   log.info('The module listens', { address })
 
   if (!environment.startsItself) return
   await host.whenStarted().catch(async () => {
     // A termination during the start is not a failure.
-    if (host.stopping.aborted) return
+    if (host.stopSignal.aborted) return
     await host.dispose().catch(() => {})
     process.exit(1)
   })

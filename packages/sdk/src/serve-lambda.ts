@@ -7,9 +7,9 @@ import { messageOf } from './message.ts'
 import { type Invocation, type RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
-// Lambda gives an instance 10 seconds to initialise.
-const initMs = 9000
-// Lambda kills an instance 500 ms after SIGTERM, which it sends only if an extension is registered.
+// Shorter than the 10 seconds that Lambda gives an instance to initialise.
+const initTimeoutMs = 9000
+// Lambda kills an instance 500 ms after SIGTERM, which Lambda sends only if an extension is registered.
 const graceMs = 300
 
 /** Serves a module on Lambda, one event at a time, until Lambda ends the instance. */
@@ -23,7 +23,7 @@ export async function serveLambda(
     await host.stop(graceMs).catch(() => {})
     await host.dispose().catch(() => {})
   })
-  if (environment.startsItself) await host.configure(initMs).catch((error) => failInit(api, error))
+  if (environment.startsItself) await host.configure(initTimeoutMs).catch((error) => failInit(api, error))
   const handle = requestHandlerOf(host, environment.token)
   for (;;) await processInvocation(api, handle, await api.next())
 }

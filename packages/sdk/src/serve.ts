@@ -18,8 +18,8 @@ import { serveLambda } from './serve-lambda.ts'
  *     PLATFORM_MODULE_TOKEN=try PLATFORM_STARTS_ITSELF=1 node dist/main.mjs
  *     curl -H 'x-platform-token: try' http://127.0.0.1:3000/api/hello
  *
- * Exits with 1 if there is no token, it cannot listen, or module code throws outside of a hook. Exits with 0 after
- * SIGTERM, once `stop` and `dispose` have ended.
+ * The process exits with 1 if there is no token, it cannot listen, a start by itself fails, or module code throws
+ * outside of a hook. It exits with 0 after SIGTERM or SIGINT, once `stop` and `dispose` have ended.
  */
 export async function serve(definition: ModuleDefinition): Promise<void> {
   const log = loggerOf(definition, 'lifecycle')
@@ -39,7 +39,7 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
   else await serveLambda(definition, environment, new RuntimeApi(runtimeApi))
 }
 
-// An instance on Lambda starts itself, unless its code has another id than the manifest (PLAT-MOD-5001).
+// On Lambda, instances start themselves. An instance whose id differs from the manifest never does (PLAT-MOD-5001).
 function withStartPolicy({ id }: ModuleDefinition, environment: ModuleEnvironment, log: Logger): ModuleEnvironment {
   const { expectedId = id, runtimeApi } = environment
   const isExpected = id === expectedId

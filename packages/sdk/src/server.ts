@@ -18,14 +18,14 @@ export async function listen(
   log: Logger,
 ): Promise<HttpServer> {
   const server = createServer()
-  const listening = new HttpServer(server, handler, log)
+  const httpServer = new HttpServer(server, handler, log)
   if ('path' in address) removeStaleSocket(address.path)
   server.listen(address)
   await once(server, 'listening')
-  return listening
+  return httpServer
 }
 
-// A crashed instance leaves its socket. If it cannot be removed, listening fails with the reason.
+// A crashed instance leaves its socket behind. If the socket cannot be removed, listening fails with the reason.
 function removeStaleSocket(path: string): void {
   try {
     rmSync(path, { force: true })
@@ -39,14 +39,13 @@ class HttpServer {
   readonly #log: Logger
   #isDraining = false
   #isClosed = false
-  // Number of accepted connections.
-  #accepted = 0
+  #acceptedCount = 0
 
   constructor(server: Server, handler: RequestHandler, log: Logger) {
     this.#server = server
     this.#handler = handler
     this.#log = log
-    server.on('connection', () => (this.#accepted += 1))
+    server.on('connection', () => (this.#acceptedCount += 1))
     server.on('request', (incoming, outgoing) => void this.#handle(incoming, outgoing))
   }
 
@@ -68,8 +67,8 @@ class HttpServer {
   // Closing the server would reset the connections in the backlog. Node.js accepts one connection per turn of the event
   // loop, so the backlog is empty after a turn without a new connection.
   async #acceptBacklog(): Promise<void> {
-    for (let before = -1; this.#accepted !== before && !this.#isClosed;) {
-      before = this.#accepted
+    for (let previousCount = -1; this.#acceptedCount !== previousCount && !this.#isClosed;) {
+      previousCount = this.#acceptedCount
       // The event loop polls for connections once between two immediates.
       await nextImmediate()
       await nextImmediate()
@@ -81,19 +80,19 @@ class HttpServer {
     this.#server.closeAllConnections()
   }
 
-  // Closes the connection on failure, so that the client does not wait.
+  // On failure, closes the connection, so that the client does not wait.
   async #handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const disconnected = new AbortController()
-    outgoing.once('close', () => disconnected.abort())
+    const disconnection = new AbortController()
+    outgoing.once('close', () => disconnection.abort())
     try {
       const body = await readBody(incoming)
       const response = body
-        ? await this.#handler(requestOf(incoming, body, disconnected.signal))
+        ? await this.#handler(requestOf(incoming, body, disconnection.signal))
         : new Response(null, { status: 413 })
       if (this.#isDraining) outgoing.setHeader('connection', 'close')
       await send(response, outgoing)
     } catch (error) {
-      if (!disconnected.signal.aborted) this.#log.error('A response failed', { path: incoming.url, error })
+      if (!disconnection.signal.aborted) this.#log.error('A response failed', { path: incoming.url, error })
       outgoing.destroy()
     }
   }

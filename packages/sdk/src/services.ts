@@ -10,14 +10,14 @@ export interface ServiceToken<Service> {
 /** Creates a service token. Two tokens with the same name identify two different services. */
 export const token = <Service>(name: string): ServiceToken<Service> => Object.freeze({ name })
 
-/** Creates a service. It can resolve other services that it depends on. */
+/** Creates a service. The factory can resolve other services that the service depends on. */
 export type ServiceFactory<Service> = (services: ServiceProvider) => Service
 
-/** Resolves services once all are registered. */
+/** Resolves services after all of them are registered. */
 export interface ServiceProvider {
   /**
-   * Returns the single instance of a service and creates it on first use. Throws if the service is not registered or
-   * depends on itself.
+   * Returns the single instance of a service and creates it on first use. Throws `Error` if the service is not
+   * registered or depends on itself.
    */
   get: <Service>(token: ServiceToken<Service>) => Service
 }
@@ -25,7 +25,7 @@ export interface ServiceProvider {
 /** Registers services in `configureServices`. */
 export interface ServiceCollection {
   /**
-   * Registers a service that has a single instance. Throws if the token is already registered, or after
+   * Registers a service that has a single instance. Throws `Error` if the token is already registered, or after
    * `configureServices` has ended.
    */
   addSingleton: <Service>(token: ServiceToken<Service>, factory: ServiceFactory<Service>) => ServiceCollection
@@ -33,6 +33,7 @@ export interface ServiceCollection {
 
 type Factories = Map<ServiceToken<unknown>, ServiceFactory<unknown>>
 
+/** Runs `register` and returns a provider of the registered services. */
 export function provideServices(register: (services: ServiceCollection) => void): ServiceProvider {
   const factories: Factories = new Map()
   let isComplete = false

@@ -1,14 +1,14 @@
 import { type EventHandler, type ModuleEvent } from './events.ts'
 import { withinLimit } from './time-limit.ts'
 
-const maxRemembered = 1000
-const handlerMs = 10_000
+const maxRememberedEvents = 1000
+const handlerTimeoutMs = 10_000
 
 /** A handler with the events that it has handled or is handling, so that it does not receive an event twice. */
 export class Subscription {
   readonly type: string
   readonly #handler: EventHandler
-  // Event id → promise of the handler, oldest first.
+  // Event id → promise of the handler; oldest first.
   readonly #runs = new Map<string, Promise<void>>()
 
   constructor(type: string, handler: EventHandler) {
@@ -16,9 +16,9 @@ export class Subscription {
     this.#handler = handler
   }
 
-  /** Delivers an event, unless it is or was handled. Rejects if the handler fails or exceeds the timeout. */
+  /** Delivers an event unless it was handled; a running handler is awaited. Rejects if it fails or times out. */
   deliver(event: ModuleEvent, signal: AbortSignal): Promise<void> {
-    return withinLimit('A handler', handlerMs, [signal], async (eventSignal) => {
+    return withinLimit('A handler', handlerTimeoutMs, [signal], async (eventSignal) => {
       await (this.#runs.get(event.id) ?? this.#start(event, eventSignal))
     })
   }
@@ -33,7 +33,7 @@ export class Subscription {
   }
 
   #dropOldest(): void {
-    const [oldest] = this.#runs.keys()
-    if (this.#runs.size > maxRemembered && oldest !== undefined) this.#runs.delete(oldest)
+    const [oldestId] = this.#runs.keys()
+    if (this.#runs.size > maxRememberedEvents && oldestId !== undefined) this.#runs.delete(oldestId)
   }
 }

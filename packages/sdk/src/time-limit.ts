@@ -4,18 +4,18 @@ export class TimeLimitError extends Error {
 }
 
 /**
- * A signal that aborts after `limitMs`, unless it is disposed of first. Unlike `AbortSignal.timeout`, its timer keeps
- * the process alive.
+ * Returns a signal that aborts after `limitMs`, unless the result is disposed of first. Unlike with
+ * `AbortSignal.timeout`, the timer keeps the process alive.
  */
-export function timeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
+export function startTimeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
   const limit = new AbortController()
   const timer = setTimeout(() => limit.abort(new TimeLimitError(`${name} took longer than ${limitMs} ms.`)), limitMs)
   return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
 /**
- * Runs the work with a signal that aborts at the limit or with one of `signals`. Rejects at that moment, even if the
- * work ignores its signal.
+ * Runs the work with a signal that aborts at the limit or with one of `signals`. Rejects as soon as the signal aborts,
+ * even if the work ignores it.
  */
 export async function withinLimit<Result>(
   name: string,
@@ -23,21 +23,21 @@ export async function withinLimit<Result>(
   signals: readonly AbortSignal[],
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  using limit = timeLimit(name, limitMs)
+  using limit = startTimeLimit(name, limitMs)
   const signal = AbortSignal.any([limit.signal, ...signals])
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const { promise: abortion, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
   try {
-    return await Promise.race([aborted, start(signal, work)])
+    return await Promise.race([abortion, startWork(signal, work)])
   } finally {
-    // A dependent signal with listeners is retained by its sources, here until the module stops.
+    // The sources of a dependent signal retain it while it has listeners, here until the module stops.
     signal.removeEventListener('abort', abort)
   }
 }
 
-// An async function, so that a synchronous error of the work becomes a rejection.
-async function start<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Result | Promise<Result>) {
+// The function is async, so that a synchronous error of the work becomes a rejection.
+async function startWork<Result>(signal: AbortSignal, work: (signal: AbortSignal) => Result | Promise<Result>) {
   signal.throwIfAborted()
   return work(signal)
 }

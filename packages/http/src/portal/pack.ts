@@ -3,7 +3,7 @@ import * as z from 'zod'
 // The portal's build is one file, so that a process serves exactly one build and no request is mapped to a file system
 // path. The first line is a JSON index; the contents of the files follow.
 
-/** Content encodings, smallest result first. */
+/** Content encodings. The encoding with the smallest result comes first. */
 export const encodings = ['br', 'gzip', 'identity'] as const
 export type Encoding = (typeof encodings)[number]
 
@@ -53,9 +53,9 @@ export function packFiles({ shell, files }: PortalFiles): Uint8Array {
 
 /** Unpacks the result of `packFiles`. Throws if the index is invalid. */
 export function unpackFiles(pack: Uint8Array): PortalFiles {
-  const start = pack.indexOf(newline) + 1
-  const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, start)).toString()))
-  const bodyAt = ([from, to]: z.infer<typeof Range>) => pack.subarray(start + from, start + to)
+  const bodiesStart = pack.indexOf(newline) + 1
+  const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, bodiesStart)).toString()))
+  const bodyAt = ([from, to]: z.infer<typeof Range>) => pack.subarray(bodiesStart + from, bodiesStart + to)
   const fileOf = ({ ranges: { identity, gzip, br }, ...file }: Entry): PortalFile => ({
     ...file,
     bodies: { identity: bodyAt(identity), ...(gzip && { gzip: bodyAt(gzip) }), ...(br && { br: bodyAt(br) }) },

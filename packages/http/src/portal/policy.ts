@@ -1,4 +1,4 @@
-// Allows the portal's own files, the API, and frames with module pages. Inline scripts and styles are not allowed.
+// The policy allows the portal's own files, the API, and frames with module pages, but no inline scripts or styles.
 const contentPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -20,15 +20,18 @@ const contentPolicy = [
 // Neither the portal nor module pages use these browser features.
 const deniedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'serial', 'usb']
 
-// One year. Browsers ignore the header over plain HTTP.
-const transportSecurity = { 'strict-transport-security': 'max-age=31536000' }
+// Browsers use only HTTPS for one year. Over plain HTTP, they ignore the header.
+const transportSecurityHeaders = { 'strict-transport-security': 'max-age=31536000' }
 
-/** Headers of the portal's page. `protocol` is the protocol of the request to the gateway: `https` or `http`. */
+/**
+ * Returns the headers of the portal's page. `protocol` is the protocol of the request to the gateway: `https` or
+ * `http`.
+ */
 export const shellHeaders = (protocol: string | undefined): Record<string, string> => ({
   'content-security-policy': contentPolicy,
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'same-origin',
   'permissions-policy': deniedFeatures.map((feature) => `${feature}=()`).join(', '),
-  ...(protocol === 'https' && transportSecurity),
+  ...(protocol === 'https' && transportSecurityHeaders),
 })

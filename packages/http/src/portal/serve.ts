@@ -3,24 +3,32 @@ import { platformError } from '@platform/core/error'
 import { createApp, toHonoHandler } from '../app.ts'
 import type { HttpContext } from '../context.ts'
 import type { GatewayEvent } from '../request.ts'
-import { type HttpResponse, httpResponse, otherMethod, type GatewayResult, toResult, matchesEtag } from '../response.ts'
+import {
+  type HttpResponse,
+  httpResponse,
+  respondToOtherMethod,
+  type GatewayResult,
+  toResult,
+  matchesEtag,
+} from '../response.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
 import { type Encoding, type PortalFile, type PortalFiles, unpackFiles, encodings } from './pack.ts'
 import { shellHeaders } from './policy.ts'
 
 /**
- * Creates the Lambda function for all paths without a route. It serves the portal's files, the portal's page for
- * browser navigations, and otherwise `route_not_found`. `load` returns a pack and runs once per process.
+ * Creates the Lambda function for all paths without a route. It serves the portal's files, and the portal's page for
+ * browser navigations. Other requests fail with `route_not_found`. `load` returns a pack and runs until it succeeds
+ * once.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
   let cached: Promise<PortalFiles> | undefined
-  const files = () => {
+  const loadFiles = () => {
     cached ??= load().then(unpackFiles)
     // A failed load is not cached, so that the next request retries it.
     cached.catch(() => (cached = undefined))
     return cached
   }
-  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, files))))
+  const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, loadFiles))))
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
@@ -31,16 +39,16 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
   const file = files.get(rawPath)
   const { method } = event.requestContext.http
   if (method !== 'GET' && method !== 'HEAD') {
-    if (file !== undefined || isPortalPath(rawPath)) return otherMethod(method, ['GET'])
+    if (file !== undefined || isPortalPath(rawPath)) return respondToOtherMethod(method, ['GET'])
     throw platformError('route_not_found')
   }
   if (file !== undefined) return respond(context, file, fileHeaders(rawPath, file))
   if (!isNavigation(event)) throw platformError('route_not_found')
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
-  // The portal itself shows a "not found" page, so the page is also the body of a 404.
+  // The portal itself shows a "not found" page, so the portal's page is also the body of a 404 response.
   return isPortalPath(rawPath)
-    ? respond(context, shell, { ...revalidate, ...headers })
-    : content(context, 404, shell, headers)
+    ? respond(context, shell, { ...revalidateHeaders, ...headers })
+    : contentResponse(context, 404, shell, headers)
 }
 
 /**
@@ -51,8 +59,8 @@ const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
 // `no-cache` lets caches store the response but revalidate it before each use.
-const revalidate = { 'cache-control': 'no-cache' }
-const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
+const revalidateHeaders = { 'cache-control': 'no-cache' }
+const immutableHeaders = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 // Module pages have an opaque origin and may load this file.
 const modulePageStyle = '/module-page.css'
@@ -60,7 +68,7 @@ const modulePageStyle = '/module-page.css'
 const fileHeaders = (path: string, { isHashed }: PortalFile): Record<string, string> => ({
   vary: 'accept-encoding',
   'cross-origin-resource-policy': path === modulePageStyle ? 'cross-origin' : 'same-origin',
-  ...(isHashed ? immutable : revalidate),
+  ...(isHashed ? immutableHeaders : revalidateHeaders),
 })
 
 function respond(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
@@ -70,10 +78,10 @@ function respond(context: HttpContext, file: PortalFile, headers: Record<string,
   const taggedHeaders = { etag, ...headers }
   return matchesEtag(etag, context)
     ? httpResponse(304, null, taggedHeaders)
-    : content(context, 200, file, taggedHeaders)
+    : contentResponse(context, 200, file, taggedHeaders)
 }
 
-function content(
+function contentResponse(
   context: HttpContext,
   status: number,
   file: PortalFile,
@@ -90,7 +98,7 @@ function content(
 const encodingOf = ({ env: { event } }: HttpContext, file: PortalFile): Encoding =>
   encodingFor(event.headers['accept-encoding'], file)
 
-// The smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110).
+// Returns the smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110).
 function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Encoding {
   const weights = new Map((accepted ?? '').split(',').map(weightOf))
   const isAccepted = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
@@ -98,7 +106,7 @@ function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Enco
   return encodings.find((each) => bodies[each] !== undefined && isAccepted(each)) ?? 'identity'
 }
 
-// An element of `Accept-Encoding`, such as `gzip;q=0.8`.
+// Parses an element of `Accept-Encoding`, such as `gzip;q=0.8`.
 function weightOf(part: string): readonly [name: string, weight: number] {
   const [name = '', ...parameters] = part.split(';').map((each) => each.trim().toLowerCase())
   const weight = parameters.find((each) => each.startsWith('q='))?.slice('q='.length)
@@ -108,6 +116,6 @@ function weightOf(part: string): readonly [name: string, weight: number] {
 /** Folder of files with hashed names. */
 export const hashedFolder = '/assets/'
 
-const patterns = portalPaths.map((path) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`))
+const portalPathPatterns = portalPaths.map((path) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`))
 
-const isPortalPath = (path: string): boolean => patterns.some((pattern) => pattern.test(path))
+const isPortalPath = (path: string): boolean => portalPathPatterns.some((pattern) => pattern.test(path))

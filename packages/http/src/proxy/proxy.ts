@@ -13,13 +13,13 @@ import { modulePathOf } from './path.ts'
 import { type ProxyResponse, toClientResponse, isPageNavigation, redirectToPortal } from './response.ts'
 import { lookUpRouteOwner, refreshRouteOwner, type RouteOwner, negativeCacheMs } from './route-owner.ts'
 import { type ProxyRequest, toModuleRequest } from './request.ts'
-import { limit } from '../rate-limit.ts'
+import { enforceRateLimit } from '../rate-limit.ts'
 import { type WithVersionProbe, withVersionProbe } from '../version-probe.ts'
-import { type HttpResponse, httpResponse, otherMethod, type GatewayResult, toResult } from '../response.ts'
+import { type HttpResponse, httpResponse, respondToOtherMethod, type GatewayResult, toResult } from '../response.ts'
 
 /**
- * Sends a request to a deployment. Throws `module_unavailable` if the request did not reach it, else `module_timeout`
- * or `module_failed`.
+ * Sends a request to a deployment. Throws `module_unavailable` if the request did not reach it, otherwise
+ * `module_timeout` or `module_failed`.
  */
 export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Promise<ProxyResponse>
 
@@ -35,7 +35,7 @@ export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, 
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-// Paths of modules have their own rule.
+// Module paths have their own rules.
 const checkPath = (event: GatewayEvent): void =>
   isModulePath(event.rawPath) ? void modulePathOf(event) : rejectInvalidPath(event)
 
@@ -47,7 +47,7 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   const { method, sourceIp: address } = event.requestContext.http
   const owner = await lookUpRouteOwner(rawPath)
   if (owner === undefined) throw platformError('route_not_found')
-  if (!methods.includes(method)) return otherMethod(method, methods)
+  if (!methods.includes(method)) return respondToOtherMethod(method, methods)
   addLogFields({ moduleId: owner.moduleId })
   // The gateway removes `Upgrade`, so another header of the WebSocket handshake is checked.
   if (event.headers['sec-websocket-key'] !== undefined) throw platformError('upgrade_not_supported')
@@ -57,12 +57,12 @@ async function perform(context: HttpContext, send: ModuleClient): Promise<HttpRe
   addLogFields(identityOf(caller))
   if (caller?.kind !== 'user') throw platformError('unauthenticated')
   if (event.isBodyPending) return continueResponse({ access: 'user' })
-  await limit({ method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
+  await enforceRateLimit({ method: 'get', path: rawPath, access: 'user' }, { caller, address, json: () => ({}) })
   // Other methods may change data of the module, so rights that were read up to a minute ago are confirmed.
   if (method !== 'GET' && method !== 'HEAD') await caller.rights?.confirm()
   const { moduleId } = owner
-  const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, requestsPerOrganisation, () =>
-    withBulkhead(moduleId, requestsPerModule, () => sendToOwner(send, owner, event, caller)),
+  const response = await withBulkhead(`${moduleId} ${caller.organisationId}`, maxRequestsPerOrganisation, () =>
+    withBulkhead(moduleId, maxRequestsPerModule, () => sendToOwner(send, owner, event, caller)),
   )
   const { status, headers, body } = toClientResponse(response, owner, modulePathOf(event))
   return httpResponse(status, body ?? null, headers)
@@ -87,7 +87,7 @@ async function sendToOwner(
   }
 }
 
-// The first read may return the result of the negative cache; the second one runs after that cache has expired.
+// The first read may return a cached result; the second read runs after that cache has expired.
 async function successorOf({ claim }: RouteOwner, path: string): Promise<RouteOwner | undefined> {
   for (const pauseMs of [0, negativeCacheMs + 10]) {
     await delay(pauseMs)
@@ -103,8 +103,8 @@ function deploymentOf({ claim: { deployment } }: RouteOwner): Deployment {
   return deployment
 }
 
-// Limits the connections and the memory that requests to a slow module can use.
-const requestsPerModule = 100
+// Limits the connections and the memory that requests to a slow module can use in a process.
+const maxRequestsPerModule = 100
 // Lower than the limit of the module, so that one organisation cannot use all of it.
-const requestsPerOrganisation = 50
+const maxRequestsPerOrganisation = 50
 const withBulkhead = bulkhead(() => platformError('module_unavailable', { retryAfterSeconds: 1 }))

@@ -30,7 +30,7 @@ const forwardedHeaders = [
   'range',
 ]
 
-/** Converts a request for a module: filters its headers and adds a token that identifies the caller. */
+/** Converts a request for a module: filters the headers and adds a token that identifies the caller. */
 export async function toModuleRequest(
   event: GatewayEvent,
   { moduleId, claim }: RouteOwner,
@@ -42,31 +42,31 @@ export async function toModuleRequest(
     method,
     path: moduleTargetOf(event),
     headers: {
-      ...proxyHeaders(forwardedHeaders, event.headers),
+      ...pickSafeHeaders(forwardedHeaders, event.headers),
       traceparent: `00-${currentTraceId()}-${randomBytes(8).toString('hex')}-01`,
       'x-platform-user': await issueModuleToken(moduleId, {
         ...caller,
-        permissions: visiblePermissions(caller, claim),
+        permissions: visiblePermissionsOf(caller, claim),
       }),
     },
     ...(!hasNoBody && { body: bytesOf(event) }),
   }
 }
 
-/** A module sees only the permissions that its manifest requires. */
-const visiblePermissions = ({ permissions }: Caller, { permissions: required = [] }: RouteOwner['claim']) =>
+/** Returns the permissions of the caller that the manifest of the module requires. */
+const visiblePermissionsOf = ({ permissions }: Caller, { permissions: required = [] }: RouteOwner['claim']) =>
   new Set([...permissions].filter((permission) => required.includes(permission)))
 
 /** Whether a header value is safe to forward. Other characters could start a second header in another program. */
 export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)
 
-/** The headers of the list that are present and safe to forward. */
-export const proxyHeaders = (
-  list: readonly string[],
+/** Returns those of the named headers that are present and safe to forward. */
+export const pickSafeHeaders = (
+  names: readonly string[],
   headers: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> =>
   Object.fromEntries(
-    list.flatMap((name) => {
+    names.flatMap((name) => {
       const value = headers[name]
       return value !== undefined && isHeaderSafe(value) ? [[name, value]] : []
     }),

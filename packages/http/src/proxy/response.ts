@@ -5,7 +5,7 @@ import { isUnder } from '@platform/core/modules/routes'
 import type { GatewayEvent } from '../request.ts'
 import { type HttpResponse, httpResponse } from '../response.ts'
 import { moduleTargetOf } from './path.ts'
-import { isHeaderSafe, proxyHeaders } from './request.ts'
+import { isHeaderSafe, pickSafeHeaders } from './request.ts'
 import type { RouteOwner } from './route-owner.ts'
 
 /** A response as a module returns it. Header names are lower-case. */
@@ -44,27 +44,27 @@ const pagePolicy = [
   "frame-ancestors 'self'",
 ].join('; ')
 
-// Browsers never render these types as a document with active content.
-const inertTypes =
+// Browsers never render content of these types as a document with scripts.
+const inertTypePattern =
   /^(?:application\/(?:json|[\w.-]+\+json|x-ndjson|javascript|wasm)|text\/(?:plain|css|csv|javascript)|image\/(?:png|jpeg|gif|webp|avif|x-icon|vnd\.microsoft\.icon)|font\/\w+|(?:audio|video)\/[\w-]+)$/
 
-const unknownType = 'application/octet-stream'
+const defaultType = 'application/octet-stream'
 const statusesWithoutBody = new Set([204, 205, 304])
 
 /**
- * The filtered response for the caller; `path` is the percent-encoded path of the request. Throws `module_failed` for a
- * response that would not work without the parts that are removed.
+ * Filters a response for the caller; `path` is the percent-encoded path of the request. Throws `module_failed` for an
+ * invalid status, a stream of events, or a redirect to an address that is not below the module's paths.
  */
 export function toClientResponse(response: ProxyResponse, owner: RouteOwner, path: string) {
   const { status, headers, body } = response
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
   if (type.essence === 'text/event-stream') throw rejection('streams events, but only whole responses are forwarded')
-  const own = (address: string) => ownAddress(address, owner, path)
-  const location = headers['location'] === undefined ? undefined : own(headers['location'])
-  if (redirects.has(status) && headers['location'] !== undefined && location === undefined)
+  const toOwnAddress = (address: string) => ownAddressOf(address, owner, path)
+  const location = headers['location'] === undefined ? undefined : toOwnAddress(headers['location'])
+  if (redirectStatuses.has(status) && headers['location'] !== undefined && location === undefined)
     throw rejection('redirects to an address that is not below its own paths', headers['location'])
-  const link = headers['link'] === undefined ? undefined : ownLinks(headers['link'], own)
+  const link = headers['link'] === undefined ? undefined : ownLinks(headers['link'], toOwnAddress)
   for (const [name, value] of Object.entries({ location, link })) {
     if (value === undefined && headers[name] !== undefined) log('warn', 'a header of a module was removed', { name })
   }
@@ -75,19 +75,19 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
     status,
     body: hasBody ? body : undefined,
     headers: {
-      ...proxyHeaders(forwardedHeaders, headers),
+      ...pickSafeHeaders(forwardedHeaders, headers),
       vary: [headers['vary'] ?? '', 'authorization', 'cookie', ...varyHeadersFor(path)]
         .filter((name) => name !== '' && isHeaderSafe(name))
         .join(', '),
       ...(location !== undefined && { location }),
       ...(link !== undefined && { link }),
-      // Without a body, these headers would replace those of the body that the caller has cached.
+      // In a response without a body, these headers would replace those of the body that the caller has cached.
       ...(hasType && { 'content-type': type.full, ...policyOf(type.essence) }),
     },
   }
 }
 
-const redirects = new Set([301, 302, 303, 307, 308])
+const redirectStatuses = new Set([301, 302, 303, 307, 308])
 
 // The log names the module and contains the address, so that the module author can find the cause.
 const rejection = (reason: string, address?: string): PlatformError =>
@@ -99,20 +99,20 @@ const rejection = (reason: string, address?: string): PlatformError =>
   )
 
 function policyOf(type: string): Record<string, string> {
-  if (inertTypes.test(type)) return {}
+  if (inertTypePattern.test(type)) return {}
   return { 'content-security-policy': type === 'text/html' ? pagePolicy : 'sandbox' }
 }
 
-// Browsers may interpret an unusual content type differently and so bypass the policy, so the type is normalised.
+// Normalises a content type, because browsers could interpret an unusual one differently and so bypass the policy.
 function typeOf(value = ''): { essence: string; full: string } {
   const [, type = '', parameters = ''] = /^\s*([\w.+-]+\/[\w.+-]+)\s*(;[^,]*)?$/.exec(value) ?? []
-  const essence = type.toLowerCase() || unknownType
+  const essence = type.toLowerCase() || defaultType
   const charset = /;\s*charset="?([\w-]+)"?\s*(?:;|$)/i.exec(parameters)?.[1]
   return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
-// Modules may redirect and link only to their own paths, because clients may send credentials to the target.
-function ownAddress(value: string, { moduleId, claim }: RouteOwner, path: string): string | undefined {
+// Returns undefined unless the address is below the module's paths, because clients may send credentials to the target.
+function ownAddressOf(value: string, { moduleId, claim }: RouteOwner, path: string): string | undefined {
   const base = `http://module${path}`
   if (!URL.canParse(value, base)) return undefined
   const { origin, pathname, search, hash } = new URL(value, base)
@@ -121,15 +121,15 @@ function ownAddress(value: string, { moduleId, claim }: RouteOwner, path: string
   return origin === 'http://module' && isOwn && isHeaderSafe(address) ? address : undefined
 }
 
-// `Link: <address>; rel="next", …`
-function ownLinks(value: string, own: (address: string) => string | undefined): string | undefined {
-  const links = value.replaceAll(/<([^<>]*)>/g, (_, address: string) => `<${own(address) ?? '<'}>`)
+// Converts the addresses of `Link: <address>; rel="next", …`. Returns undefined if one is not the module's own.
+function ownLinks(value: string, toOwnAddress: (address: string) => string | undefined): string | undefined {
+  const links = value.replaceAll(/<([^<>]*)>/g, (_, address: string) => `<${toOwnAddress(address) ?? '<'}>`)
   return isHeaderSafe(links) && !/<<|<[^>]*$/.test(links) ? links : undefined
 }
 
 const pagesPath = '/modules/'
 
-// A request for a module page is answered differently if it is a navigation, which `Sec-Fetch-Dest` shows.
+// The response for a module page depends on whether the request is a navigation, which `Sec-Fetch-Dest` shows.
 const varyHeadersFor = (path: string): string[] => (path.startsWith(pagesPath) ? ['sec-fetch-dest'] : [])
 
 /** Whether a browser navigates to a module page at the top level, not in a frame. */

@@ -13,27 +13,27 @@ export interface RouteOwner {
   claim: RouteReservation
 }
 
-// Every process notices installations and removals within this time.
+// Every process observes installations and removals within this time.
 const cacheMs = 1000
 /**
- * Time for which an unknown path is cached, in milliseconds. Short, because the module may just have been installed;
- * not zero, because probing of paths must not read the store for each request.
+ * Time for which an unknown path is cached, in milliseconds. It is short, because the module may just have been
+ * installed, and not zero, because requests for random paths must not each read the store.
  */
 export const negativeCacheMs = 100
 
 interface CachedRoutes {
   routes: Promise<ModuleRoutes>
-  atMs: number
+  readAtMs: number
 }
 
 let cachedRoutes: CachedRoutes | undefined
 
-// Concurrent requests share one read.
-function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
+// Returns routes that were read within `maxAgeMs`. Concurrent requests share one read.
+function routesWithin(maxAgeMs: number, mayBeStale: boolean): Promise<ModuleRoutes> {
   // The absolute value protects against a clock that is set back.
-  const isFresh = cachedRoutes !== undefined && Math.abs(now() - cachedRoutes.atMs) < ageMs
+  const isFresh = cachedRoutes !== undefined && Math.abs(now() - cachedRoutes.readAtMs) < maxAgeMs
   if (cachedRoutes === undefined || !isFresh) {
-    const read = { routes: readRoutes({ stale }), atMs: now() }
+    const read = { routes: readRoutes({ stale: mayBeStale }), readAtMs: now() }
     cachedRoutes = read
     read.routes.catch(() => {
       if (cachedRoutes === read) cachedRoutes = undefined
@@ -42,12 +42,12 @@ function routesWithin(ageMs: number, stale: boolean): Promise<ModuleRoutes> {
   return cachedRoutes.routes
 }
 
-/** The owner of a path, or undefined. Known paths cause at most one read of the store per second. */
+/** Returns the owner of a path, if any. In each process, known paths cause at most one read of the store per second. */
 export async function lookUpRouteOwner(path: string): Promise<RouteOwner | undefined> {
   if (!isModulePath(path)) return undefined
   return findRouteOwner(await routesWithin(cacheMs, true), path) ?? refreshRouteOwner(path)
 }
 
-/** The owner of a path, read again unless the last read is newer than `negativeCacheMs`. */
+/** Returns the owner of a path, if any. Reads the store unless the last read is newer than `negativeCacheMs`. */
 export const refreshRouteOwner = async (path: string): Promise<RouteOwner | undefined> =>
   findRouteOwner(await routesWithin(negativeCacheMs, false), path)
