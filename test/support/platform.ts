@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { delimiter, dirname } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expectStatus } from '../conformance/support/answer.ts'
@@ -8,6 +9,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { isLong } from './long.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
+import { waitFor } from './wait-for.ts'
 
 const projectDir = fileURLToPath(new URL('../..', import.meta.url))
 const shell = promisify(execFile)
@@ -141,6 +143,9 @@ export class PlatformProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill()
+    // Watchdogs cannot remove containers without this folder.
+    const containers = join(this.dataDir, 'modules/run/runc')
+    await waitFor('the end of the containers', async () => (await readdir(containers).catch(() => [])).length === 0)
     await this.#data[Symbol.asyncDispose]()
   }
 }
