@@ -21,7 +21,7 @@ import { checkGrantable } from '../accounts/delegation.ts'
 
 export const providerLimit = 50
 
-/** Adds a provider, or replaces the settings of the one with the same type and location, which keeps an omitted secret. */
+/** Adds a provider, or replaces the settings of the one of the same type and location; an omitted secret is kept. */
 export async function configure(caller: Caller, request: ProviderRequest): Promise<Provider> {
   const configuration = parseConfiguration(request)
   const portalUrl = await publicUrl()

@@ -5,15 +5,15 @@ import { chunk } from '../lib/async.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 
-/** With more organisations than this, the check assumes that a job is running. */
+/** If there are more organisations than this, the check assumes that a job is running. */
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** The queued and running jobs of an organisation that the check reads. If it has more, its totals decide. */
+/** The maximum of queued and running jobs to read per organisation; beyond it, a total of running jobs suffices. */
 const readLimit = 1000
 
-/** Organisations whose jobs are read at the same time. */
-const concurrency = 50
+/** The number of organisations whose jobs are read at the same time. */
+const organisationsPerRead = 50
 
 /**
  * Includes operations. Selects organisations by their job totals, which may count a running job as queued (see
@@ -24,13 +24,13 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
-    // The checks first: one is removed only after the totals contain the changes.
+    // The checks are read first, because a check is removed only after the totals contain the changes.
     const checks = await getMany(ids.map(keys.outboxCheck))
     const totals = await getMany(ids.map(keys.organisationCounts))
     const candidates = ids
       .map((id, index) => ({ id, totals: totals[index], hasChanges: checks[index]?.['duesk'] !== undefined }))
       .filter((each) => each.hasChanges || countJobs(each.totals, 'Queued') + countJobs(each.totals, 'Running') > 0)
-    for (const part of chunk(candidates, concurrency)) {
+    for (const part of chunk(candidates, organisationsPerRead)) {
       if ((await Promise.all(part.map((each) => isJobRunningIn(each.id, each.totals)))).includes(true)) return true
     }
     if (organisationPage.next === undefined) return false

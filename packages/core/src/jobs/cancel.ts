@@ -6,7 +6,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { leaveInbox, leftInbox } from './inbox.ts'
+import { inboxExitChange, leaveInbox } from './inbox.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
 
@@ -24,7 +24,7 @@ interface CancelContext {
 
 const responseOf = ({ response }: CancelContext) => (response === undefined ? {} : { response })
 
-/** Ends all jobs or none. Returns false if a job has changed. */
+/** Ends all queued jobs or none. Returns false if a job was changed concurrently. */
 export async function finishQueued(
   actor: Actor,
   jobs: readonly JobRecord[],
@@ -47,7 +47,7 @@ export async function finishQueued(
 }
 
 function counterChange(job: JobRecord, { status }: JobEnd) {
-  const { add, drop } = leftInbox(job.isThrottled ? [] : [job])
+  const { add, drop } = inboxExitChange(job.isThrottled ? [] : [job])
   return { clusterId: job.clusterId, drop, add: { activeJobs: -1, ...add, ...addEnded(status) } }
 }
 
@@ -60,7 +60,7 @@ function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelConte
   return [patch(keys.job(job.organisationId, job.id), change, condition), ...(job.isThrottled ? [] : leaveInbox(job))]
 }
 
-/** Returns false if the job has changed. */
+/** Returns false if the job was changed concurrently. */
 export async function requestCancel(actor: Actor, job: JobRecord, context: CancelContext = {}): Promise<boolean> {
   if (job.cancelRequestedAtMs === undefined) {
     const failure = await commit(actor, {
@@ -74,7 +74,7 @@ export async function requestCancel(actor: Actor, job: JobRecord, context: Cance
   return true
 }
 
-/** Changes all jobs or none. Returns false if a job has changed. */
+/** Requests the cancellation of all jobs or of none. Returns false if a job was changed concurrently. */
 export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<boolean> {
   if (await transact(jobs.map((job) => cancelWrite(job)))) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(wakeRelay))

@@ -13,7 +13,7 @@ import { platformError, validationFailed } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { leaveInbox, leftInbox, waitingIn } from './inbox.ts'
+import { inboxExitChange, leaveInbox, waitingIn } from './inbox.ts'
 import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
@@ -27,7 +27,7 @@ const renewAfterMs = 150_000
 /** The platform ends a job this long after its time limit if the relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
-const claimKeyLimit = 200
+const maxClaimKeyLength = 200
 /** Limits of one heartbeat. The response is larger than the payloads, and a function returns at most 6 MB. */
 const maxClaims = 10
 const maxPayloadBytes = 1_048_576
@@ -48,8 +48,8 @@ export const nextCheckWhileRunning = (
   Math.min(timeLimitOf(job) + timeoutGraceMs, countedFrom(job.leaseRenewedAtMs) + leaseMs, cancelTimeOf(job, confirmMs))
 
 /**
- * When the sweep first checks a new job: before its delivery timeout, and before the next check of a job claimed at
- * once.
+ * Returns when the sweep first checks a new job: at its delivery timeout, or earlier if a job that is claimed at once
+ * must be checked earlier.
  */
 export const firstCheckOf = (
   { expiresAtMs, timeoutSeconds }: Pick<JobRecord, 'expiresAtMs' | 'timeoutSeconds'>,
@@ -93,15 +93,15 @@ export async function claim(
   { statementKey }: ClaimRequest = {},
 ): Promise<Claim> {
   const { organisationId, clusterId, relayId } = caller
-  if (claimKey !== undefined && claimKey.length > claimKeyLimit) {
-    const message = `must be at most ${claimKeyLimit} characters`
+  if (claimKey !== undefined && claimKey.length > maxClaimKeyLength) {
+    const message = `must be at most ${maxClaimKeyLength} characters`
     throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
-  // Rejected before the claim, so that the job stays queued until the relay has been enrolled again.
+  // An unknown key is rejected before the claim, so that the job stays queued until the relay has been enrolled again.
   if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
   if (!isClaimable(job)) throw platformError('job_not_claimable')
 
@@ -109,11 +109,11 @@ export async function claim(
   const isCurrentRelay = { relayId: { is: relayId } }
   await transact([
     orThrow(startWrite(start), 'job_not_claimable'),
-    orThrow(patch(keys.cluster(organisationId, clusterId), leftInbox([job]), isCurrentRelay), 'relay_revoked'),
+    orThrow(patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), isCurrentRelay), 'relay_revoked'),
     ...leaveInbox(job),
   ])
   await enqueueStarts(organisationId, [jobId])
-  return claimResponse(start.running, start.leaseId, payload, statementKey)
+  return claimResponse(start.runningJob, start.leaseId, payload, statementKey)
 }
 
 const isClaimable = ({ status, isThrottled, expiresAtMs }: JobRecord): boolean =>
@@ -121,7 +121,7 @@ const isClaimable = ({ status, isThrottled, expiresAtMs }: JobRecord): boolean =
 
 function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) {
   const leaseId = newId('lease')
-  const started = {
+  const startFields = {
     status: 'Running' as const,
     startedAtMs: now(),
     relayId,
@@ -130,20 +130,20 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
     leaseRenewedAtMs: now(),
     isStartPending: true as const,
   }
-  const running = { ...job, ...started }
-  const nextCheckMs = nextCheckWhileRunning(running, 0)
-  // An earlier check schedules this one.
+  const runningJob = { ...job, ...startFields }
+  const nextCheckMs = nextCheckWhileRunning(runningJob, 0)
+  // A check that is due earlier schedules this one.
   const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
   const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
-  const change = { set: { ...started, ...due } }
+  const change = { set: { ...startFields, ...due } }
   const condition = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
-  return { running, leaseId, change, condition }
+  return { runningJob, leaseId, change, condition }
 }
 
 type Start = ReturnType<typeof startOf>
 
-const startWrite = ({ running, change, condition }: Start) =>
-  patch(keys.job(running.organisationId, running.id), change, condition)
+const startWrite = ({ runningJob, change, condition }: Start) =>
+  patch(keys.job(runningJob.organisationId, runningJob.id), change, condition)
 
 type HeartbeatClaims = NonNullable<HeartbeatResponse['claims']>
 type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { claimKey: string }
@@ -159,52 +159,52 @@ export async function claimWaiting(
   cluster: ClusterRecord,
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
-  const listed = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
-  const repeated = listed.flatMap((each) => startedBy(each, caller, claimKey))
-  const claimable = listed.filter(({ job }) => isClaimable(job))
-  const waitingCount = claimable.length + Math.max(0, cluster.waitingJobs)
-  const limit = Math.min(freeSlots, maxClaims) - repeated.length
+  const listedJobs = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
+  const repeatedJobs = listedJobs.flatMap((each) => startedBy(each, caller, claimKey))
+  const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
+  const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
+  const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
   // A transaction has claimed all jobs of the inbox, but a repeated heartbeat may overtake the claims of listed jobs.
-  const isComplete = repeated.length > 0 && claimable.length === 0
+  const isComplete = repeatedJobs.length > 0 && claimableJobs.length === 0
   const withoutClaims = async () => ({
-    claims: await responsesTo(repeated, statementKey),
+    claims: await responsesTo(repeatedJobs, statementKey),
     moreJobs: waitingCount > 0,
   })
   if (waitingCount === 0 || limit <= 0 || isComplete) return withoutClaims()
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
   if (successors === 'unknown') return withoutClaims()
-  if (successors === 'undecided') return repeated.length > 0 ? withoutClaims() : undefined
-  const started =
-    claimable.length > 0
-      ? await startListed(caller, withinLimit(claimable.slice(0, limit)), claimKey)
+  if (successors === 'undecided') return repeatedJobs.length > 0 ? withoutClaims() : undefined
+  const startedJobs =
+    claimableJobs.length > 0
+      ? await startListed(caller, withinLimit(claimableJobs.slice(0, limit)), claimKey)
       : await startFromInbox(caller, cluster, limit, claimKey)
   // A job was cancelled or claimed in between. The next heartbeat reads the inbox again.
-  if (started === 'conflict') return { claims: [], moreJobs: true }
+  if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
-  const jobIds = started.map(({ running }) => running.id)
+  const jobIds = startedJobs.map(({ runningJob }) => runningJob.id)
   if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
-  const claims = await responsesTo([...repeated, ...started], statementKey)
-  // Otherwise, only jobs wait that cannot be claimed.
-  const hasClaimed = started.length > 0 || claimable.length > 0
-  return { claims, moreJobs: hasClaimed && waitingCount > started.length }
+  const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
+  // If no job was claimable, no waiting job can be claimed.
+  const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
+  return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
 
 type Waiting = { job: JobRecord; payload: string }
-type Started = { running: JobRecord; leaseId: string; payload: string }
+type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
-/** One write of each job is sufficient, because its record decides. Jobs that changed in between are left out. */
+/** Writes only the record of each job, because it alone decides. Omits jobs that were changed concurrently. */
 async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
-  const started = waiting.map(async ({ job, payload }) => {
+  const startedJobs = waiting.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
     // The condition fails after a lost response, and if a concurrent repetition of the heartbeat has claimed the job.
     const current = parseRelayed((await tryUpdate(key, change, condition)) ?? (await get(key)))
     return current === undefined ? [] : startedBy({ job: current, payload }, caller, claimKey)
   })
-  return (await Promise.all(started)).flat()
+  return (await Promise.all(startedJobs)).flat()
 }
 
-/** In one transaction, because the cluster counts the jobs. */
+/** Claims the jobs in one transaction, because the cluster counts them. */
 async function startFromInbox(
   caller: RelayCaller,
   cluster: ClusterRecord,
@@ -213,11 +213,11 @@ async function startFromInbox(
 ): Promise<Started[] | 'conflict'> {
   const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
   const waiting = await jobsWithPayload(caller, waitingIds)
-  const claimable = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
-  if (claimable.length === 0) return []
-  const starts = claimable.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
-  const jobs = starts.map(({ running }) => running)
-  const { add } = leftInbox(jobs)
+  const claimableJobs = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  if (claimableJobs.length === 0) return []
+  const starts = claimableJobs.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
+  const jobs = starts.map(({ runningJob }) => runningJob)
+  const { add } = inboxExitChange(jobs)
   const failure = await transact([
     ...starts.map(startWrite),
     ...jobs.flatMap(leaveInbox),
@@ -232,7 +232,7 @@ async function startFromInbox(
 
 function startedBy({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
   const isSame = job.status === 'Running' && job.relayId === relayId && job.claimKey === claimKey
-  return isSame && job.leaseId !== undefined ? [{ running: job, leaseId: job.leaseId, payload }] : []
+  return isSame && job.leaseId !== undefined ? [{ runningJob: job, leaseId: job.leaseId, payload }] : []
 }
 
 async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly string[]) {
@@ -253,12 +253,12 @@ function withinLimit<Job extends { payload: string }>(jobs: readonly Job[]): Job
   return jobs.filter(({ payload }, index) => (sizeBytes += payload.length) <= maxPayloadBytes || index === 0)
 }
 
-const responsesTo = (started: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
+const responsesTo = (startedJobs: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
   Promise.all(
-    started.map(async ({ running, leaseId, payload }) => {
+    startedJobs.map(async ({ runningJob, leaseId, payload }) => {
       // The response to the heartbeat already contains the keys.
-      const { statementKeys: _, ...response } = await claimResponse(running, leaseId, payload, statementKey)
-      return { jobId: running.id, ...response }
+      const { statementKeys: _, ...response } = await claimResponse(runningJob, leaseId, payload, statementKey)
+      return { jobId: runningJob.id, ...response }
     }),
   )
 

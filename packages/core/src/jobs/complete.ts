@@ -18,15 +18,15 @@ import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
 
-/** Idempotent. If the job has already ended differently, the report is stored as `lateResult`. */
+/** Idempotent. If the job ended differently, stores `lateResult` and throws `job_already_finished`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
-  const reported = JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes])
+  const reportText = JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes])
   // 128 bits suffice to recognise a repeat.
-  const completion = Buffer.from(sha256(reported), 'hex').subarray(0, 16).toString('base64url')
+  const completion = Buffer.from(sha256(reportText), 'hex').subarray(0, 16).toString('base64url')
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return repeatedCompletion(job, report, completion)
+    if (isTerminal(job)) return respondToRepeat(job, report, completion)
     const end = endOf(report, job)
     const chunks = lastChunks(job, report.output)
     const result = await resultOf(job, report, chunks)
@@ -36,7 +36,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
         ...(result.hasOutput ? [] : outputWrites(job, chunks)),
         ...result.writes,
       ],
-      ...effectsOfEnd(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
+      ...effectsOfStartAndFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
     })
     if (failure !== undefined) continue
     await failpoint('complete.written')
@@ -46,7 +46,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
   throw storeContention()
 }
 
-const reasons = {
+const failureReasons = {
   timed_out: 'execution_timeout',
   rejected: 'relay_rejected',
   interrupted: 'interrupted',
@@ -57,13 +57,13 @@ const reasons = {
 function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   const isCancelled = outcome === 'cancelled' && job.cancelRequestedAtMs !== undefined
   if (isCancelled) return { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
-  if (outcome !== 'exited') return { status: 'Failed', statusReason: reasons[outcome] } as const
+  if (outcome !== 'exited') return { status: 'Failed', statusReason: failureReasons[outcome] } as const
   const isSuccess = exitCodeOf(nodes, exitCode) === 0
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
 }
 
-/** The effects of `finishWrites`. */
-export function effectsOfEnd(job: JobRecord, end: JobEnd) {
+/** The effects of `finishWrites`, including those of a start that is not yet recorded. */
+export function effectsOfStartAndFinish(job: JobRecord, end: JobEnd) {
   const [start, finish] = [effectsOfStart(job), effectsOfFinish(job, end)]
   return {
     events: [...start.events, ...finish.events],
@@ -79,7 +79,7 @@ export const finishWrites = (
     keys.job(job.organisationId, job.id),
     {
       set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
-      // The rest is needed only while the job runs.
+      // These attributes are needed only while the job runs.
       remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
     },
     // Fails if output arrived since the job was read, because the result must include it.
@@ -96,7 +96,7 @@ export const finishWrites = (
   }),
 ]
 
-async function repeatedCompletion(job: JobRecord, report: Completion, completion: string): Promise<CompletionResponse> {
+async function respondToRepeat(job: JobRecord, report: Completion, completion: string): Promise<CompletionResponse> {
   if (job.completion === completion && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

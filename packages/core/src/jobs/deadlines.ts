@@ -7,7 +7,7 @@ import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
 import { cancelTimeOf, nextCheckWhileRunning, timeLimitOf } from './claim.ts'
-import { effectsOfEnd, finishWrites } from './complete.ts'
+import { effectsOfStartAndFinish, finishWrites } from './complete.ts'
 import { resultOf } from './result.ts'
 import { type JobRecord } from './record.ts'
 
@@ -47,7 +47,7 @@ async function checkRunning(job: JobRecord): Promise<void> {
   const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
     writes: [...finishWrites(job, { ...end, ...result.fields }), ...result.writes],
-    ...effectsOfEnd(job, end),
+    ...effectsOfStartAndFinish(job, end),
   })
 }
 

@@ -16,16 +16,15 @@ import { type JobRecord } from './record.ts'
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
 
-export const enteredInbox = { waitingJobs: 1 }
+export const inboxEntryCounts = { waitingJobs: 1 }
 export const enterInbox = ({ clusterId, id }: Waiting): WriteItem => create(keys.inbox(clusterId, id), {})
 
-export const listedInbox = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
+export const inboxListing = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
   add: { listedJobs: new Set([jobId]) },
   condition: listing(1),
 })
 
-/** The change of the cluster. */
-export function leftInbox(jobs: readonly Waiting[]): {
+export function inboxExitChange(jobs: readonly Waiting[]): {
   add: { waitingJobs?: number }
   drop: Record<string, Set<string>>
 } {
@@ -43,12 +42,12 @@ export const leaveInbox = ({ clusterId, id, isListed }: Waiting): WriteItem[] =>
 export const countWaiting = ({ waitingJobs, listedJobs }: ClusterRecord): number =>
   Math.max(0, waitingJobs) + listedJobs.size
 
-/** Without the jobs that the relay reports as running. */
-export function unreported(cluster: ClusterRecord, running: readonly string[]): ClusterRecord {
-  return { ...cluster, listedJobs: new Set([...cluster.listedJobs].filter((id) => !running.includes(id))) }
+/** Returns the cluster without the listed jobs that the relay reports as running. */
+export function withoutReported(cluster: ClusterRecord, runningIds: readonly string[]): ClusterRecord {
+  return { ...cluster, listedJobs: new Set([...cluster.listedJobs].filter((id) => !runningIds.includes(id))) }
 }
 
-/** Oldest first. */
+/** Returns the ids of listed jobs, then those of other waiting jobs, each in order of age. */
 export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {
   const listed = [...listedJobs].toSorted().slice(0, limit)
   if (waitingJobs <= 0 || listed.length === limit) return listed

@@ -31,7 +31,7 @@ import { batchIdOf } from './batches/id.ts'
 import { parseBatch } from './batches/record.ts'
 import { requestCancel, finishQueued } from './cancel.ts'
 import { firstCheckOf } from './claim.ts'
-import { enteredInbox, enterInbox, listedInbox } from './inbox.ts'
+import { enterInbox, inboxEntryCounts, inboxListing } from './inbox.ts'
 import { isTerminal, jobView, parseJob, parsePayload, payloadText, createWrites, effectsOfQueued } from './record.ts'
 import { describeScripts } from './describe-scripts.ts'
 import { readResult } from './result.ts'
@@ -59,13 +59,13 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, firstCheckOf(job, job.createdAtMs)) }
   const counters = { activeJobs: 1, jobs: 1 }
   const [clusterKey, set] = [keys.cluster(organisationId, clusterId), lastJobOf(job.id)]
-  const listed = listedInbox(job.id)
+  const listing = inboxListing(job.id)
   const listedWrites = [
-    patch(clusterKey, { set, add: { ...counters, ...listed.add } }, listed.condition),
+    patch(clusterKey, { set, add: { ...counters, ...listing.add } }, listing.condition),
     ...createWrites({ ...item, isListed: true }, payload.text),
   ]
-  const counted = patch(clusterKey, { set, add: { ...counters, ...enteredInbox } })
-  const inboxWrites = [counted, ...createWrites(item, payload.text), enterInbox(job)]
+  const countWrite = patch(clusterKey, { set, add: { ...counters, ...inboxEntryCounts } })
+  const inboxWrites = [countWrite, ...createWrites(item, payload.text), enterInbox(job)]
   const store = (writes: readonly WriteItem[], admission: readonly WriteItem[]) =>
     commit(caller, {
       writes: [...writes, ...admission],
@@ -167,20 +167,20 @@ export async function cancel(caller: Caller, jobId: string): Promise<Job> {
     if (isTerminal(job)) throw platformError('job_already_finished')
     const isQueued = job.status === 'Queued'
     const atMs = now()
-    const after = isQueued
-      ? { ...job, ...cancelled, completedAtMs: atMs }
+    const changedJob = isQueued
+      ? { ...job, ...cancelledEnd, completedAtMs: atMs }
       : { ...job, cancelRequestedAtMs: job.cancelRequestedAtMs ?? atMs }
-    const response = jobView(after, parsePayload(payload))
+    const response = jobView(changedJob, parsePayload(payload))
     const context = { atMs, response }
     const isCommitted = await (isQueued
-      ? finishQueued(caller, [job], cancelled, context)
+      ? finishQueued(caller, [job], cancelledEnd, context)
       : requestCancel(caller, job, context))
     if (isCommitted) return response
   }
   throw platformError('conflict')
 }
 
-const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
+const cancelledEnd = { status: 'Cancelled', statusReason: 'cancelled_by_user' } as const
 
 const maxBytesBesidesScript = 196_608
 /** An item of the store has at most 400 KiB. */
@@ -191,14 +191,14 @@ export interface SubmittedPayload extends InvokeScriptPayload {
   text: string
 }
 
-/** `under` is the path of the submission in the request body, for error details. */
-export function payloadOf({ type, payload }: BatchJob, under: readonly PropertyKey[] = []): SubmittedPayload {
+/** `basePath` is the path of the submission in the request body, for error details. */
+export function payloadOf({ type, payload }: BatchJob, basePath: readonly PropertyKey[] = []): SubmittedPayload {
   if (type !== 'InvokeScript') {
     throw platformError(
       (jobTypes as readonly string[]).includes(type) ? 'job_type_not_submittable' : 'unknown_job_type',
     )
   }
-  const parsed = parseBody(InvokeScriptPayload, payload, [...under, 'payload'])
+  const parsed = parseBody(InvokeScriptPayload, payload, [...basePath, 'payload'])
   const text = JSON.stringify(parsed)
   const { script: _, ...rest } = parsed
   const isTooLarge =

@@ -7,7 +7,7 @@ import { getConsistent } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { parseJob, titleOf } from './record.ts'
 
-/** A page of clusters. With `include`, one more call reads the newest job of each. */
+/** Returns a page of clusters. With `include`, one more request reads their newest jobs. */
 export async function listClusters(
   caller: Caller,
   { include, ...query }: ClusterQuery & { include?: 'lastJob' | undefined },

@@ -2,7 +2,7 @@ import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contra
 import { jobTitle } from '@platform/contract/job-title'
 import { jobIdOf } from './batches/id.ts'
 import { listPendingJobs } from './batches/find-job.ts'
-import { findVisibleBatch, readJobsOf } from './batches/record.ts'
+import { findBatchAndRemoved, readJobsOf } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { parseRemoved } from '../clusters/removed.ts'
@@ -26,7 +26,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Newest first. Pages lag behind writes as much as the indexes, and totals as much as the projections. */
+/** Pages list the newest jobs first. They lag behind writes like the indexes, and totals like the projections. */
 
 export interface JobFilter {
   clusterId?: string | undefined
@@ -44,18 +44,18 @@ export interface JobFilter {
 }
 
 /** Limits of one search request: the records that it reads, or the keys if the filter needs no records. */
-const searchedRecords = 1000
-const searchedKeys = 10_000
+const maxSearchedRecords = 1000
+const maxSearchedKeys = 10_000
 
 /**
  * A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. The index does not
- * distinguish queued from running jobs, so these filters read the records from the newest one to the page. Filters for
+ * distinguish queued from running jobs, so a filter for one of them reads the records up to the page. Filters for
  * submitter, name or time search a limited number of jobs.
  */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
   paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
     const { jobs, ...rest } = await findJobs(caller, filter, each)
-    return { items: jobs.map(summary), ...rest, ...(isSearch(filter) && { searchedAll: rest.searchedAll ?? true }) }
+    return { items: jobs.map(summaryOf), ...rest, ...(isSearch(filter) && { searchedAll: rest.searchedAll ?? true }) }
   })
 
 interface JobMatches extends Positioned {
@@ -88,15 +88,15 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     if (isSearch(filter)) return search(organisationId, ofCluster, filter, page)
     if (status === undefined) return readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
     if (!isActive) return readPage(filter, await pageOfAll([ofCluster, byStatus], page))
-    const active = await pageOfAll([ofCluster, byStatus], { page: 1, pageSize: Number.MAX_SAFE_INTEGER })
-    const { items, ...rest } = pageOfItems(matching(await readJobs(active.keys), filter), page, ({ id }) => id)
+    const activePage = await pageOfAll([ofCluster, byStatus], { page: 1, pageSize: Number.MAX_SAFE_INTEGER })
+    const { items, ...rest } = pageOfItems(filterJobs(await readJobs(activePage.keys), filter), page, ({ id }) => id)
     return { jobs: items, ...rest }
   }
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
   if (isSearch(filter)) return search(organisationId, range, filter, page)
   const hidden = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
-  const totals = async () => {
+  const readTotals = async () => {
     const [item, removed] = await getConsistent([
       keys.organisationCounts(organisationId),
       keys.removedClusters(organisationId),
@@ -105,19 +105,19 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     return item
   }
   if (isActive) {
-    const total = async () => (type === undefined ? countStored : countSubmitted)(await totals(), status)
-    return pageOfActive(byStatus, total, filter, page)
+    const readTotal = async () => (type === undefined ? countStored : countSubmitted)(await readTotals(), status)
+    return pageOfActive(byStatus, readTotal, filter, page)
   }
   const keysOfPage = await (type === undefined
-    ? pageOfRange(range, async () => countStored(await totals(), status), page)
-    : pageWithoutOperations(organisationId, range, async () => countSubmitted(await totals(), status), page))
+    ? pageOfRange(range, async () => countStored(await readTotals(), status), page)
+    : pageWithoutOperations(organisationId, range, async () => countSubmitted(await readTotals(), status), page))
   const isComplete = page.page === 1 && page.before === undefined && keysOfPage.next === undefined
   return readPage(filter, keysOfPage, isComplete ? { ...hidden, count: 0 } : hidden)
 }
 
 const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
 
-const summary = (job: JobRecord | OperationRecord): JobSummary =>
+const summaryOf = (job: JobRecord | OperationRecord): JobSummary =>
   'clusterId' in job ? jobSummary(job) : operationSummary(job)
 
 const clusterOf = (job: JobRecord | OperationRecord) => ('clusterId' in job ? job.clusterId : undefined)
@@ -159,20 +159,20 @@ async function search(organisationId: string, range: IndexRange, filter: JobFilt
     (createdBy ?? name ?? type) !== undefined ||
     keys.isActive(status) ||
     (clusterId !== undefined && status !== undefined)
-  const limit = needsRecords ? searchedRecords : searchedKeys
-  const bounded = olderThan({ ...range, ...timeRange(filter) }, page)
-  const found = await indexedKeys({ ...bounded, newestFirst: true, limit: limit + 1 })
-  const considered = found.slice(0, limit)
+  const limit = needsRecords ? maxSearchedRecords : maxSearchedKeys
+  const boundedRange = olderThan({ ...range, ...timeRange(filter) }, page)
+  const found = await indexedKeys({ ...boundedRange, newestFirst: true, limit: limit + 1 })
+  const consideredKeys = found.slice(0, limit)
   const searchedAll = found.length <= limit
   const removed = parseRemoved(await get(keys.removedClusters(organisationId), { stale: true }))
   const readMatching = async (jobKeys: readonly keys.Key[]) =>
     (await readJobs(jobKeys)).filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
-  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : considered.at(-1)?.id)
+  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : consideredKeys.at(-1)?.id)
   if (needsRecords) {
-    const { items, totalCount, next } = pageOfItems(await readMatching(considered), page, ({ id }) => id)
+    const { items, totalCount, next } = pageOfItems(await readMatching(consideredKeys), page, ({ id }) => id)
     return { jobs: items, totalCount, searchedAll, next: nextOf(next) }
   }
-  const { items, totalCount, next } = pageOfItems(considered, page, ({ id }) => id)
+  const { items, totalCount, next } = pageOfItems(consideredKeys, page, ({ id }) => id)
   return { jobs: await readMatching(items), totalCount, searchedAll, next: nextOf(next) }
 }
 
@@ -184,7 +184,7 @@ async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | Oper
     .map(parse)
 }
 
-const activePerRead = 100
+const jobsPerRead = 100
 
 async function pageOfActive(
   range: IndexRange,
@@ -196,8 +196,8 @@ async function pageOfActive(
   const end = offset + page.pageSize
   const total = readTotal()
   const jobs: (JobRecord | OperationRecord)[] = []
-  for await (const jobKeys of chunksOf(olderThan(range, page), activePerRead)) {
-    jobs.push(...matching(await readJobs(jobKeys), filter))
+  for await (const jobKeys of chunksOf(olderThan(range, page), jobsPerRead)) {
+    jobs.push(...filterJobs(await readJobs(jobKeys), filter))
     if (jobs.length > end) break
   }
   const { items, next } = firstOf(jobs.slice(offset), page.pageSize, ({ id }) => id)
@@ -205,7 +205,7 @@ async function pageOfActive(
   return { jobs: items, totalCount: isComplete ? jobs.length : Math.max(await total, jobs.length), next }
 }
 
-const matching = <Job extends JobRecord | OperationRecord>(jobs: readonly Job[], filter: JobFilter): Job[] =>
+const filterJobs = <Job extends JobRecord | OperationRecord>(jobs: readonly Job[], filter: JobFilter): Job[] =>
   jobs.filter((job) => matches(job, filter))
 
 /** The jobs of removed clusters; `count` also includes those on other pages. */
@@ -222,7 +222,7 @@ async function readPage(
 ): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
   const current = items.filter((item) => item !== undefined).map(parse)
-  const found = matching(current, filter)
+  const found = filterJobs(current, filter)
   const jobs = found.filter((job) => !hidden.clusterIds.has(clusterOf(job)))
   const hiddenCount = Math.max(hidden.count, found.length - jobs.length)
   const staleCount = pageKeys.length - found.length
@@ -236,15 +236,15 @@ async function pageOfBatch(
   filter: JobFilter,
   page: Page,
 ): Promise<JobMatches> {
-  const found = await findVisibleBatch(organisationId, batchId)
+  const found = await findBatchAndRemoved(organisationId, batchId)
   if (found === undefined) return noJobs
-  const { batch, removed } = found
+  const { batch, removedIds } = found
   const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
   const stored = new Map((await readJobsOf(organisationId, batchId)).map((job) => [job.id, job]))
   const jobs = jobIds.flatMap((id) => {
     const job = stored.get(id) ?? pending.get(id)
-    return job === undefined || !matches(job, filter) || removed.has(job.clusterId) ? [] : [job]
+    return job === undefined || !matches(job, filter) || removedIds.has(job.clusterId) ? [] : [job]
   })
   const { items: pageJobs, ...rest } = pageOfItems(jobs, page, ({ id }) => id)
   return { jobs: pageJobs, ...rest }

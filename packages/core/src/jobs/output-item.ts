@@ -77,26 +77,26 @@ export function parseChunkViews(views: readonly OutputChunk[], firstAtMs?: numbe
 
 const StoredResult = z.object({ chunks: z.array(OutputChunk).optional() })
 
-/** All output, if it is part of the job's record. */
+/** Returns all output if it is part of the job's record, otherwise undefined. */
 function chunksInRecord({ result, completedAtMs }: JobRecord): Chunk[] | undefined {
   const { chunks } = result === undefined ? {} : StoredResult.parse(JSON.parse(result))
   return chunks && parseChunkViews(chunks, completedAtMs)
 }
 
-/** The chunks of at most `limit` calls, from the first call that begins at the offset or later. */
+/** Returns the chunks of at most `limit` calls, from the first call that begins at the offset or later. */
 export async function readChunks(job: JobRecord, offset: number, limit?: number): Promise<Chunk[]> {
-  const recorded = chunksInRecord(job)
-  if (recorded !== undefined) return recorded.filter((chunk) => chunk.offset >= offset)
+  const recordedChunks = chunksInRecord(job)
+  if (recordedChunks !== undefined) return recordedChunks.filter((chunk) => chunk.offset >= offset)
   const { organisationId, id } = job
   const { pk, sk: from } = keys.output(organisationId, id, offset)
   const { sk: to } = keys.output(organisationId, id, Number.MAX_SAFE_INTEGER)
   return (await queryAll({ pk, from, to: `${to}~` }, limit)).flatMap(fromItem)
 }
 
-/** The chunks of the last call that begins at the offset or before. */
+/** Returns the chunks of the last call that begins at the offset or before. */
 export async function chunksBefore(job: JobRecord, offset: number): Promise<Chunk[]> {
-  const recorded = chunksInRecord(job)
-  if (recorded !== undefined) return recorded.filter((chunk) => chunk.offset < offset)
+  const recordedChunks = chunksInRecord(job)
+  if (recordedChunks !== undefined) return recordedChunks.filter((chunk) => chunk.offset < offset)
   const { organisationId, id } = job
   const { pk, sk: to } = keys.output(organisationId, id, offset)
   const { sk: from } = keys.output(organisationId, id, 0)

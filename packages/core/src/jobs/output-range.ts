@@ -23,7 +23,7 @@ export type Separated<Range extends ByteRange> = Range & { missingBytes: number 
 const endOf = ({ offset, bytes }: ByteRange): number => offset + bytes.length
 
 /** `ranges` must be in order of their offsets; `totalBytes` includes output that was not retained. */
-export function retained<Range extends ByteRange>(ranges: readonly Range[], totalBytes: number): Range[] {
+export function retainedRanges<Range extends ByteRange>(ranges: readonly Range[], totalBytes: number): Range[] {
   if (totalBytes <= headBytes + tailBytes) return [...ranges]
   const tailFrom = totalBytes - tailBytes + markerBytes
   return ranges
@@ -38,14 +38,14 @@ function clip<Range extends ByteRange>(range: Range, from: number, to: number): 
 }
 
 /** Cuts the ranges beside each gap at the end of a line. `from` is the offset at which the first range is expected. */
-export function separated<Range extends ByteRange>(ranges: readonly Range[], from = 0): Separated<Range>[] {
+export function separateRanges<Range extends ByteRange>(ranges: readonly Range[], from = 0): Separated<Range>[] {
   const runs = runsOf(ranges)
-  let expected = from
+  let expectedOffset = from
   return runs.flatMap((run, index) => {
     const start = run[0]!.offset
     const bytes = Buffer.concat(run.map((range) => range.bytes))
     const [first, last] = [
-      start > expected ? lineStart(bytes) : 0,
+      start > expectedOffset ? lineStart(bytes) : 0,
       index < runs.length - 1 ? lineEnd(bytes) : bytes.length,
     ]
     // A run without a whole line stays as it is.
@@ -54,8 +54,8 @@ export function separated<Range extends ByteRange>(ranges: readonly Range[], fro
       .map((range) => clip(range, start + keepFrom, start + keepTo))
       .filter((range) => range.bytes.length > 0)
       .map((range) => {
-        const missingBytes = Math.max(0, range.offset - expected)
-        expected = endOf(range)
+        const missingBytes = Math.max(0, range.offset - expectedOffset)
+        expectedOffset = endOf(range)
         return { ...range, missingBytes }
       })
   })
@@ -93,19 +93,19 @@ function lineEnd(bytes: Buffer): number {
 }
 
 /** Joins the ranges that `isIncluded` selects. A line of its own marks missing output. */
-export function joined<Range extends ByteRange>(
+export function joinRanges<Range extends ByteRange>(
   ranges: readonly Separated<Range>[],
   isIncluded: (range: Range) => boolean = () => true,
 ): Buffer {
   const parts: Buffer[] = []
-  let missing = 0
+  let missingBytes = 0
   const mark = () => {
     const isLineOpen = (parts.at(-1)?.at(-1) ?? newline) !== newline
-    if (missing > 0) parts.push(Buffer.from(`${isLineOpen ? '\n' : ''}${markerLine(missing)}`))
-    missing = 0
+    if (missingBytes > 0) parts.push(Buffer.from(`${isLineOpen ? '\n' : ''}${markerLine(missingBytes)}`))
+    missingBytes = 0
   }
   for (const range of ranges) {
-    missing += range.missingBytes
+    missingBytes += range.missingBytes
     if (!isIncluded(range)) continue
     mark()
     parts.push(range.bytes)
@@ -125,8 +125,8 @@ export function fitToResponse(text: string, maxBytes: number): string {
     const bytes = Buffer.from(text.slice(0, quarter).toWellFormed())
     const tail = Buffer.from(text.slice(text.length - 3 * quarter).toWellFormed())
     const offset = Buffer.byteLength(text) - tail.length
-    result = joined(
-      separated([
+    result = joinRanges(
+      separateRanges([
         { offset: 0, bytes },
         { offset, bytes: tail },
       ]),
@@ -136,7 +136,7 @@ export function fitToResponse(text: string, maxBytes: number): string {
 }
 
 /**
- * The bytes of a value in a function's response, which contains the body as a JSON string within JSON: a quote becomes
+ * The size of a value in a function's response, which contains the body as a JSON string within JSON: a quote becomes
  * four characters, a control character seven.
  */
 export const encodedSize = (value: unknown): number => Buffer.byteLength(JSON.stringify(JSON.stringify(value)))

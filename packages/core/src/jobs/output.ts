@@ -11,7 +11,7 @@ import { isTerminal, type JobRecord } from './record.ts'
 import { checkLease, findOwnJob } from './claim.ts'
 import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
 import { type Chunk, chunksBefore, chunksOf, chunkViews, readChunks, toItem } from './output-item.ts'
-import { headBytes, joined, separated, tailBytes } from './output-range.ts'
+import { headBytes, joinRanges, separateRanges, tailBytes } from './output-range.ts'
 
 /** Relays append output while a job runs; callers read it from a byte offset. */
 
@@ -23,12 +23,12 @@ const truncateEveryBytes = 131_072
  * take seven bytes each.
  */
 const readCallLimit = 10
-/** Limited, because Base64 adds a third to the response and one query returns at most 1 MB. */
+/** The limit for bytes, because Base64 adds a third to the response and one query returns at most 1 MB. */
 const readBytesCallLimit = 40
 const bytesPerSecond = 1_048_576
 const maxBurstMs = 4000
 
-/** Idempotent by `seq`. */
+/** Idempotent: a call with a `seq` that was already stored has no effect. */
 export async function append(caller: RelayCaller, jobId: string, report: OutputReport): Promise<OutputResponse> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
@@ -46,7 +46,7 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
   throw storeContention()
 }
 
-/** The output that a completion carries; empty if it is stored already. */
+/** Returns the output that a completion carries, or no chunks if it is already stored. */
 export function lastChunks(job: JobRecord, output: Completion['output']): Chunk[] {
   if (output === undefined || output.seq < job.nextSeq) return []
   if (output.seq > job.nextSeq) throw platformError('output_out_of_order')
@@ -70,7 +70,7 @@ function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Ch
   const set = {
     ...fieldsAfter(job, chunks),
     leaseRenewedAtMs: now(),
-    outputPaidAtMs: pay(job, chunks),
+    outputPaidAtMs: nextPaidAtMs(job, chunks),
   }
   return [
     patch(
@@ -82,8 +82,8 @@ function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Ch
   ]
 }
 
-/** Throws `rate_limited` if the job sends more than its rate and the allowed burst. */
-function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
+/** Returns the new `outputPaidAtMs`. Throws `rate_limited` if the job exceeds its rate and the allowed burst. */
+function nextPaidAtMs({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
   // After the clock was set back, the stored time is far in the future.
   const isPlausible = outputPaidAtMs - now() <= maxBurstMs + 1000
   const paidAtMs = isPlausible ? Math.max(now(), outputPaidAtMs) : now()
@@ -93,7 +93,7 @@ function pay({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
   return paidAtMs + (Math.max(bytes, maxOutputCallBytes) / bytesPerSecond) * 1000
 }
 
-/** Keeps the first 256 KiB and the last 768 KiB. The next append continues an interrupted deletion. */
+/** Deletes output between the first 256 KiB and the last 768 KiB. A later append repeats an interrupted deletion. */
 export async function deleteMiddle({ organisationId, id, outputBytes }: JobRecord, total: number): Promise<void> {
   const isDue = Math.floor(total / truncateEveryBytes) > Math.floor(outputBytes / truncateEveryBytes)
   // The call that may overlap the start of the tail is not deleted.
@@ -109,25 +109,25 @@ export async function readOutput(caller: Caller, jobId: string, offset: number):
   return { items: chunkViews(ranges), nextOffset, status, finished }
 }
 
-/** The output from an offset as bytes, with a line for each part that was dropped. */
+/** Returns the output from an offset as bytes, with a line for each part that was dropped. */
 export async function readBytes(caller: Caller, jobId: string, offset: number) {
   const { ranges, nextOffset, hasMore } = await outputFrom(caller, jobId, offset, readBytesCallLimit)
-  return { bytes: joined(ranges), nextOffset, hasMore }
+  return { bytes: joinRanges(ranges), nextOffset, hasMore }
 }
 
 /**
- * Reads at most `calls` stored calls. Never waits for output, because a waiting request would occupy an execution
- * environment of Lambda.
+ * Reads the output of at most `maxCalls` calls. Never waits for output, because a waiting request would occupy an
+ * execution environment of Lambda.
  */
-async function outputFrom({ organisationId }: Caller, jobId: string, offset: number, calls: number) {
+async function outputFrom({ organisationId }: Caller, jobId: string, offset: number, maxCalls: number) {
   const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
   // Operations report steps instead of output.
   if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)
   const { job } = lookup
-  const chunks = offset >= job.outputBytes ? [] : await readFrom(job, offset, calls)
+  const chunks = offset >= job.outputBytes ? [] : await readFrom(job, offset, maxCalls)
   const nextOffset = Math.max(offset, chunks.length > 0 ? endOf(chunks) : job.outputBytes)
   const hasMore = nextOffset < job.outputBytes
-  const ranges = separated(chunks, offset)
+  const ranges = separateRanges(chunks, offset)
   return { ranges, nextOffset, hasMore, status: job.status, finished: isTerminal(job) && !hasMore }
 }
 
@@ -140,11 +140,11 @@ const outputOfOperation = (operation: OperationRecord, offset: number) => ({
 })
 
 /** Cuts the first chunk if the offset is inside it. */
-async function readFrom(job: JobRecord, offset: number, calls: number): Promise<Chunk[]> {
-  const chunks = await readChunks(job, offset, calls)
+async function readFrom(job: JobRecord, offset: number, maxCalls: number): Promise<Chunk[]> {
+  const chunks = await readChunks(job, offset, maxCalls)
   if (chunks[0]?.offset === offset) return chunks
-  const before = await chunksBefore(job, offset)
-  return [...before, ...chunks]
+  const earlierChunks = await chunksBefore(job, offset)
+  return [...earlierChunks, ...chunks]
     .filter((chunk) => chunk.offset + chunk.bytes.length > offset)
     .map((chunk) => {
       const skip = Math.max(0, offset - chunk.offset)

@@ -19,7 +19,7 @@ const purgeTimeMs = 5000
 const indexLagMs = 60_000
 const recordsPerTransaction = 50
 
-const concurrency = 10
+const maxConcurrency = 10
 
 /** The next sweep continues an interrupted purge. */
 export async function purgeCluster(marker: Item): Promise<void> {
@@ -27,8 +27,8 @@ export async function purgeCluster(marker: Item): Promise<void> {
   const areJobsPurged = await purgeJobs(organisationId, clusterId, elapsedMs() + purgeTimeMs)
   const isPurged = (await purgeTimeline(organisationId, clusterId)) && areJobsPurged
   const isDone = isPurged && !isAhead(removedAtMs + indexLagMs, indexLagMs)
-  const later = { set: keys.due(clusterId, now() + 1000) }
-  await transact(isDone ? purgedWrites(organisationId, clusterId) : [patch(keys.clusterPurge(clusterId), later)])
+  const dueChange = { set: keys.due(clusterId, now() + 1000) }
+  await transact(isDone ? purgedWrites(organisationId, clusterId) : [patch(keys.clusterPurge(clusterId), dueChange)])
 }
 
 /** Returns false if the index still listed jobs. */
@@ -60,7 +60,7 @@ async function purge(organisationId: string, jobIds: readonly string[]): Promise
   })
 }
 
-/** Removes payload, result and output of jobs. */
+/** Removes the payloads, results and output of the jobs. */
 export async function removeDetails(organisationId: string, jobIds: readonly string[]): Promise<void> {
-  await forEachLimit(concurrency, jobIds, (id) => removeAll(keys.jobDetails(organisationId, id)))
+  await forEachLimit(maxConcurrency, jobIds, (id) => removeAll(keys.jobDetails(organisationId, id)))
 }

@@ -27,7 +27,7 @@ export const JobRecord = z.object({
   statusReason: z.enum(statusReasons).optional(),
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
-  /** Of its batch, if it has one; the reason of a batch is stored with the batch only. */
+  /** The name of the job or its batch. The reason of a batch is stored with the batch only. */
   name: z.string().optional(),
   /** Title of the script, unless there is a name or the record contains a short payload. */
   title: z.string().optional(),
@@ -44,7 +44,7 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** Set until the outbox has the start of the job. */
+  /** Set until the start of the job is recorded in the outbox. */
   isStartPending: z.literal(true).optional(),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
@@ -60,7 +60,7 @@ export const JobRecord = z.object({
   payload: z.instanceof(Uint8Array).optional(),
   /** JSON; absent if it is a separate item. */
   result: z.string().optional(),
-  /** Absent without a result, and if no node exited by itself. */
+  /** Absent without a result, and if a node was stopped and no node failed. */
   exitCode: z.number().optional(),
   /** In the record, like the exit code, so that a batch can be grouped by its results. */
   outputSha256: z.instanceof(Uint8Array).optional(),
@@ -80,15 +80,14 @@ export const parseRelayed = (item: Item | undefined): JobRecord | undefined =>
 
 const Payload = z.record(z.string(), z.unknown())
 
-/** Parses the JSON text of a payload. */
 export const parsePayload = (text: string): Record<string, unknown> => Payload.parse(JSON.parse(text))
 
 /** Leaves the record below 1 KB, because each write of it is billed per KB. */
 const maxPayloadBytesInRecord = 256
 
 /**
- * The write that creates a job, and one for a large payload. Compressed, because JSON may need six bytes for one byte
- * of a script.
+ * Returns the write that creates a job, and one for a large payload. Compresses the payload, because JSON may need six
+ * bytes for one byte of a script.
  */
 export function createWrites(
   record: Pick<JobRecord, 'organisationId' | 'id' | 'name'> & Item,
@@ -110,15 +109,15 @@ export function createWrites(
 
 const maxParsedByLists = 4096
 
-let last: { text: string; title: string | undefined } | undefined
+let lastTitle: { text: string; title: string | undefined } | undefined
 
 /** Jobs of a batch usually have the same payload, so the last title is kept. */
 export function titleOfPayload(text: string): string | undefined {
-  if (last?.text !== text) {
+  if (lastTitle?.text !== text) {
     const { script } = parsePayload(text)
-    last = { text, title: typeof script === 'string' ? scriptTitle(script) : undefined }
+    lastTitle = { text, title: typeof script === 'string' ? scriptTitle(script) : undefined }
   }
-  return last.title
+  return lastTitle.title
 }
 
 export function titleOf(job: Pick<JobRecord, 'name' | 'title' | 'payload' | 'type'>): string {
@@ -126,7 +125,7 @@ export function titleOf(job: Pick<JobRecord, 'name' | 'title' | 'payload' | 'typ
   return jobTitle({ type, name: name ?? (payload && titleOfPayload(decompress(payload))) })
 }
 
-/** The JSON text of the payload; undefined if its separate item is missing. */
+/** Returns the JSON text of the payload, or undefined if its separate item is missing. */
 export function payloadText({ payload }: Pick<JobRecord, 'payload'>, item: Item | undefined): string | undefined {
   const stored = payload ?? item?.['payload']
   return stored === undefined ? undefined : decompress(stored)
@@ -140,7 +139,7 @@ export interface JobEnd {
   exitCode?: number | null
 }
 
-const endNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
+const endEventNames = { Completed: 'job.completed', Failed: 'job.failed', Cancelled: 'job.cancelled' } as const
 
 export const jobEventData = ({
   id,
@@ -167,7 +166,7 @@ export function effectsOfFinish(job: JobRecord, { status, statusReason, exitCode
   const name = status === 'Failed' && job.name !== undefined ? { name: job.name } : {}
   const data = { ...jobEventData(job), ...name, previousStatus, statusReason, exitCode }
   return {
-    events: [{ name: endNames[status], subject: job.id, data }],
+    events: [{ name: endEventNames[status], subject: job.id, data }],
     transitions: [transitionOf(job, job.status, status)],
   }
 }

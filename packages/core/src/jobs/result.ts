@@ -9,7 +9,7 @@ import * as keys from '../db/keys.ts'
 import { type Item, replace, type WriteItem } from '../db/table.ts'
 import { type JobRecord } from './record.ts'
 import { type Chunk, chunkViews, fromItem, parseChunkViews, readChunks } from './output-item.ts'
-import { encodedSize, fitToResponse, joined, retained, separated } from './output-range.ts'
+import { encodedSize, fitToResponse, joinRanges, retainedRanges, separateRanges } from './output-range.ts'
 
 /** A result includes up to 32 KiB of output, so that reading a small job takes no further reads. */
 
@@ -31,21 +31,21 @@ const ResultRecord = z.object({
 })
 
 /**
- * The fields of the job's record, and the write of a separate item. `last` is output that is not stored yet; if the
- * record then has all output, it needs no item of its own.
+ * Returns the fields of the job's record, and the write of a separate item for a large result. `newChunks` is output
+ * that is not stored yet; if `hasOutput` is true, the record contains it and it needs no item of its own.
  */
 export async function resultOf(
   job: JobRecord,
   { exitCode: reportedCode, nodes, outputSha256 }: Pick<Completion, 'exitCode' | 'nodes' | 'outputSha256'>,
-  last: readonly Chunk[] = [],
+  newChunks: readonly Chunk[] = [],
 ): Promise<{ fields: ResultFields; writes: WriteItem[]; hasOutput: boolean }> {
-  const all = await smallOutput(job, last)
-  const chunks = all && inlineViews(all)
+  const allChunks = await smallOutput(job, newChunks)
+  const chunks = allChunks && inlineViews(allChunks)
   const exitCode = exitCodeOf(nodes, reportedCode)
-  const sum = (all && hashOf(all)) ?? outputSha256
+  const outputHash = (allChunks && hashOf(allChunks)) ?? outputSha256
   const fields = {
     ...(exitCode !== null && { exitCode }),
-    ...(sum !== undefined && { outputSha256: Buffer.from(sum, 'hex') }),
+    ...(outputHash !== undefined && { outputSha256: Buffer.from(outputHash, 'hex') }),
   }
   const result = JSON.stringify({ nodes, chunks })
   return Buffer.byteLength(result) <= maxRecordBytes
@@ -55,25 +55,25 @@ export async function resultOf(
 
 type ResultFields = Pick<JobRecord, 'result' | 'exitCode' | 'outputSha256'>
 
-async function smallOutput(job: JobRecord, last: readonly Chunk[]): Promise<Chunk[] | undefined> {
-  const { offset, bytes } = last.at(-1) ?? { offset: job.outputBytes, bytes: [] }
-  if (offset + bytes.length > maxInlineBytes || job.nextSeq + last.length > maxInlineChunks) return undefined
+async function smallOutput(job: JobRecord, newChunks: readonly Chunk[]): Promise<Chunk[] | undefined> {
+  const { offset, bytes } = newChunks.at(-1) ?? { offset: job.outputBytes, bytes: [] }
+  if (offset + bytes.length > maxInlineBytes || job.nextSeq + newChunks.length > maxInlineChunks) return undefined
   const stored = job.outputBytes === 0 ? [] : await readChunks(job, 0)
   // Without earlier output, the time is that of the result.
-  const received = last.map((chunk) => ({ ...chunk, atMs: stored.length === 0 ? undefined : now() }))
+  const received = newChunks.map((chunk) => ({ ...chunk, atMs: stored.length === 0 ? undefined : now() }))
   return [...stored, ...received]
 }
 
-function inlineViews(all: readonly Chunk[]): OutputChunk[] | undefined {
-  const views = chunkViews(all)
+function inlineViews(allChunks: readonly Chunk[]): OutputChunk[] | undefined {
+  const views = chunkViews(allChunks)
   return Buffer.byteLength(JSON.stringify(views)) <= maxInlineJsonBytes ? views : undefined
 }
 
-/** Undefined if the relay has dropped some of the output. */
-function hashOf(all: readonly Chunk[]): string | undefined {
+/** Returns undefined if the relay has dropped some of the output. */
+function hashOf(allChunks: readonly Chunk[]): string | undefined {
   const hash = new OutputHash()
   let position = 0
-  for (const { offset, nodeId, stream, bytes } of all) {
+  for (const { offset, nodeId, stream, bytes } of allChunks) {
     if (offset !== position) return undefined
     position += bytes.length
     hash.append(nodeId, stream, bytes)
@@ -81,9 +81,9 @@ function hashOf(all: readonly Chunk[]): string | undefined {
   return hash.digest()
 }
 
-/** Returns the first non-zero exit code of the nodes; if there is none, null if a node was stopped, and 0 otherwise. */
-export function exitCodeOf(nodes: Completion['nodes'], reported: number | null): number | null {
-  if (nodes.length === 0) return reported
+/** Returns the first non-zero exit code of the nodes, or `reportedCode` without nodes; null if a node was stopped. */
+export function exitCodeOf(nodes: Completion['nodes'], reportedCode: number | null): number | null {
+  if (nodes.length === 0) return reportedCode
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
   return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
@@ -94,13 +94,13 @@ const resultRecord = (job: Pick<JobRecord, 'result'>, item: Item | undefined) =>
 const inlineChunks = ({ chunks }: z.infer<typeof ResultRecord>): Chunk[] | undefined =>
   chunks && parseChunkViews(chunks)
 
-/** The items that contain the start of the output, unless the record does. */
+/** Returns the keys of the items that contain the start of the output, or none if the record contains it. */
 export function startKeys({ organisationId, id, result, outputBytes }: JobRecord): keys.Key[] {
   const isInRecord = outputBytes === 0 || (result !== undefined && resultRecord({ result }, undefined).chunks)
   return isInRecord ? [] : [keys.result(organisationId, id), keys.output(organisationId, id, 0)]
 }
 
-/** At most `length` characters, from the items of `startKeys` and without a further read. */
+/** Returns at most `length` characters, from the items of `startKeys` and without a further read. */
 export function startOfOutput(job: JobRecord, [result, output]: readonly (Item | undefined)[], length: number) {
   const inline = (job.result ?? result) === undefined ? undefined : inlineChunks(resultRecord(job, result))
   const chunks = inline ?? (output === undefined ? [] : fromItem(output))
@@ -116,13 +116,13 @@ export function startOfOutput(job: JobRecord, [result, output]: readonly (Item |
 export async function readResult(job: JobRecord, item: Item | undefined, payload: unknown): Promise<JobResult> {
   const record = resultRecord(job, item)
   const chunks = inlineChunks(record) ?? (await readChunks(job, 0))
-  const ranges = separated(retained(chunks, job.outputBytes))
+  const ranges = separateRanges(retainedRanges(chunks, job.outputBytes))
   const nodes = record.nodes.map((node) => ({
     ...node,
-    output: joined(ranges, ({ nodeId }) => nodeId === node.nodeId).toString(),
+    output: joinRanges(ranges, ({ nodeId }) => nodeId === node.nodeId).toString(),
   }))
-  const all = joined(ranges)
-  const text = all.toString()
+  const allBytes = joinRanges(ranges)
+  const text = allBytes.toString()
   const fixedBytes = encodedSize([payload, nodes.map((node) => ({ ...node, output: '' }))])
   const maxBytes = Math.min(maxOutputBytes, (maxResponseBytes - fixedBytes) / 2)
   const output = fitToResponse(text, maxBytes)
@@ -132,7 +132,7 @@ export async function readResult(job: JobRecord, item: Item | undefined, payload
   const nodeBytes = isNodeCut ? maxBytes / nodes.length : maxBytes
   return {
     output,
-    ...(!isUtf8(all) && { binary: true }),
+    ...(!isUtf8(allBytes) && { binary: true }),
     exitCode: job.exitCode ?? null,
     nodes: nodes.map((node) => ({ ...node, output: fitToResponse(node.output, nodeBytes) })),
     truncated: isNodeCut || output !== text || ranges.some(({ missingBytes }) => missingBytes > 0),

@@ -21,7 +21,7 @@ import { isTerminal, type JobRecord, parseJob } from './record.ts'
 
 const roundMs = 3_600_000
 /** Limits the time of one organisation, so that a backlog does not delay the others. */
-const organisationMs = 5000
+const maxOrganisationMs = 5000
 const organisationsPerQuery = 25
 const jobsPerQuery = 100
 /** Each job needs a write of its own and one of its cluster, and a transaction has at most 100. */
@@ -62,7 +62,7 @@ export async function removeExpiredJobs(limitMs: number): Promise<void> {
     const { items } = await query({ pk: organisations.pk, limit: organisationsPerQuery, ...from })
     isComplete = items.length < organisationsPerQuery
     for (const item of items) {
-      const isDone = await tryRemoveExpired(item, lastAtMs, Math.min(untilMs, elapsedMs() + organisationMs))
+      const isDone = await tryRemoveExpired(item, lastAtMs, Math.min(untilMs, elapsedMs() + maxOrganisationMs))
       hasBacklog ||= !isDone
       after = String(item['sk'])
     }
@@ -74,7 +74,7 @@ export async function removeExpiredJobs(limitMs: number): Promise<void> {
   }
 }
 
-/** The fault of one organisation does not delay the others. */
+/** Returns false after a failure, so that one organisation does not affect the others. */
 async function tryRemoveExpired(organisation: Item, atMs: number, untilMs: number): Promise<boolean> {
   try {
     return await removeExpiredOf(organisation, atMs, untilMs)
@@ -127,8 +127,8 @@ async function removeJobs(organisationId: string, jobs: readonly JobRecord[]): P
       ],
       transitions: rest.map((job) => ({ ...transitionOf(job, job.status, undefined), isExpired: true as const })),
     })
-    const missing = failure && counters[failure.index]
-    if (missing === undefined) return
-    rest = rest.filter(({ clusterId }) => clusterId !== missing.clusterId)
+    const missingCluster = failure && counters[failure.index]
+    if (missingCluster === undefined) return
+    rest = rest.filter(({ clusterId }) => clusterId !== missingCluster.clusterId)
   }
 }

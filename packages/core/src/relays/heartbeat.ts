@@ -19,7 +19,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, tryUpdate, upsert } from '../db/table.ts'
 import { storeContention, platformError } from '../error.ts'
-import { countWaiting, unreported, waitingIn } from '../jobs/inbox.ts'
+import { countWaiting, waitingIn, withoutReported } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
 import { log } from '../log.ts'
@@ -85,12 +85,12 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
 
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
   const { claimKey, freeSlots, statementKey, running } = report
-  const waiting = unreported(record, running)
+  const waiting = withoutReported(record, running)
   if (claimKey === undefined) return { jobs: await waitingIn(waiting, freeSlots) }
   const claimed = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
   if (claimed !== undefined) return { jobs: [], ...claimed }
   // Jobs changed after the record was read.
-  const current = unreported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
+  const current = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
   return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
 }
 

@@ -90,7 +90,7 @@ export async function storeCode(
   return code
 }
 
-/** Returns undefined if the code is unknown, expired or bound to another browser. `consumeWrite` ensures that the code works only once. */
+/** Returns undefined if the code is unknown, expired or of another browser. `consumeWrite` prevents a second use. */
 export async function readCode(
   code: string,
   browsers: readonly string[],

@@ -52,8 +52,8 @@ export async function startSignIn(
 }
 
 /**
- * Returns the URL of the sign-in page, with a code for `exchange` or an error; never throws for input from a provider or
- * browser. Consumes the attempt before it sends the provider's code, so that a callback cannot be replayed.
+ * Returns the URL of the sign-in page, with a code for `exchange` or an error; never throws for input from a provider
+ * or browser. Consumes the attempt before it sends the provider's code, so that a callback cannot be replayed.
  */
 export async function completeSignIn(
   providerId: string,

@@ -1,6 +1,6 @@
 import { defaultDeliverWithinSeconds } from '@platform/contract/job'
 import { jobIdOf } from './id.ts'
-import { type BatchRecord, endedJobs, findBatch, stopReasonOf } from './record.ts'
+import { type BatchRecord, countEnded, findBatch, stopReasonOf } from './record.ts'
 import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
 import { counterWrites } from '../../clusters/counters.ts'
@@ -11,7 +11,7 @@ import { expand } from './expand.ts'
 import { storeContention } from '../../error.ts'
 import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
 import { firstCheckOf } from '../claim.ts'
-import { enteredInbox, enterInbox } from '../inbox.ts'
+import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
@@ -53,14 +53,15 @@ async function jobsOf(
  */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
-  const queued = jobs.filter(({ status }) => status === 'Queued')
-  const running = jobs.filter((job) => job.status === 'Running' && job.cancelRequestedAtMs === undefined)
-  const areFinished = await inTransactions(queued, (chunk) => finishQueued(system(batch.organisationId), chunk, end))
-  const areRequested = batch.cancelRequestedAtMs === undefined || (await inTransactions(running, requestCancelAll))
-  return areFinished && areRequested
+  const queuedJobs = jobs.filter(({ status }) => status === 'Queued')
+  const runningJobs = jobs.filter((job) => job.status === 'Running' && job.cancelRequestedAtMs === undefined)
+  const areFinished = await changeAll(queuedJobs, (chunk) => finishQueued(system(batch.organisationId), chunk, end))
+  const areCancelsRequested =
+    batch.cancelRequestedAtMs === undefined || (await changeAll(runningJobs, requestCancelAll))
+  return areFinished && areCancelsRequested
 }
 
-async function inTransactions(
+async function changeAll(
   jobs: readonly JobRecord[],
   change: (chunk: readonly JobRecord[]) => Promise<boolean>,
 ): Promise<boolean> {
@@ -72,23 +73,23 @@ async function inTransactions(
 }
 
 /**
- * Jobs whose end is not yet projected count as active, so the limit is never exceeded. Returns false after a concurrent
- * change.
+ * Releases throttled jobs. Jobs whose end is not yet projected count as active, so the limit is never exceeded. Returns
+ * false if the batch or a job was changed concurrently.
  */
 async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch
-  const activeCount = released - (endedJobs(batch) - heldEnded)
+  const activeCount = released - (countEnded(batch) - heldEnded)
   const count = Math.min((maxConcurrency ?? 0) - activeCount, submittedCount - released, maxJobsPerTransaction)
   if (maxConcurrency === undefined || count <= 0) return true
-  const next = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
-  const jobs = next.filter(({ status }) => status === 'Queued')
+  const nextJobs = (await jobsOf(batch, released, released + count)).filter((job) => job !== undefined)
+  const jobs = nextJobs.filter(({ status }) => status === 'Queued')
   // Jobs that ended while throttled are skipped and count as released.
-  const skipped = count - jobs.length
-  const counterChanges = jobs.map(({ clusterId }) => ({ clusterId, add: enteredInbox }))
+  const skippedCount = count - jobs.length
+  const counterChanges = jobs.map(({ clusterId }) => ({ clusterId, add: inboxEntryCounts }))
   const failure = await transact([
     patch(
       keys.batch(organisationId, batch.id),
-      { set: { released: released + count }, ...(skipped > 0 && { add: { heldEnded: -skipped } }) },
+      { set: { released: released + count }, ...(skippedCount > 0 && { add: { heldEnded: -skippedCount } }) },
       { released: { is: released }, cancelRequestedAtMs: { absent: true } },
     ),
     ...jobs.flatMap(releaseWrites),
@@ -96,7 +97,7 @@ async function release(batch: BatchRecord): Promise<boolean> {
   ])
   if (failure) return false
   await Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(wakeRelay))
-  return release({ ...batch, released: released + count, heldEnded: heldEnded - skipped })
+  return release({ ...batch, released: released + count, heldEnded: heldEnded - skippedCount })
 }
 
 /** The delivery timeout of a job starts when the batch releases it. */

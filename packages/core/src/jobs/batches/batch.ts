@@ -3,7 +3,7 @@ import { defaultDeliverWithinSeconds, InvokeScriptPayload } from '@platform/cont
 import { createBatch } from './create.ts'
 import { parseRemovalGuard } from '../../clusters/removal-guard.ts'
 import { type BatchRecord, batchView, findBatch, parseBatch, readJobsOf } from './record.ts'
-import { type SubmittedJob, submittedJobs, submittedToAll } from './submission.ts'
+import { type SubmittedJob, parseSubmittedJobs, submittedJobFactory } from './submission.ts'
 import { startOnTarget } from '../../clusters/target.ts'
 import { type Caller } from '../../caller.ts'
 import { commit, readWithRights } from '../../outbox/commit.ts'
@@ -19,8 +19,8 @@ import { enqueueBatch } from '../../aws/queues.ts'
 
 export async function submit(caller: Caller, submission: BatchSubmission): Promise<AcceptedBatch> {
   const { jobs = [], target, type = '', payload = {}, deliverWithinSeconds, expectedCount, ...settings } = submission
-  if (target === undefined) return createBatch(caller, { jobs: submittedJobs(jobs), ...settings })
-  const jobOf = submittedToAll({ type, payload, deliverWithinSeconds })
+  if (target === undefined) return createBatch(caller, { jobs: parseSubmittedJobs(jobs), ...settings })
+  const jobOf = submittedJobFactory({ type, payload, deliverWithinSeconds })
   return startOnTarget(caller, { target, expectedCount, limit: batchLimit }, (clusterIds) =>
     createBatch(caller, { jobs: clusterIds.map(jobOf), ...settings, resolvedCount: clusterIds.length }),
   )
@@ -41,12 +41,12 @@ async function authorizedBatch(caller: Caller, batchId: string): Promise<BatchRe
 
 export const list = ({ organisationId }: Caller, query: PageQuery) =>
   paged(['batches', organisationId], query, async (page) => {
-    const { accepted } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
+    const { accepted: totalCount } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
     const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
-    const { keys: pageKeys, next } = await pageOfRange(range, async () => accepted, page)
+    const { keys: pageKeys, next } = await pageOfRange(range, async () => totalCount, page)
     const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
     const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
-    return { items: batches, totalCount: accepted, next }
+    return { items: batches, totalCount, next }
   })
 
 /** Only marks the batch as cancelled; the batch worker ends its jobs. */
@@ -54,13 +54,13 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
   const batch = await authorizedBatch(caller, batchId)
   if (batch.finishedAtMs !== undefined) throw platformError('batch_already_finished')
-  const cancelled = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
+  const cancelledBatch = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
-    const { cancelRequestedAtMs } = cancelled
+    const { cancelRequestedAtMs } = cancelledBatch
     const isUncancelled = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
     const failure = await commit(caller, {
       writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUncancelled)],
-      response: batchView(cancelled),
+      response: batchView(cancelledBatch),
       audit: { action: 'batch.cancel', resource: batchId },
       isEnqueued: true,
     })
@@ -68,7 +68,7 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
       throw platformError('batch_already_finished')
   }
   await enqueueBatch({ organisationId, batchId })
-  return batchView(cancelled)
+  return batchView(cancelledBatch)
 }
 
 export async function retry(caller: Caller, batchId: string): Promise<AcceptedBatch> {
@@ -82,15 +82,15 @@ export async function retry(caller: Caller, batchId: string): Promise<AcceptedBa
 /** Skips jobs of removed clusters, because a batch with an unknown cluster is rejected as a whole. */
 async function jobsToRetry({ organisationId, id }: BatchRecord): Promise<SubmittedJob[]> {
   const records = (await readJobsOf(organisationId, id)).toReversed()
-  const failed = records.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
-  const clusterIds = [...new Set(failed.map(({ clusterId }) => clusterId))]
+  const jobsToRepeat = records.filter(({ status }) => status === 'Failed' || status === 'Cancelled')
+  const clusterIds = [...new Set(jobsToRepeat.map(({ clusterId }) => clusterId))]
   const [clusters, payloads] = await Promise.all([
     getMany(clusterIds.map((clusterId) => keys.cluster(organisationId, clusterId))),
-    getMany(failed.map((record) => keys.payload(organisationId, record.id))),
+    getMany(jobsToRepeat.map((record) => keys.payload(organisationId, record.id))),
   ])
-  const removed = new Set(clusterIds.filter((_, index) => clusters[index] === undefined))
-  return failed.flatMap((record, index) =>
-    removed.has(record.clusterId) ? [] : resubmittedJob(record, payloads[index]),
+  const removedIds = new Set(clusterIds.filter((_, index) => clusters[index] === undefined))
+  return jobsToRepeat.flatMap((record, index) =>
+    removedIds.has(record.clusterId) ? [] : resubmittedJob(record, payloads[index]),
   )
 }
 

@@ -7,8 +7,7 @@ import { compress, decompress } from '../../lib/compression.ts'
 /**
  * Jobs of an open batch are stored in compressed chunks of a few dozen, so that one transaction can accept 500 jobs. A
  * chunk has one line per job: metadata, a tab, and the payload, which is empty if the previous job of the chunk has the
- * same one. The metadata refers to a cluster by its index in the
- * batch's cluster list, which is a separate item.
+ * same one. The metadata refers to a cluster by its index in the batch's cluster list, which is a separate item.
  */
 
 /** `payload` is JSON text. */
@@ -19,7 +18,7 @@ export interface PendingJob {
   payload: string
 }
 
-/** Limited, because reading one job reads its whole chunk. */
+/** The usual maximum size. It is limited, because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
 /** A transaction has at most 100 writes; the batch's other items need the rest. */
 const maxChunks = 87
@@ -99,12 +98,12 @@ export async function readPendingJobs(
   const ranges = starts
     .map((start, index) => ({ start, index, end: starts[index + 1] ?? Number.MAX_SAFE_INTEGER }))
     .filter(({ start, end }) => start <= to && end > from)
-  const [clusters, ...chunks] = await getConsistent([
+  const [clustersItem, ...chunks] = await getConsistent([
     keys.batchClusters(organisationId, id),
     ...ranges.map(({ index }) => keys.batchChunk(organisationId, id, index)),
   ])
-  if (clusters === undefined) return undefined
-  const clusterIds = parseClusters(clusters)
+  if (clustersItem === undefined) return undefined
+  const clusterIds = parseClusters(clustersItem)
   const jobs = new Map<number, PendingJob>()
   for (const [rangeIndex, { start }] of ranges.entries()) {
     const item = chunks[rangeIndex]

@@ -32,13 +32,13 @@ export interface BatchRequest {
   name?: string | undefined
   reason?: string | undefined
   retryOf?: string
-  /** Number of clusters of the target, if the batch has one. */
+  /** The number of clusters of the target, if the batch has a target. */
   resolvedCount?: number
 }
 
 /**
- * Accepts all jobs or none. Throws `node_not_in_cluster`, and `cluster_forbidden` if a cluster is not in the
- * organisation. Only accepted batches count towards the limit per minute.
+ * Accepts all jobs or none. Throws `cluster_forbidden` if a cluster is not in the organisation, and
+ * `node_not_in_cluster` if a node is not in its cluster. Only accepted batches count towards the limit per minute.
  */
 export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
@@ -104,7 +104,7 @@ function batchWrites(
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }
 
-/** The title of the script, or the number of different scripts. */
+/** Returns the title that all scripts have, or the number of different titles. */
 function commonTitle(jobs: readonly SubmittedJob[]): string | undefined {
   const titles = new Set(jobs.map(({ payload }) => titleOfPayload(payload)))
   const [first] = titles
@@ -136,24 +136,24 @@ const store = (
   })
 }
 
-/** Skips the first cluster, which the transaction checks. Returns the guard that was read with the clusters. */
+/** Returns the removal guard. Without target nodes, skips the first cluster, which the transaction checks. */
 async function checkRequest(
   caller: Caller,
   clusterIds: readonly string[],
   jobs: readonly SubmittedJob[],
 ): Promise<RemovalGuard> {
   const { organisationId } = caller
-  const targeted = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
+  const targetedIds = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
   // A cluster of another organisation must be reported before its nodes.
-  const lookupIds = targeted.length === 0 ? clusterIds.slice(1) : clusterIds
+  const lookupIds = targetedIds.length === 0 ? clusterIds.slice(1) : clusterIds
   const itemKeys = [keys.removalGuard(organisationId), ...lookupIds.map((id) => keys.cluster(organisationId, id))]
   const [[guardItem, ...clusters], nodes] = await Promise.all([
     itemKeys.length <= maxKeysWithRights ? readWithRights(caller, itemKeys) : getMany(itemKeys),
-    getMany(targeted.map((id) => keys.nodes(organisationId, id))),
+    getMany(targetedIds.map((id) => keys.nodes(organisationId, id))),
   ])
   if (clusters.includes(undefined)) throw platformError('cluster_forbidden')
   const nodeIdsByCluster = new Map(
-    targeted.map((id, index) => [id, new Set(parseNodes(nodes[index]).map(({ id: nodeId }) => nodeId))]),
+    targetedIds.map((id, index) => [id, new Set(parseNodes(nodes[index]).map(({ id: nodeId }) => nodeId))]),
   )
   const hasTargetNodes = ({ clusterId, targetNodeIds = [] }: SubmittedJob) =>
     targetNodeIds.every((nodeId) => nodeIdsByCluster.get(clusterId)?.has(nodeId))

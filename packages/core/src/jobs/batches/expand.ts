@@ -14,7 +14,7 @@ import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { storeContention, PlatformError } from '../../error.ts'
 import { firstCheckOf } from '../claim.ts'
-import { enteredInbox, enterInbox } from '../inbox.ts'
+import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
@@ -24,7 +24,7 @@ import { wakeRelay } from '../../aws/wake-relay.ts'
  * progress conditionally, so that concurrent or interrupted expansions create each job once.
  */
 
-/** Consecutive attempts without progress before the expansion fails. */
+/** The number of consecutive attempts without progress after which the expansion fails. */
 const maxAttempts = 10
 /** A transaction has at most 100 writes and 4 MB. The batch, the outbox record and its check need one write each. */
 const maxWrites = 97
@@ -33,14 +33,14 @@ const maxPayloadBytes = 2_500_000
 type PendingJobs = ReadonlyMap<number, PendingJob>
 
 export async function expand(organisationId: string, batchId: string): Promise<BatchRecord | undefined> {
-  let [failures, reached] = [0, -1]
+  let [failureCount, reachedCount] = [0, -1]
   for (;;) {
     const batch = await findBatch(organisationId, batchId)
     if (batch?.starts === undefined) return batch
-    failures = batch.expanded > reached ? 0 : failures + 1
-    reached = batch.expanded
-    if (failures === maxAttempts) throw storeContention()
-    if (failures > 0) await backOff(failures)
+    failureCount = batch.expanded > reachedCount ? 0 : failureCount + 1
+    reachedCount = batch.expanded
+    if (failureCount === maxAttempts) throw storeContention()
+    if (failureCount > 0) await backOff(failureCount)
     await expandFrom(batch, batch.starts)
   }
 }
@@ -48,11 +48,11 @@ export async function expand(organisationId: string, batchId: string): Promise<B
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
   const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
   if (pending === undefined) return
-  const unlisted = unlistedClusters(batch, pending)
+  const unlistedIds = unlistedClusters(batch, pending)
   try {
     let current: BatchRecord | undefined = batch
     while (current !== undefined && current.expanded < current.submittedCount) {
-      current = await createNext(current, pending, unlisted)
+      current = await createNext(current, pending, unlistedIds)
       await failpoint('batch.expanding')
     }
     if (current !== undefined) await close(current, starts)
@@ -62,7 +62,7 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
   }
 }
 
-/** Clusters whose jobs wait in items of the inbox, because too many would be listed in the record of the cluster. */
+/** Returns the clusters whose jobs wait in items of the inbox, because a cluster's record lists only a few jobs. */
 function unlistedClusters({ maxConcurrency }: BatchRecord, pending: PendingJobs): Set<string> {
   const byCluster = Map.groupBy(pending.values(), ({ clusterId }) => clusterId)
   const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListed
@@ -72,11 +72,11 @@ function unlistedClusters({ maxConcurrency }: BatchRecord, pending: PendingJobs)
 async function createNext(
   batch: BatchRecord,
   pending: PendingJobs,
-  unlisted: Set<string>,
+  unlistedIds: Set<string>,
 ): Promise<BatchRecord | undefined> {
-  const removed = new Set<string>()
+  const removedIds = new Set<string>()
   for (;;) {
-    const jobs = nextJobs(batch, pending, { removed, unlisted })
+    const jobs = nextJobs(batch, pending, { removedIds, unlistedIds })
     const expanded = batch.expanded + jobs.length
     const released = Math.min(expanded, batch.maxConcurrency ?? 0)
     const counters = counterWrites(
@@ -100,11 +100,11 @@ async function createNext(
       await wakeRelays(jobs)
       return { ...batch, expanded, released }
     }
-    const cluster = counters[failure.index - 1]
-    if (cluster === undefined) return undefined
-    if (failure.item === undefined) removed.add(cluster.clusterId)
+    const counter = counters[failure.index - 1]
+    if (counter === undefined) return undefined
+    if (failure.item === undefined) removedIds.add(counter.clusterId)
     // The jobs of this cluster cannot be listed. One further attempt is enough if no others are listed, either.
-    else for (const { clusterId } of counters) unlisted.add(clusterId)
+    else for (const { clusterId } of counters) unlistedIds.add(clusterId)
   }
 }
 
@@ -121,15 +121,15 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
 
 type NewJob = ReturnType<typeof newJob>
 
-/** The number of new jobs of removed clusters, by status. */
+/** Counts the new jobs of removed clusters by status. */
 const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
   const statuses = jobs.filter(({ counterChange }) => counterChange === undefined).map(({ record }) => record.status)
   return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))
 }
 
 interface Clusters {
-  removed: ReadonlySet<string>
-  unlisted: ReadonlySet<string>
+  removedIds: ReadonlySet<string>
+  unlistedIds: ReadonlySet<string>
 }
 
 function nextJobs(batch: BatchRecord, pending: PendingJobs, special: Clusters): NewJob[] {
@@ -149,12 +149,12 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, special: Clusters): 
   return jobs
 }
 
-function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { removed, unlisted }: Clusters) {
-  const isClusterRemoved = removed.has(pendingJob.clusterId)
+function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { removedIds, unlistedIds }: Clusters) {
+  const isClusterRemoved = removedIds.has(pendingJob.clusterId)
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
-  const isListed = isWaiting && !unlisted.has(pendingJob.clusterId)
+  const isListed = isWaiting && !unlistedIds.has(pendingJob.clusterId)
   const dispatchFields = isWaiting
     ? { ...keys.due(job.id, firstCheckOf(job, now())), ...(isListed && { isListed: true as const }) }
     : {}
@@ -162,15 +162,15 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   const add = {
     jobs: 1,
     ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
-    ...(isWaiting && !isListed && enteredInbox),
+    ...(isWaiting && !isListed && inboxEntryCounts),
   }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
     : { clusterId: pendingJob.clusterId, add, lastJob: job.id, ...(isListed && { list: job.id }) }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
-  const created = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)
-  const writes = [...created, ...(isWaiting && !isListed ? [enterInbox(job)] : [])]
+  const jobWrites = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)
+  const writes = [...jobWrites, ...(isWaiting && !isListed ? [enterInbox(job)] : [])]
   return { record, writes, isWaiting, counterChange, effects }
 }
 

@@ -24,7 +24,7 @@ import { parseBatch, readJobsOf } from './record.ts'
 /** Groups jobs by equal results. The groups depend only on the records of the jobs. */
 
 interface Group extends Pick<JobGroup, 'key' | 'status' | 'count'> {
-  /** Newest first. */
+  /** Ordered from newest to oldest. */
   jobs: JobRecord[]
 }
 
@@ -50,27 +50,28 @@ function groupsOf(jobs: readonly JobRecord[]): Group[] {
   return groups.toSorted(compareGroups)
 }
 
-/** Reads the batch and other items in one call of the store. `jobs` are the visible ones. */
+/** Reads the jobs, then the batch and other items in one request. `jobs` excludes those of removed clusters. */
 async function readBatch(
   { organisationId }: Caller,
   batchId: string,
   otherKeys: (jobs: readonly JobRecord[]) => readonly keys.Key[] = () => [],
 ) {
   if (!isId('batch', batchId)) throw platformError('batch_not_found')
-  const all = await readJobsOf(organisationId, batchId)
-  const others = otherKeys(all)
+  const allJobs = await readJobsOf(organisationId, batchId)
+  const others = otherKeys(allJobs)
   const itemKeys = [keys.batch(organisationId, batchId), keys.removedClusters(organisationId), ...others]
   const [item, removedItem, ...items] = await getMany(itemKeys)
   if (item === undefined) throw platformError('batch_not_found')
   const removed = parseRemoved(removedItem)
-  const found = new Map(others.map((key, index) => [textOf(key), items[index]]))
-  const jobs = all.filter(({ clusterId }) => !removed.has(clusterId))
-  return { batch: parseBatch(item), all, jobs, itemOf: (key: keys.Key): Item | undefined => found.get(textOf(key)) }
+  const itemsByKey = new Map(others.map((key, index) => [textOf(key), items[index]]))
+  const jobs = allJobs.filter(({ clusterId }) => !removed.has(clusterId))
+  const itemOf = (key: keys.Key): Item | undefined => itemsByKey.get(textOf(key))
+  return { batch: parseBatch(item), allJobs, jobs, itemOf }
 }
 
 const textOf = ({ pk, sk }: keys.Key): string => `${pk} ${sk}`
 
-/** The first job of the group whose record contains its output, so that most samples need no read. */
+/** Returns the first job whose record contains its output, so that most samples need no read, or else the first job. */
 const sampleOf = ({ jobs }: Group): JobRecord | undefined => jobs.find((job) => startKeys(job).length === 0) ?? jobs[0]
 
 const sampleKeys = (group: Group): keys.Key[] => {
@@ -82,13 +83,13 @@ const sampleKeys = (group: Group): keys.Key[] => {
 const hasResult = ({ startedAtMs }: JobRecord): boolean => startedAtMs !== undefined
 
 export async function read(caller: Caller, batchId: string): Promise<JobGroups> {
-  const sampled = (jobs: readonly JobRecord[]) => groupsOf(jobs).slice(0, sampledGroupLimit).flatMap(sampleKeys)
-  const { batch, all, jobs, itemOf } = await readBatch(caller, batchId, sampled)
+  const keysOfSamples = (jobs: readonly JobRecord[]) => groupsOf(jobs).slice(0, sampledGroupLimit).flatMap(sampleKeys)
+  const { batch, allJobs, jobs, itemOf } = await readBatch(caller, batchId, keysOfSamples)
   // Jobs that are missing in a finished batch were removed with their cluster, or after the retention.
-  const unstored = batch.finishedAtMs === undefined ? batch.submittedCount - all.length : 0
+  const unstoredCount = batch.finishedAtMs === undefined ? batch.submittedCount - allJobs.length : 0
   return {
     groups: groupsOf(jobs).map((group, index) => groupView(group, index < sampledGroupLimit ? itemOf : undefined)),
-    pending: unstored + jobs.filter((job) => !isTerminal(job)).length,
+    pending: unstoredCount + jobs.filter((job) => !isTerminal(job)).length,
   }
 }
 
@@ -150,9 +151,9 @@ export async function listResults(caller: Caller, batchId: string, query: PageQu
     const clusterKeys = items.map(({ clusterId }) => keys.cluster(organisationId, clusterId))
     const outputKeys = items.map((job) => (hasResult(job) && isTerminal(job) ? startKeys(job) : []))
     const found = await getMany([...clusterKeys, ...outputKeys.flat()])
-    let next = clusterKeys.length
+    let nextIndex = clusterKeys.length
     const results = items.map((job, index): JobOutcome => {
-      const output = found.slice(next, (next += outputKeys[index]?.length ?? 0))
+      const output = found.slice(nextIndex, (nextIndex += outputKeys[index]?.length ?? 0))
       return resultView(job, clusterNameOf(found[index]) ?? job.clusterId, output)
     })
     return { items: results, ...rest }

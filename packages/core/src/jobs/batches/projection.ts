@@ -1,4 +1,4 @@
-import { type BatchRecord, countsOf, endedJobs, parseBatch } from './record.ts'
+import { type BatchRecord, countsOf, countEnded, parseBatch } from './record.ts'
 import { applyBatchLimits } from './advance.ts'
 import { type Projection } from '../../outbox/run-projections.ts'
 import { system } from '../../caller.ts'
@@ -11,7 +11,7 @@ import { log } from '../../log.ts'
 import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
-/** One write per batch and transaction. Counting the last job finishes the batch. */
+/** Updates each batch once per transaction. Counting the last job finishes the batch. */
 export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
@@ -53,7 +53,7 @@ async function writes(organisationId: string, records: readonly OutboxRecord[]):
 /** The condition ensures that exactly one projection counts the last job and emits the event. */
 function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   const { organisationId, id, submittedCount, running, completed, failed, cancelled } = batch
-  const after = {
+  const result = {
     ...batch,
     running: running + counts.running,
     completed: completed + counts.completed,
@@ -61,7 +61,7 @@ function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
     cancelled: cancelled + counts.cancelled,
   }
   // A job's start may be projected after the batch is finished; the event must not repeat.
-  const isFinished = batch.finishedAtMs === undefined && endedJobs(after) === submittedCount
+  const isFinished = batch.finishedAtMs === undefined && countEnded(result) === submittedCount
   const add = Object.fromEntries(Object.entries(counts).filter(([, delta]) => delta !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
   const condition = {
@@ -70,7 +70,7 @@ function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
     cancelled: unchanged(cancelled || undefined),
   }
   if (Object.keys(add).length === 0 && !isFinished) return []
-  return [patch(keys.batch(organisationId, id), change, condition), ...(isFinished ? [finishedWrite(after)] : [])]
+  return [patch(keys.batch(organisationId, id), change, condition), ...(isFinished ? [finishedWrite(result)] : [])]
 }
 
 const finishedWrite = (batch: BatchRecord): WriteItem =>
@@ -90,10 +90,10 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** The sweep repeats a run that was lost. */
+/** Applies the limits of batches whose jobs have ended. The sweep repeats a run that was lost. */
 async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
-  const ended = [...countsByBatch(records)].filter(([, counts]) => endedJobs(counts) > 0).map(([id]) => id)
-  const batches = await batchesOf(organisationId, ended)
+  const batchIds = [...countsByBatch(records)].filter(([, counts]) => countEnded(counts) > 0).map(([id]) => id)
+  const batches = await batchesOf(organisationId, batchIds)
   await Promise.all(batches.filter(isLimited).map(applyLimitsSafely))
 }
 

@@ -29,7 +29,7 @@ const BatchRecord = z.object({
   released: z.number().default(0),
   /** Number of jobs that ended while throttled and are not yet released. */
   heldEnded: z.number().default(0),
-  /** Counts jobs whose transitions were projected; all other jobs are Queued. */
+  /** The number of jobs whose transition was projected; all other jobs are Queued. */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),
@@ -48,26 +48,26 @@ export async function findBatch(organisationId: string, batchId: string): Promis
   return item && parseBatch(item)
 }
 
-/** Also returns the clusters whose jobs are hidden. */
-export async function findVisibleBatch(organisationId: string, batchId: string) {
+/** Also returns the ids of removed clusters, whose jobs callers must hide. */
+export async function findBatchAndRemoved(organisationId: string, batchId: string) {
   if (!isId('batch', batchId)) return undefined
   const itemKeys = [keys.batch(organisationId, batchId), keys.removedClusters(organisationId)]
-  const [item, removed] = await getConsistent(itemKeys)
-  return item && { batch: parseBatch(item), removed: parseRemoved(removed) }
+  const [item, removedItem] = await getConsistent(itemKeys)
+  return item && { batch: parseBatch(item), removedIds: parseRemoved(removedItem) }
 }
 
-/** The stored jobs of a batch, newest first. One query returns about 500 jobs. */
+/** Returns the stored jobs of a batch, newest first. One query returns about 500 jobs. */
 export const readJobsOf = async (organisationId: string, batchId: string): Promise<JobRecord[]> =>
   (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), newestFirst: true })).map(parseJob)
 
-export const endedJobs = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
+export const countEnded = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
 
 /** A job's start may be projected after its end, so `running` may be negative for a moment. */
 export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
   const running = Math.max(0, batch.running)
-  const queued = Math.max(0, submittedCount - running - endedJobs(batch))
+  const queued = Math.max(0, submittedCount - running - countEnded(batch))
   return { queued, running, completed, failed, cancelled }
 }
 

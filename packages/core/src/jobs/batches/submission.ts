@@ -10,14 +10,14 @@ export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
 }
 
-/** Collects the `validation_failed` details of all jobs, so that the caller can fix them at once. */
-export function submittedJobs(values: readonly unknown[]): SubmittedJob[] {
+/** Throws `validation_failed` with the errors of all jobs, up to a limit, so that the caller can fix them at once. */
+export function parseSubmittedJobs(values: readonly unknown[]): SubmittedJob[] {
   if (values.length > batchLimit) throw platformError('batch_limit_exceeded')
   const details: ErrorDetail[] = []
   const jobs: SubmittedJob[] = []
   for (const [index, value] of values.entries()) {
     try {
-      jobs.push(submittedJob(value, ['jobs', index]))
+      jobs.push(parseSubmittedJob(value, ['jobs', index]))
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'validation_failed') throw error
       details.push(...(error.extra.details ?? []))
@@ -28,13 +28,13 @@ export function submittedJobs(values: readonly unknown[]): SubmittedJob[] {
   return jobs
 }
 
-/** Validates a job once, and returns it for each cluster. */
-export function submittedToAll(job: Omit<BatchJob, 'clusterId'>): (clusterId: string) => SubmittedJob {
+/** Validates a job once, and returns a function that creates it for a cluster. */
+export function submittedJobFactory(job: Omit<BatchJob, 'clusterId'>): (clusterId: string) => SubmittedJob {
   const submitted = jobFrom({ ...job, clusterId: '' }, [])
   return (clusterId) => ({ ...submitted, clusterId })
 }
 
-const submittedJob = (value: unknown, path: readonly PropertyKey[]): SubmittedJob =>
+const parseSubmittedJob = (value: unknown, path: readonly PropertyKey[]): SubmittedJob =>
   jobFrom(parseBody(BatchJob, value, path), path)
 
 function jobFrom(submission: BatchJob, path: readonly PropertyKey[]): SubmittedJob {
