@@ -40,13 +40,16 @@ export async function* measureBatch(): AsyncGenerator<Section> {
     const { batchId } = expectSuccess(result).json
     const expanded = await consume(batches, { organisationId, batchId })
     record(name, 'expand', expanded.usage, { 'store calls': calls, messages: 1 })
-    const projected = await consume(events, { organisationId })
-    record(name, 'project', projected.usage, { messages: 0 })
+    const projectionUsage = await consume(events, { organisationId })
+    record(name, 'project', projectionUsage.usage, { messages: 0 })
   }
 
   const tooMany = batchRequest(accessToken, [...clusterIds, clusterIds[0] ?? ''])
-  const invalid = batchRequest(accessToken, clusterIds, () => '')
-  for (const [name, request] of Object.entries<TestRequest>({ '501 jobs': tooMany, 'invalid scripts': invalid })) {
+  const invalidRequest = batchRequest(accessToken, clusterIds, () => '')
+  for (const [name, request] of Object.entries<TestRequest>({
+    '501 jobs': tooMany,
+    'invalid scripts': invalidRequest,
+  })) {
     const { result, usage } = await metered(() => send(jobs, request))
     if (result.status !== 400) throw new Error(`${name}: responded ${result.status}.`)
     record(name, 'reject', usage, { 'store calls': 0 })

@@ -12,11 +12,11 @@ import { fetchJson } from './support/requests.ts'
 import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range } from './support/statistics.ts'
 
-/** The longest time until a job has ended without a control channel: two heartbeats. */
+/** Time limit of a check. It exceeds two heartbeat intervals, the longest latency without a control channel. */
 const limitMs = 90_000
 const script = { type: 'InvokeScript', payload: { script: 'true' } }
 
-/** The deployed configuration with its default intervals and a real relay, on this machine. */
+/** Starts the deployed configuration on this machine, with its default intervals and a real relay. */
 async function startDeployment(stack: AsyncDisposableStack) {
   const { path: folder } = stack.use(await temporaryFolder())
   const functionsDir = join(folder, 'functions')
@@ -56,7 +56,7 @@ async function completionMs({ call, clusterId }: Deployment): Promise<number> {
   return until(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
 }
 
-/** Watches a silent job like the portal and `plat`. Returns the number of requests and the time that they took. */
+/** Polls the output of a silent job as the portal and `plat` do. Returns the number and total time of requests. */
 async function watch(
   { call }: Deployment,
   jobId: string,
@@ -79,14 +79,14 @@ async function measureWatchers(deployment: Deployment, seconds: number): Promise
   const { id } = await deployment.call('/api/v1/jobs', body)
   const startedAtMs = performance.now()
   const watchers = range(10).map(() => watch(deployment, id, startedAtMs + seconds * 1000))
-  const seen = await Promise.all(watchers)
-  const requests = seen.reduce((sum, each) => sum + each.requests, 0)
-  const concurrent = seen.reduce((sum, each) => sum + each.busyMs, 0) / (performance.now() - startedAtMs)
+  const watcherResults = await Promise.all(watchers)
+  const requests = watcherResults.reduce((sum, each) => sum + each.requests, 0)
+  const meanConcurrency = watcherResults.reduce((sum, each) => sum + each.busyMs, 0) / (performance.now() - startedAtMs)
   return {
     title: 'Ten people watch a silent job',
     columns: ['seconds', 'requests', 'requests in progress, mean'],
-    rows: [[seconds, requests, concurrent]],
-    goals: [target(atMost('cloud: requests in progress for ten watchers, mean', concurrent, 1))],
+    rows: [[seconds, requests, meanConcurrency]],
+    goals: [target(atMost('cloud: requests in progress for ten watchers, mean', meanConcurrency, 1))],
   }
 }
 
@@ -100,7 +100,7 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
   await until(async () => (await call(`/api/v1/clusters/${clusterId}`)).status === 'Healthy', 500)
   const times: number[] = []
   for (const _ of range(isQuick ? 5 : 20)) {
-    // Activity shortens the pauses of a relay; an idle one is the rule.
+    // Lets the relay become idle, because it sends heartbeats more often after a job.
     await delay(isQuick ? 1000 : 5000)
     times.push(await completionMs(deployment))
   }

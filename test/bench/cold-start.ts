@@ -111,7 +111,7 @@ async function startAll(programs: readonly Program[], environment: Record<string
   }
 }
 
-/** Errors that are regular first responses: setup is complete; no module serves the path. */
+/** Functions whose expected first response is an error: setup is complete, and no module serves the path. */
 const expectedErrors: Readonly<Record<string, string>> = { setup: '403', 'gateway/modules': '404' }
 
 /** Starts a program in a new process with one event; throws unless it responds as expected. */

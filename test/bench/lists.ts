@@ -16,9 +16,9 @@ interface Page {
   accessToken: string
   maxCalls: number
   maxReadUnits?: number
-  /** Sent by POST. */
+  /** Body of a POST request. Without it, the request is a GET. */
   body?: object
-  /** A target that does not fail the run. */
+  /** Target duration. A missed target does not fail the run. */
   maxMs?: number
 }
 
@@ -27,7 +27,7 @@ export async function* measureLists(environment: Record<string, string>, { isQui
   const [clusters, jobs, entries] = isQuick ? [10_000, 10_000, 2000] : [100_000, 100_000, 20_000]
   const fleet = await writeFleet(environment, clusters)
   const ofFleet = await newToken(fleet.organisationId)
-  const labelled = isQuick ? ofFleet : await newToken((await writeFleet(environment, 10_000)).organisationId)
+  const labelledToken = isQuick ? ofFleet : await newToken((await writeFleet(environment, 10_000)).organisationId)
   const ofHistory = await newToken(await writeHistory(environment, jobs, entries))
   const clusterId = fleet.clusterIds[clusters / 2]
   yield await sectionFor([
@@ -37,7 +37,7 @@ export async function* measureLists(environment: Record<string, string>, { isQui
     ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 4),
     ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', ofFleet, clusters * 0.45, 4),
     page('clusters', '/clusters?search=cluster-0000', ofFleet, 2 + Math.ceil(clusters / 8000)),
-    ...selections(labelled, 10_000),
+    ...selections(labelledToken, 10_000),
     ...(isQuick ? [] : selections(ofFleet, clusters)),
     ...pages('jobs', '/jobs', ofHistory, jobs, 3),
     ...pages('jobs', '/jobs?status=Failed', ofHistory, jobs / 5, 3),
@@ -57,7 +57,7 @@ const page = (functionName: string, path: string, accessToken: string, maxCalls:
 
 const selector = 'env=prod,tier in (web,api),!legacy'
 
-/** The limits apply to 10,000 clusters with 20 labels each. */
+/** Requests that read all clusters. Their limits are in proportion to the number of clusters. */
 function selections(accessToken: string, count: number): Page[] {
   const times = count / 10_000
   const limits = { position: `of ${count}`, maxReadUnits: 1500 * times, maxMs: 1000 * times }

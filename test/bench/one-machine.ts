@@ -28,7 +28,7 @@ const settings = {
   PLAT_VALIDATE_RESPONSES: '0',
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+async function durationOf(work: () => Promise<unknown>): Promise<number> {
   const startedAtMs = performance.now()
   await work()
   return performance.now() - startedAtMs
@@ -38,9 +38,9 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
   const platformMs: number[] = []
   const emptyMs: number[] = []
   for (const _ of range(isQuick ? 2 : 5)) {
-    emptyMs.push(await timed(() => once(spawn(process.execPath, ['-e', '0']), 'exit')))
+    emptyMs.push(await durationOf(() => once(spawn(process.execPath, ['-e', '0']), 'exit')))
     await using stack = new AsyncDisposableStack()
-    platformMs.push(await timed(async () => stack.use(await PlatformProcess.start(settings))))
+    platformMs.push(await durationOf(async () => stack.use(await PlatformProcess.start(settings))))
   }
   const ratio = ratios(platformMs, emptyMs)
   yield {
@@ -81,11 +81,11 @@ export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Secti
   for (const _ of range(isQuick ? 1 : 5)) {
     const relay = await newRelay()
     const batch = batchRequest(accessToken, fillBatch([relay.clusterId]))
-    batchMs.push(await timed(() => fetchJson(url, batch)))
+    batchMs.push(await durationOf(() => fetchJson(url, batch)))
     const claimable = async () =>
       (await fetchJson(url, await heartbeatRequest(relay, { freeSlots: batchSize }))).jobs.length
     claimableMs.push(
-      await timed(async () => {
+      await durationOf(async () => {
         while ((await claimable()) < batchSize) await delay(25)
       }),
     )

@@ -78,7 +78,7 @@ const scroll = (page: Page): Promise<number[]> =>
     return frames
   })()`)
 
-/** The time of each letter until the next frame is drawn. */
+/** Types a text. Returns for each letter the time in milliseconds until the next frame is drawn. */
 const type = (page: Page, text: string): Promise<number[]> =>
   page.evaluate(`(async () => {
     const times = []

@@ -35,14 +35,14 @@ test('every link to a file or heading has a target', () => {
     const prose = text.replaceAll(/^ *```.*?^ *```/gms, '').replaceAll(/`[^`\n]*`/g, '')
     return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, address = '']) => ({ path, address }))
   })
-  const broken = links.filter(({ path, address }) => {
+  const brokenLinks = links.filter(({ path, address }) => {
     if (/^\w+:/.test(address)) return false
     const [file = '', anchor] = address.split('#')
     const target = file === '' ? path : normalize(join(dirname(path), decodeURI(file)))
     if (!existsSync(join(root, target))) return true
     return anchor !== undefined && target.endsWith('.md') && !anchorsOf(read(target)).includes(anchor)
   })
-  expect(broken).toEqual([])
+  expect(brokenLinks).toEqual([])
 })
 
 test('every test file and npm command that a page names exists', () => {
@@ -72,9 +72,11 @@ test('docs/verification.md lists every part of npm run verify', () => {
 
 test('docs/functions.md lists every function with its capabilities', () => {
   const capabilitiesFor = (name: string): Capability[] => {
-    const served = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
+    const routeCapabilities = routes
+      .filter((route) => route.function === name)
+      .flatMap(({ endpoint }) => capabilitiesOf(endpoint))
     const others: Record<string, Pick<Task, 'capabilities'>> = { ...tasks, [modulePaths.function]: modulePaths }
-    return [...new Set([...served, ...(others[name]?.capabilities ?? [])])]
+    return [...new Set([...routeCapabilities, ...(others[name]?.capabilities ?? [])])]
   }
   const rows = [...read('docs/functions.md').matchAll(/^\| `([^`]+)` \| .+ \| (.*) \|$/gm)]
   const listed = rows.map(([, name = '', capabilities = '']) => [name, capabilities.split(/[;,]/).length] as const)
@@ -133,6 +135,6 @@ test('docs/asvs.md covers each of the 253 requirements once and lists the unmet 
   const ids = rows.map(([, id = '']) => id)
   const notApplicable = idsIn(partOf('What does not apply')).filter((id) => !ids.includes(id))
   expect([...ids, ...notApplicable].toSorted()).toEqual(required.toSorted())
-  const unmet = rows.flatMap(([, id = '', state]) => (state === 'no' ? [id] : []))
-  expect(idsIn(partOf('What is not met')).toSorted()).toEqual(unmet.toSorted())
+  const unmetRequirements = rows.flatMap(([, id = '', state]) => (state === 'no' ? [id] : []))
+  expect(idsIn(partOf('What is not met')).toSorted()).toEqual(unmetRequirements.toSorted())
 })

@@ -37,11 +37,14 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   expect(await plat.prints(['cluster', 'list', '-l', 'tier', '--show-labels'])).toContain('env=prod')
   const one = await plat.run(['run', '-l', 'env=prod,!legacy', '--', 'echo one'])
   expect([one.out, one.err]).toEqual(['one\n', expect.stringContaining('1 cluster selected by env=prod,!legacy.')])
-  const both = await plat.run(['run', '-l', 'env in (prod)', '--', 'echo both; exit 3'])
-  expect([both.exitCode, both.err]).toEqual([3, expect.stringContaining('2 clusters: 0 completed, 2 not completed')])
+  const failedRun = await plat.run(['run', '-l', 'env in (prod)', '--', 'echo both; exit 3'])
+  expect([failedRun.exitCode, failedRun.err]).toEqual([
+    3,
+    expect.stringContaining('2 clusters: 0 completed, 2 not completed'),
+  ])
   const bulk = Array.from({ length: 9 }, (_, index) => `bulk-${index}`)
   const body = (name: string) => ({ name, type: 'Hypervisor', labels: { bulk: '', env: 'test' } })
-  const registered = await Promise.all(bulk.map((name) => environment.call('POST', '/clusters', body(name))))
+  const newClusters = await Promise.all(bulk.map((name) => environment.call('POST', '/clusters', body(name))))
   expect(await plat.json(['cluster', 'label', '-l', 'env', 'bulk=', '--yes'])).toEqual({
     resolvedCount: 11,
     changedCount: 2,
@@ -62,22 +65,25 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   ])
   expect([sorted.totalCount, sorted.items[0].name]).toEqual([10, 'munich-1'])
   await move('-l', 'bulk', '--no-site', '--yes')
-  const asked = await plat.run(['run', '-l', 'bulk', '--', 'true'])
-  expect([asked.exitCode, asked.err]).toEqual([2, expect.stringContaining('Run the script on 11 clusters? Use --yes')])
-  const confirmed = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])
-  await plat.run(['batch', 'cancel', confirmed.out.trim()])
-  await plat.run(['batch', 'wait', confirmed.out.trim()])
-  await Promise.all(registered.map(({ id }) => environment.call('DELETE', `/clusters/${id}`)))
-  const refused = await plat.run(['relay', 'update', '-l', 'env=prod', '--canary', '2'])
-  expect([refused.exitCode, refused.err]).toEqual([
+  const unconfirmedRun = await plat.run(['run', '-l', 'bulk', '--', 'true'])
+  expect([unconfirmedRun.exitCode, unconfirmedRun.err]).toEqual([
+    2,
+    expect.stringContaining('Run the script on 11 clusters? Use --yes'),
+  ])
+  const confirmedRun = await plat.run(['run', '-l', 'bulk', '--yes', '--detach', '--', 'true'])
+  await plat.run(['batch', 'cancel', confirmedRun.out.trim()])
+  await plat.run(['batch', 'wait', confirmedRun.out.trim()])
+  await Promise.all(newClusters.map(({ id }) => environment.call('DELETE', `/clusters/${id}`)))
+  const refusedUpdate = await plat.run(['relay', 'update', '-l', 'env=prod', '--canary', '2'])
+  expect([refusedUpdate.exitCode, refusedUpdate.err]).toEqual([
     1,
     expect.stringMatching(/^2 clusters selected by env=prod\.\n.*npm run/),
   ])
   expect(await plat.json(['relay', 'update', 'list'])).toMatchObject({ items: [], totalCount: 0 })
   for (const read of [['get'], ['clusters', '--status', 'RolledBack', '--all']])
     expect((await plat.run(['relay', 'update', ...read, 'rupd_x'])).err).toContain('relay_update_not_found')
-  const invalid = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
-  expect([invalid.exitCode, invalid.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
+  const invalidList = await plat.run(['cluster', 'list', '-l', 'env=prod,,a'])
+  expect([invalidList.exitCode, invalidList.err]).toEqual([2, expect.stringContaining(`${' '.repeat(11)}^ expected`)])
 })
 
 test.runIf(isLong)('passes several arguments after -- unchanged', async () => {
@@ -105,9 +111,12 @@ test('converts scripts for Unix interpreters with a note, unless --keep-line-end
     [['batch', 'submit', '-', '--wait'], `${line}\n${line}`],
   ]
   const ended = inputs.map(async ([args, input]) => {
-    const [converted, kept] = await Promise.all([plat.run(args, input), plat.run([...args, '--keep-line-ends'], input)])
+    const [convertedRun, unconvertedRun] = await Promise.all([
+      plat.run(args, input),
+      plat.run([...args, '--keep-line-ends'], input),
+    ])
     const note = expect.stringMatching(/CRLF line ends and a byte order mark.*--keep-line-ends/)
-    expect([converted.exitCode, converted.err, kept.exitCode]).toEqual([0, note, 127])
+    expect([convertedRun.exitCode, convertedRun.err, unconvertedRun.exitCode]).toEqual([0, note, 127])
   })
   await Promise.all(ended)
   expect(await plat.prints(runAtBerlin('printf', '%s', 'a\r\n'))).toBe('a\r\n')
@@ -163,11 +172,11 @@ test('prints the output of several clusters under their names and exits with the
 
 test('groups equal results, failures first, and exports them; the exit code is that of the run', async () => {
   const script = 'case $PWD in *berlin*) echo =no; exit 4;; esac; seq 12'
-  const grouped = await plat.run(['run', '--all', '--group', '--', script])
+  const groupedRun = await plat.run(['run', '--all', '--group', '--', script])
   const lines = Array.from({ length: 10 }, (_, index) => `  | ${index + 1}\n`).join('')
   const groups = `1 Failed, exit code 4: berlin-1\n  | =no\n1 Completed, exit code 0: munich-1\n${lines}  | …\n`
-  expect([grouped.exitCode, grouped.out]).toEqual([4, groups])
-  const [batchId = ''] = /batch_\w+/.exec(grouped.err) ?? []
+  expect([groupedRun.exitCode, groupedRun.out]).toEqual([4, groups])
+  const [batchId = ''] = /batch_\w+/.exec(groupedRun.err) ?? []
   expect(await plat.prints(['batch', 'groups', batchId])).toBe(groups)
   const { items } = await plat.json(['batch', 'export', batchId])
   expect(items).toMatchObject([{ status: expect.any(String) }, { outputTruncated: false }])
@@ -222,8 +231,8 @@ test('submits a batch from lines of standard input and retries its failed jobs',
   const batch = JSON.parse(out)
   expect(batch).toMatchObject({ status: 'Finished', submittedCount: 2, counts: { failed: 2 } })
   expect(err).toMatch(/^berlin-1 \(job_\w+\): Failed, exit code 9$/m)
-  const again = await plat.json(['batch', 'retry', batch.id])
-  expect((await plat.run(['batch', 'wait', again.batchId])).exitCode).toBe(9)
+  const retryBatch = await plat.json(['batch', 'retry', batch.id])
+  expect((await plat.run(['batch', 'wait', retryBatch.batchId])).exitCode).toBe(9)
 })
 
 test('an organisation limits the lifetime of API tokens and sets its default', async () => {
@@ -240,12 +249,12 @@ test('an organisation limits the lifetime of API tokens and sets its default', a
 })
 
 test('exits with 1 for a rejected request and prints code, advice and trace id', async () => {
-  const missing = 'job_00000000000000000000000000'
-  const { exitCode, out, err } = await plat.run(['job', 'get', missing, '--json'])
+  const unknownJobId = 'job_00000000000000000000000000'
+  const { exitCode, out, err } = await plat.run(['job', 'get', unknownJobId, '--json'])
   expect([exitCode, out]).toEqual([1, ''])
   expect(err).toMatch(/\(job_not_found\)\nSee: plat job list\nTrace id: [0-9a-f]{32}\n$/)
-  const unknown = await plat.run(['run', '--cluster', 'nowhere', '--', 'true'])
-  expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
+  const unknownClusterRun = await plat.run(['run', '--cluster', 'nowhere', '--', 'true'])
+  expect(unknownClusterRun).toMatchObject({ exitCode: 1, err: expect.stringContaining('plat cluster list') })
 })
 
 const invalidUsages = [

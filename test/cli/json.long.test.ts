@@ -23,24 +23,24 @@ const commands = completionsOf(program())
 
 test('every command with structured output prints JSON with --json', async () => {
   const dataDir = await environment.platform.command('printf %s "$PLAT_DATA_DIR"')
-  const here = plat.with({ PLAT_DATA_DIR: dataDir }).in(environment.folder)
-  const { id: jobId } = await here.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
-  const { batchId } = await here.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
-  await here.run(['batch', 'wait', batchId])
-  const site = await here.json(['site', 'create', 'Berlin'])
-  const token = await here.json(['token', 'create', 'nightly'])
-  const webhook = await here.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
+  const cli = plat.with({ PLAT_DATA_DIR: dataDir }).in(environment.folder)
+  const { id: jobId } = await cli.json(['run', '--cluster', 'berlin-1', '--', 'echo', 'hi'])
+  const { batchId } = await cli.json(['batch', 'submit', '-'], '{"cluster": "berlin-1", "script": "exit 1"}')
+  await cli.run(['batch', 'wait', batchId])
+  const site = await cli.json(['site', 'create', 'Berlin'])
+  const token = await cli.json(['token', 'create', 'nightly'])
+  const webhook = await cli.json(['webhook', 'create', 'https://example.com/hook', '--event', 'platform.job.*'])
   const newUser = ['grace', '--email', 'grace@example.com', '--role', 'Viewer', '--password-stdin']
-  const grace = await here.json(['user', 'create', ...newUser], 'another long password')
-  await here.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
-  const queued = (await here.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
-  const { batchId: waitingId } = await here.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
-  const key = await here.json(['enrollment-key', 'create', 'edge'])
-  const acme = await here.json(['organisation', 'create', 'Acme West'])
-  const delivery = await here.json(['webhook', 'test', webhook.id])
+  const grace = await cli.json(['user', 'create', ...newUser], 'another long password')
+  await cli.json(['cluster', 'register', 'hamburg-1', '--type', 'CloudLocal', '--site', site.id])
+  const queuedJobId = (await cli.prints(['run', '--cluster', 'hamburg-1', '--detach', '--', 'true'])).trim()
+  const { batchId: waitingId } = await cli.json(['batch', 'submit', '-'], '{"cluster": "hamburg-1", "script": "true"}')
+  const key = await cli.json(['enrollment-key', 'create', 'edge'])
+  const acme = await cli.json(['organisation', 'create', 'Acme West'])
+  const delivery = await cli.json(['webhook', 'test', webhook.id])
   const client = '--client-id platform --secret-stdin'
   const cloudDirectory = `idp add cloud-directory --tenant-id acme ${client}`
-  const cloud = await here.json(cloudDirectory.split(' '), 'a secret')
+  const cloud = await cli.json(cloudDirectory.split(' '), 'a secret')
   const { host } = JSON.parse(await readFile(join(dataDir, 'runtime.json'), 'utf8')).registry
   const image = `${host}/modules/greeting:0.1.0`
   const lines = Object.entries({
@@ -60,7 +60,7 @@ test('every command with structured output prints JSON with --json', async () =>
     node: ['list'],
     'relay update list': [''],
     'enrollment-key': ['list', `delete ${key.id}`],
-    job: ['list', `get ${jobId}`, `wait ${jobId}`, `output ${jobId}`, `cancel ${queued}`],
+    job: ['list', `get ${jobId}`, `wait ${jobId}`, `output ${jobId}`, `cancel ${queuedJobId}`],
     batch: [
       'list',
       `get ${batchId}`,
@@ -110,25 +110,26 @@ test('every command with structured output prints JSON with --json', async () =>
     login: ['--username ada --password-stdin'],
   }).flatMap(([command, variants]) => variants.map((rest) => `${command} ${rest}`.trim()))
   for (const line of lines) {
-    const { out, err } = await here.run([...line.split(' '), '--json'], password)
+    const { out, err } = await cli.run([...line.split(' '), '--json'], password)
     const documents = line.startsWith('job output') ? out.split('\n').filter(Boolean) : [out]
     expect(() => documents.forEach((document) => JSON.parse(document)), `${line}: ${err}`).not.toThrow()
   }
-  const prepared = ['run', 'cluster register', 'batch submit', 'site create', 'token create', 'user create']
+  const preparedCommands = ['run', 'cluster register', 'batch submit', 'site create', 'token create', 'user create']
   // Relays are updated only by a release; journey/update.long.test.ts runs one. No relay awaits an approval.
-  prepared.push(...['', ' get', ' clusters', ' cancel'].map((rest) => `relay update${rest}`))
-  prepared.push('cluster approve', 'enrollment-key create')
+  preparedCommands.push(...['', ' get', ' clusters', ' cancel'].map((rest) => `relay update${rest}`))
+  preparedCommands.push('cluster approve', 'enrollment-key create')
   // No previous version exists; update.long.test.ts tests the JSON of a rollback.
-  prepared.push('webhook create', 'webhook test', 'update rollback', cloudDirectory)
-  const isTested = (command: string) => [...prepared, ...lines].some((line) => `${line} `.startsWith(`${command} `))
+  preparedCommands.push('webhook create', 'webhook test', 'update rollback', cloudDirectory)
+  const isTested = (command: string) =>
+    [...preparedCommands, ...lines].some((line) => `${line} `.startsWith(`${command} `))
   expect(commands.filter((command) => !isTested(command))).toEqual([])
 })
 
 test('adds, updates, lists and removes an identity provider', async () => {
   const mappings = ['--map', 'cn=ops,dc=acme=Operator', '--map', 'auditors=Auditor']
   const options = ['--scope', 'openid', '--scope', 'groups', ...mappings, '--secret-stdin']
-  const added = await plat.json([...oidc, ...options], 's3cret\n')
-  expect(added).toMatchObject({
+  const addedProvider = await plat.json([...oidc, ...options], 's3cret\n')
+  expect(addedProvider).toMatchObject({
     type: 'OIDC',
     issuer: 'https://id.example.com',
     clientId: 'platform',
@@ -139,13 +140,23 @@ test('adds, updates, lists and removes an identity provider', async () => {
     ],
     enabled: true,
   })
-  const changed = await plat.json([...oidc, '--display-name', 'Acme', '--default-role', 'Auditor', '--disabled'])
-  expect(changed).toMatchObject({ id: added.id, displayName: 'Acme', enabled: false, roleMappings: [] })
+  const changedProvider = await plat.json([
+    ...oidc,
+    '--display-name',
+    'Acme',
+    '--default-role',
+    'Auditor',
+    '--disabled',
+  ])
+  expect(changedProvider).toMatchObject({ id: addedProvider.id, displayName: 'Acme', enabled: false, roleMappings: [] })
   const { out } = await plat.run(['idp', 'list'])
-  expect(out).toMatch(new RegExp(`^${added.id} +OIDC +Acme +Disabled +https://id\\.example\\.com +-$`, 'm'))
-  const unconfirmed = await plat.run(['idp', 'remove', added.id])
-  expect([unconfirmed.exitCode, unconfirmed.err]).toEqual([2, expect.stringContaining('Use --yes to confirm.')])
-  expect(await plat.json(['idp', 'remove', added.id, '--yes'])).toEqual({ id: added.id, deleted: true })
+  expect(out).toMatch(new RegExp(`^${addedProvider.id} +OIDC +Acme +Disabled +https://id\\.example\\.com +-$`, 'm'))
+  const unconfirmedRemoval = await plat.run(['idp', 'remove', addedProvider.id])
+  expect([unconfirmedRemoval.exitCode, unconfirmedRemoval.err]).toEqual([
+    2,
+    expect.stringContaining('Use --yes to confirm.'),
+  ])
+  expect(await plat.json(['idp', 'remove', addedProvider.id, '--yes'])).toEqual({ id: addedProvider.id, deleted: true })
 })
 
 test('reads the secret of a provider from the environment and never prints it', async () => {
@@ -160,8 +171,8 @@ test('accepts a bind password and certificates for LDAP, and exits with 1 if a t
   const file = join(environment.folder, 'ca.pem')
   await writeFile(file, '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n')
   const add = ['idp', 'add', 'ldap', ...directory, '--secret-stdin']
-  const rejected = await plat.run([...add, '--ca-file', file], 'secret')
-  expect([rejected.exitCode, rejected.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
+  const rejectedAdd = await plat.run([...add, '--ca-file', file], 'secret')
+  expect([rejectedAdd.exitCode, rejectedAdd.err]).toEqual([1, expect.stringContaining('(idp_config_invalid)')])
   const { id } = await plat.json(add, 'secret')
   const result = await plat.run(['idp', 'test', id])
   expect([result.exitCode, result.out]).toEqual([1, expect.stringMatching(/^FAILED \S+: /m)])

@@ -68,8 +68,8 @@ describe('a new module', () => {
   })
 
   test.runIf(isLong)('has no type errors', async () => {
-    const checked = await run(at('node_modules/.bin/tsc'), ['-p', author.module]).catch((error) => error)
-    expect(checked.stdout).toBe('')
+    const compilation = await run(at('node_modules/.bin/tsc'), ['-p', author.module]).catch((error) => error)
+    expect(compilation.stdout).toBe('')
   })
 
   test.for(sampled(['Greeting', 'a_b', '-x', 'v2', 'modules', 'catalog', 'x'.repeat(51), '../no-module-here'], 4))(

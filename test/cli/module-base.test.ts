@@ -16,7 +16,7 @@ import { startAuthor } from './support/author.ts'
 import { isLong } from '../support/long.ts'
 
 const password = 'correct horse battery'
-const elsewhere = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
+const otherPlatform = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
 
 test('an image with a base image is complete in its folder and can be pushed', async () => {
   await using folder = await temporaryFolder()
@@ -34,8 +34,8 @@ test('an image with a base image is complete in its folder and can be pushed', a
 
   const settings = { PLAT_REGISTRY_USERNAME: 'platform', PLAT_REGISTRY_PASSWORD: password }
   await using author = await startAuthor(settings, `${registry.host}/modules/greeting`)
-  const from = ['--from', `${registry.host}/library/node:24`]
-  await author.plat.prints(['module', 'build', '--dir', 'greeting', ...from])
+  const baseOptions = ['--from', `${registry.host}/library/node:24`]
+  await author.plat.prints(['module', 'build', '--dir', 'greeting', ...baseOptions])
   const { digest } = await author.plat.json(['module', 'push', '--dir', 'greeting'])
 
   const manifest = (await client.manifest('modules/greeting', digest))!
@@ -50,33 +50,41 @@ test('an image with a base image is complete in its folder and can be pushed', a
     Labels: { vendor: 'tests', 'org.platform.module.id': 'greeting' },
   })
 
-  const other = await author.plat.run(['module', 'build', '--dir', 'greeting', '--platform', elsewhere, ...from])
-  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`built for .* module for ${elsewhere}`)])
+  const other = await author.plat.run([
+    'module',
+    'build',
+    '--dir',
+    'greeting',
+    '--platform',
+    otherPlatform,
+    ...baseOptions,
+  ])
+  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`built for .* module for ${otherPlatform}`)])
 
-  const absent = ['--from', `${registry.host}/library/node:25`]
-  const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...absent])
+  const missingBaseOptions = ['--from', `${registry.host}/library/node:25`]
+  const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...missingBaseOptions])
   expect([exitCode, err]).toEqual([1, `Image not found: ${registry.host}/library/node:25.\n`])
 })
 
 test.runIf(isLong)('builds an image for another platform without the local Node.js', async () => {
   await using author = await startAuthor()
-  const build = ['module', 'build', '--dir', 'greeting', '--platform', elsewhere]
+  const build = ['module', 'build', '--dir', 'greeting', '--platform', otherPlatform]
   await author.plat.prints(build)
   const folder = join(author.module, 'dist/image')
   const [entry] = (await readIndex(folder))!
   const { content } = await readManifest(folder, entry!.digest)
   const config = 'config' in content ? (await readBlob(folder, content.config.digest, 2 ** 20)).toString() : '{}'
-  expect(JSON.parse(config)).toMatchObject({ os: 'linux', architecture: elsewhere.slice('linux/'.length) })
+  expect(JSON.parse(config)).toMatchObject({ os: 'linux', architecture: otherPlatform.slice('linux/'.length) })
 
   const { exitCode, err } = await author.plat.run([...build, '--with-node'])
   expect([exitCode, err]).toEqual([2, expect.stringContaining('--from <image>')])
 })
 
-const missing = missingPrograms('runc')
+const skipReason = missingPrograms('runc')
 
 // Long, because the image contains Node.js.
-test.skipIf(missing !== '' || !isLong)(
-  `an image with Node.js does not use the machine’s Node.js${missing}`,
+test.skipIf(skipReason !== '' || !isLong)(
+  `an image with Node.js does not use the machine’s Node.js${skipReason}`,
   async () => {
     await using author = await startAuthor()
     await author.change('src/main.ts', `'/modules/greeting', (c) => c.html(`, `'/x', (c) => c.text(process.execPath + `)

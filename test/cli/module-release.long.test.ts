@@ -57,8 +57,8 @@ test('a module that is pushed with a key is verified with that key only', async 
 })
 
 test('a module can be signed in the legacy layout', async () => {
-  const signed = ['module', 'sign', image('0.1.0'), '--key', 'eve.key', '--legacy']
-  expect(await plat.json(signed)).toEqual({ image: image('0.1.0'), digest })
+  const signCommand = ['module', 'sign', image('0.1.0'), '--key', 'eve.key', '--legacy']
+  expect(await plat.json(signCommand)).toEqual({ image: image('0.1.0'), digest })
   expect(await verify('0.1.0', 'eve')).toMatchObject({ exitCode: 0, by: 'eve.pub', layout: 'tag' })
 })
 

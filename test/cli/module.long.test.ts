@@ -34,22 +34,22 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
   expect(await plat.prints(['module', 'catalog', '--verified', '--search', 'greets reference'])).toMatch(
     /^ID +VERSION +VERIFIED +INSTALLED +UPDATE +DESCRIPTION\nhello +1\.0\.0 +yes +- +- +Reference module.*\n$/,
   )
-  const installed = await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
-  expect(installed).toMatchObject({ exitCode: 0, out: 'ModuleInstall Completed: Version 1.0.0 runs.\n' })
-  expect(installed.err).toBe(
+  const installation = await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
+  expect(installation).toMatchObject({ exitCode: 0, out: 'ModuleInstall Completed: Version 1.0.0 runs.\n' })
+  expect(installation.err).toBe(
     ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'].map((step) => `${step}: Completed\n`).join(''),
   )
   expect(await plat.prints(['module', 'list'])).toMatch(/^hello +1\.0\.0 +Running +Healthy +yes +\/api\/hello +\S/m)
   expect(await plat.prints(['module', 'get', 'hello'])).toMatch(/^verifiedBy +this platform$/m)
   expect(await plat.prints(['module', 'catalog', '--installed'])).toMatch(/^hello +1\.0\.0 +yes +1\.0\.0 +- /m)
 
-  const again = await plat.run(['module', 'install', 'hello'])
-  expect([again.exitCode, again.err]).toEqual([1, expect.stringContaining('(module_already_installed)')])
+  const reinstall = await plat.run(['module', 'install', 'hello'])
+  expect([reinstall.exitCode, reinstall.err]).toEqual([1, expect.stringContaining('(module_already_installed)')])
   const other = await plat.run(['module', 'install', 'hello', '--version', '9.9.9'])
   expect([other.exitCode, other.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 
-  const uninstalled = await plat.run(['module', 'uninstall', 'hello'])
-  expect(uninstalled).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: The module is uninstalled.\n' })
+  const uninstallation = await plat.run(['module', 'uninstall', 'hello'])
+  expect(uninstallation).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: The module is uninstalled.\n' })
   expect(await plat.run(['module', 'list'])).toMatchObject({ exitCode: 0, out: '', err: 'No items.\n' })
   expect(await plat.run(['module', 'get', 'hello'])).toMatchObject({ exitCode: 1, out: '' })
 })
@@ -62,17 +62,22 @@ test('lists an unsigned module after a scan with the reason why it cannot be ins
   expect(out).toMatch(/^greeting +0\.1\.1 +no +- /m)
   expect(err).toMatch(/^greeting is not verified: No signature of sha256:\w+ is in modules\/greeting\.$/m)
   for (const target of ['greeting', image]) {
-    const refused = await plat.run(['module', 'install', target])
-    expect([refused.exitCode, refused.err]).toEqual([1, expect.stringContaining('(module_signature_unverified)')])
+    const refusal = await plat.run(['module', 'install', target])
+    expect([refusal.exitCode, refusal.err]).toEqual([1, expect.stringContaining('(module_signature_unverified)')])
   }
 })
 
 test('installs and upgrades an unsigned image if allowed, and keeps the old version if an upgrade fails', async () => {
   await environment.platform.stop()
   await environment.platform.restart({ PLAT_ALLOW_UNVERIFIED_MODULES: 'true' })
-  const accepted = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
-  expect(accepted).toMatchObject({ moduleId: 'greeting', version: '0.1.1', status: 'Installing', verified: false })
-  expect((await plat.run(['job', 'wait', accepted.jobId])).exitCode).toBe(0)
+  const acceptedInstallation = await plat.json(['module', 'install', `${registry}/modules/greeting:0.1.1`, '--no-wait'])
+  expect(acceptedInstallation).toMatchObject({
+    moduleId: 'greeting',
+    version: '0.1.1',
+    status: 'Installing',
+    verified: false,
+  })
+  expect((await plat.run(['job', 'wait', acceptedInstallation.jobId])).exitCode).toBe(0)
 
   expect((await plat.run(['module', 'install', await release('0.2.0')])).exitCode).toBe(0)
 
@@ -81,9 +86,9 @@ test('installs and upgrades an unsigned image if allowed, and keeps the old vers
     '  routes(app',
     `  configure: () => Promise.reject(new Error('no luck')),\n  routes(app`,
   )
-  const failed = await plat.run(['module', 'install', await release('0.3.0')])
-  expect([failed.exitCode, failed.out]).toEqual([1, expect.stringMatching(/^ModuleInstall Failed: .*no luck/)])
-  expect(failed.err).toContain('configure: Failed')
+  const failure = await plat.run(['module', 'install', await release('0.3.0')])
+  expect([failure.exitCode, failure.out]).toEqual([1, expect.stringMatching(/^ModuleInstall Failed: .*no luck/)])
+  expect(failure.err).toContain('configure: Failed')
   expect(await plat.json(['module', 'get', 'greeting'])).toMatchObject({ version: '0.2.0', state: 'Running' })
   const { status, result } = await jsonOf(['module', 'install', `${registry}/modules/greeting:0.3.0`])
   expect([status, result.output]).toEqual(['Failed', expect.stringContaining('no luck')])

@@ -42,8 +42,8 @@ test('keeps table rows within the terminal and columns aligned', () => {
     ['22', 'Berlin'],
   ]
   expect(tableOf(columns, rows, { width: 80 })).toBe('ID  NAME\n1   東京\n22  Berlin\n')
-  const long = [['1', 'a long name of a cluster']]
-  expect(tableOf(columns, long, { width: 18 })).toBe('ID  NAME\n1   a long name o…\n')
+  const longRows = [['1', 'a long name of a cluster']]
+  expect(tableOf(columns, longRows, { width: 18 })).toBe('ID  NAME\n1   a long name o…\n')
   expect(cut('東京都', 4)).toBe('東…')
 })
 
@@ -83,16 +83,16 @@ test('a table for a person fits 80 columns, with whole states, ages and names of
   expect(lines[1]).toMatch(/^prod-eu-berlin-\\u\{1b\}.*….*-rack-0017 +ann +Cancelled +3d$/)
   expect(lines[2]).toMatch(/^(東京)+.*….* +- +Failed +60s$/)
   for (const width of [80, 60, 40, 24]) {
-    const narrow = tableOf(columns, rows, { ...layout, width, hasColor: true })
-    expect(narrow).toContain('\u001b[90mCancelled\u001b[0m')
+    const narrowTable = tableOf(columns, rows, { ...layout, width, hasColor: true })
+    expect(narrowTable).toContain('\u001b[90mCancelled\u001b[0m')
     expect(
-      stripVTControlCharacters(narrow)
+      stripVTControlCharacters(narrowTable)
         .split('\n')
         .filter((line) => widthOf(line) > width),
     ).toEqual([])
   }
-  const whole = tableOf(columns, rows, { width: Infinity })
-  expect(whole).toMatch(/^ID .*CREATED\njob_01jd8w5k3zr9x2m4c7t6v0b1qa .*Cancelled {2}2026-11-01T00:00:00Z\n/)
+  const fullTable = tableOf(columns, rows, { width: Infinity })
+  expect(fullTable).toMatch(/^ID .*CREATED\njob_01jd8w5k3zr9x2m4c7t6v0b1qa .*Cancelled {2}2026-11-01T00:00:00Z\n/)
 })
 
 test.each([
@@ -185,10 +185,10 @@ const batchJob = { cluster: 'edge', script: 'true' }
 const readBatch = (batch: object) => readBatchFile(JSON.stringify(batch))
 
 test('passes on the limits of the batch and of each job', () => {
-  const limited = { ...batchJob, timeoutSeconds: 60, deliverWithinSeconds: 5 }
+  const limitedJob = { ...batchJob, timeoutSeconds: 60, deliverWithinSeconds: 5 }
   const payload = { script: 'true', timeoutSeconds: 60 }
   const submission = { type: 'InvokeScript', payload, deliverWithinSeconds: 5 }
-  expect(readBatch({ jobs: [limited], maxConcurrency: 1, maxErrors: 0 })).toEqual({
+  expect(readBatch({ jobs: [limitedJob], maxConcurrency: 1, maxErrors: 0 })).toEqual({
     entries: [{ cluster: 'edge', submission }],
     limits: { maxConcurrency: 1, maxErrors: 0 },
   })
@@ -220,8 +220,8 @@ test('names the problem and the next step of every error of the platform, withou
   }
   const end = `Trace id: ${traceId}`
   expect(rejected('unauthenticated').message).toBe(`Your session has ended. (unauthenticated)\nRun: plat login\n${end}`)
-  const limited = rejected('rate_limited', {}, { 'retry-after': '12' })
-  expect(limited.message).toBe(`Too many requests. (rate_limited)\nWait 12 s and try again.\n${end}`)
+  const rateLimitError = rejected('rate_limited', {}, { 'retry-after': '12' })
+  expect(rateLimitError.message).toBe(`Too many requests. (rate_limited)\nWait 12 s and try again.\n${end}`)
   const details = [{ in: 'body', path: '/jobs/1/clusterId', message: 'is not an id.\u001b[2J' }]
   expect(rejected('validation_failed', { details }).message).toContain(
     '\n  jobs.1.clusterId: is not an id.\\u{1b}[2J\n',
@@ -258,11 +258,11 @@ test.each([
   const bytes = Buffer.from(original)
   for (let at = 0; at <= bytes.length; at++) {
     const text = new TerminalText({ hasColor: true })
-    const shown = text.next(bytes.subarray(0, at)) + text.next(bytes.subarray(at)) + text.end()
-    if (at === 0) expect(shown).toBe(expected)
-    expect(stripVTControlCharacters(shown)).toBe(stripVTControlCharacters(expected))
+    const shownText = text.next(bytes.subarray(0, at)) + text.next(bytes.subarray(at)) + text.end()
+    if (at === 0) expect(shownText).toBe(expected)
+    expect(stripVTControlCharacters(shownText)).toBe(stripVTControlCharacters(expected))
     // oxlint-disable-next-line no-control-regex -- the beginning of a colour
-    expect(shown.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(/(?![\n\t])\p{Cc}/u)
+    expect(shownText.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(/(?![\n\t])\p{Cc}/u)
   }
   const plain = new TerminalText({ hasColor: false })
   expect(plain.next(bytes) + plain.end()).not.toMatch(/(?![\n\t])\p{Cc}/u)

@@ -78,12 +78,15 @@ test('logout ends the session on the platform', async () => {
 
 test('prefers the token of the environment over the session and does not store it', async () => {
   const { token } = await plat.json(['token', 'create', 'automation', '--permission', 'clusters:read'])
-  const fresh = join(folder, 'fresh')
-  const automation = plat.with({ XDG_CONFIG_HOME: fresh, PLAT_TOKEN: token })
+  const newFolder = join(folder, 'fresh')
+  const automation = plat.with({ XDG_CONFIG_HOME: newFolder, PLAT_TOKEN: token })
   expect(await automation.json(['cluster', 'list'])).toMatchObject({ items: [] })
-  const rejected = await automation.run(['cluster', 'register', 'berlin-1'])
-  expect(rejected).toMatchObject({ exitCode: 1, err: expect.stringContaining('Required permission: clusters:write') })
-  expect(existsSync(fresh)).toBe(false)
+  const rejectedRun = await automation.run(['cluster', 'register', 'berlin-1'])
+  expect(rejectedRun).toMatchObject({
+    exitCode: 1,
+    err: expect.stringContaining('Required permission: clusters:write'),
+  })
+  expect(existsSync(newFolder)).toBe(false)
   expect((await plat.with({ PLAT_TOKEN: 'plat_wrong' }).run(['cluster', 'list'])).exitCode).toBe(3)
 })
 
@@ -92,10 +95,10 @@ test.each([
   ['/dev/null', 'Cannot use the folder /dev/null/.config/plat: ENOTDIR'],
   ['', 'This user has no home folder.'],
 ])('explains that the home folder %j cannot be used, unless PLAT_TOKEN is set', async (home, message) => {
-  const homeless = plat.with({ HOME: home, XDG_CONFIG_HOME: undefined })
-  const withToken = homeless.with({ PLAT_TOKEN: (await readSession()).accessToken })
+  const platWithoutHome = plat.with({ HOME: home, XDG_CONFIG_HOME: undefined })
+  const withToken = platWithoutHome.with({ PLAT_TOKEN: (await readSession()).accessToken })
   const [{ exitCode, err }, me] = await Promise.all([
-    homeless.run(['login', '--username', 'ada']),
+    platWithoutHome.run(['login', '--username', 'ada']),
     withToken.json(['whoami']),
   ])
   expect([exitCode, err]).toEqual([3, expect.stringContaining(message)])
@@ -195,7 +198,7 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
   expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
   const own = plat.with({ PLAT_SERVER: undefined })
   await own.prints(['context', 'add', 'other', '--server', other.url])
-  const refused = [
+  const refusedCommands = [
     [2, `belongs to ${other.url}`, 'context add other --server', proxy.url],
     [2, `belongs to ${other.url}`, 'login --context other --server', proxy.url],
     [2, '"../x" is not a name', 'context use', '../x'],
@@ -203,10 +206,12 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
     [3, 'See: plat context list', 'whoami --context', 'nowhere'],
     [3, 'There is no context nowhere.', 'cluster --context nowhere', 'list'],
   ] as const
-  const ended = await Promise.all(refused.map(([, , line, last]) => own.run([...line.split(' '), last])))
-  expect(ended).toMatchObject(refused.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })))
-  const unnamed = await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
-  expect([unnamed.exitCode, unnamed.err.includes('Set PLAT_SERVER')]).toEqual([2, true])
+  const ended = await Promise.all(refusedCommands.map(([, , line, last]) => own.run([...line.split(' '), last])))
+  expect(ended).toMatchObject(
+    refusedCommands.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })),
+  )
+  const runWithoutName = await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
+  expect([runWithoutName.exitCode, runWithoutName.err.includes('Set PLAT_SERVER')]).toEqual([2, true])
   expect(other.requests).toEqual([])
 
   // The server of a sign-in selects the context, and the sign-in makes it current.
@@ -222,8 +227,14 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
   expect(list).toMatch(
     new RegExp(`^- +default +${proxy.url} +ada +Signed in\n\\* +other +${other.url} +ada +Signed in$`, 'm'),
   )
-  const shown = await own.json(['context', 'show'])
-  expect(shown).toEqual({ name: 'other', current: true, server: other.url, username: 'ada', status: 'Signed in' })
+  const shownContext = await own.json(['context', 'show'])
+  expect(shownContext).toEqual({
+    name: 'other',
+    current: true,
+    server: other.url,
+    username: 'ada',
+    status: 'Signed in',
+  })
 
   await own.prints(['logout'])
   expect(await own.json(['context', 'show'])).toMatchObject({ username: 'ada', status: 'Signed out' })
@@ -270,17 +281,17 @@ test.for([
 
 const noTls = missingPrograms('openssl')
 test.skipIf(noTls !== '')(`explains why a platform cannot be reached, and exits with 4${noTls}`, async () => {
-  const stopped = await startProxy(proxy.url)
-  await stopped[Symbol.asyncDispose]()
+  const stoppedProxy = await startProxy(proxy.url)
+  await stoppedProxy[Symbol.asyncDispose]()
   await using tls = await startTlsFront(proxy.url)
   await using silent = await startServer(() => new Promise(() => {}))
   const messageFor = async (server: string): Promise<string> => {
-    const failed = anonymous(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET('/api/v1/auth/me', {})
-    const error: unknown = await failed.catch((error: unknown) => error)
+    const failedRequest = anonymous(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET('/api/v1/auth/me', {})
+    const error: unknown = await failedRequest.catch((error: unknown) => error)
     expect(error).toMatchObject({ exitCode: 4 })
     return messageOf(error)
   }
-  expect(await messageFor(stopped.url)).toMatch(/: nothing listens there \(ECONNREFUSED\)\. Check the address/)
+  expect(await messageFor(stoppedProxy.url)).toMatch(/: nothing listens there \(ECONNREFUSED\)\. Check the address/)
   expect(await messageFor('http://nowhere.invalid')).toMatch(/: the name .* \(E[A-Z_]+\)\. Check/)
   expect(await messageFor(tls.url)).toMatch(/: its certificate is not trusted \(\w+\)\. .*NODE_EXTRA_CA_CERTS/)
   expect(await messageFor(proxy.url.replace('http:', 'https:'))).toMatch(
@@ -324,9 +335,9 @@ test('opens the portal at a resource, without a shell, or prints the address', a
 
 // Retries take several seconds.
 test.runIf(isLong)('exits with 4 without a response', async () => {
-  const stopped = await startProxy(proxy.url)
-  await stopped[Symbol.asyncDispose]()
-  const unreachable = plat.with({ PLAT_SERVER: stopped.url, PLAT_TOKEN: 'any' })
+  const stoppedProxy = await startProxy(proxy.url)
+  await stoppedProxy[Symbol.asyncDispose]()
+  const unreachable = plat.with({ PLAT_SERVER: stoppedProxy.url, PLAT_TOKEN: 'any' })
   expect(await unreachable.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('ECONNREFUSED') })
 })
 
@@ -339,8 +350,8 @@ test.runIf(isLong)('finds and lists clusters on every page', async () => {
     return (await fetch(`${proxy.url}/api/v1/clusters`, { method: 'POST', headers, body })).status
   })
   expect(new Set(await Promise.all(registering))).toEqual(new Set([201]))
-  const all = await plat.json(['cluster', 'list', '--type', 'CloudLocal', '--all'])
-  expect(all.items.map(({ name }: any) => name).toSorted()).toEqual(names.toSorted())
+  const allClusters = await plat.json(['cluster', 'list', '--type', 'CloudLocal', '--all'])
+  expect(allClusters.items.map(({ name }: any) => name).toSorted()).toEqual(names.toSorted())
   expect((await plat.json(['cluster', 'list', '--type', 'CloudLocal', '--limit', '3'])).items).toHaveLength(3)
   expect(await plat.json(['cluster', 'get', 'PAGE-0'])).toMatchObject({ name: 'page-0' })
 })

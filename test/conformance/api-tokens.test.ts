@@ -39,8 +39,8 @@ test('limits a token to the current permissions of its user', async ({ platform,
   const user = await platform.newUser('ClusterAdmin')
   const { client } = await newToken(platform, user)
   expectStatus(await client.post('/api/v1/clusters', {}), 400, 'validation_failed')
-  const demoted = { roles: ['Viewer'] }
-  expectStatus(await admin.patch(`/api/v1/users/${user.id}`, demoted), 200)
+  const viewerRoles = { roles: ['Viewer'] }
+  expectStatus(await admin.patch(`/api/v1/users/${user.id}`, viewerRoles), 200)
   expectStatus(await client.post('/api/v1/clusters', {}), 403, 'forbidden')
   expectStatus(await client.get('/api/v1/clusters'), 200)
 })

@@ -95,8 +95,8 @@ test('an export verifies offline, and any change to it is detected', async ({ pl
   const entries = await exported(client)
   expect(entries.length).toBeGreaterThan(2)
   expect(firstInvalidSeq(start, entries)).toBeUndefined()
-  const changed = entries.with(1, { ...entries[1], detail: `${entries[1].detail}.` })
-  expect(firstInvalidSeq(start, changed)).toBe(2)
+  const changedEntries = entries.with(1, { ...entries[1], detail: `${entries[1].detail}.` })
+  expect(firstInvalidSeq(start, changedEntries)).toBe(2)
   expect(firstInvalidSeq(start, entries.toSpliced(1, 1))).toBe(2)
   expect(firstInvalidSeq(start, entries.toSpliced(1, 2, entries[2], entries[1]))).toBe(2)
   expect(firstInvalidSeq(chainStartOf('org_00000000000000000000000000'), entries)).toBe(1)
@@ -104,29 +104,33 @@ test('an export verifies offline, and any change to it is detected', async ({ pl
 
 test('verifies the chain up to the last hash of an export', async ({ platform }) => {
   const { client, organisationId } = await platform.tenant
-  let found = expectStatus(await client.get(`${path}/verify`), 200)
-  for (; found.next !== undefined; found = expectStatus(await client.get(`${path}/verify?after=${found.next}`), 200)) {
-    expect(found.valid).toBe(true)
+  let verification = expectStatus(await client.get(`${path}/verify`), 200)
+  for (
+    ;
+    verification.next !== undefined;
+    verification = expectStatus(await client.get(`${path}/verify?after=${verification.next}`), 200)
+  ) {
+    expect(verification.valid).toBe(true)
   }
-  expect([found.valid, found.firstBroken]).toEqual([true, undefined])
+  expect([verification.valid, verification.firstBroken]).toEqual([true, undefined])
   const copy = await exported(client)
   expect(firstInvalidSeq(chainStartOf(organisationId), copy)).toBeUndefined()
-  expect(copy[found.headSeq - 1].hash).toBe(found.headHash)
+  expect(copy[verification.headSeq - 1].hash).toBe(verification.headHash)
 })
 
 test('exports CSV with the same entries and no spreadsheet formulas', async ({ platform, admin }) => {
   const resource = platform.newName()
   const details = ['=1+1', '+1', '-1', '@x', "'quoted", '"text",\nand more', 'Ω, 💥', '']
   for (const detail of details) expectStatus(await admin.post(path, { action: '=x', resource, detail }), 204)
-  const written = await waitForEntries(admin, `resource=${encodeURIComponent(resource)}`, details.length)
-  const after = written.at(-1).seq - 1
-  const csv = (await exportParts(admin, `${path}/export?format=csv&after=${after}`)).join('')
+  const writtenEntries = await waitForEntries(admin, `resource=${encodeURIComponent(resource)}`, details.length)
+  const lastSeqBefore = writtenEntries.at(-1).seq - 1
+  const csv = (await exportParts(admin, `${path}/export?format=csv&after=${lastSeqBefore}`)).join('')
   const header = (await exportParts(admin, `${path}/export?format=csv&after=0`))[0]?.split('\r\n', 1)[0] ?? ''
   expect(csv).not.toMatch(/(?:^|,)"?[=+@]/m)
   const entries = parseCsv(`${header}\r\n${csv}`)
-  const lines = await exported(admin, `after=${after}`)
+  const lines = await exported(admin, `after=${lastSeqBefore}`)
   expect(entries.slice(0, details.length)).toEqual(lines.slice(0, details.length))
-  expect(firstInvalidSeq({ seq: after, previousHash: entries[0].previousHash }, entries)).toBeUndefined()
+  expect(firstInvalidSeq({ seq: lastSeqBefore, previousHash: entries[0].previousHash }, entries)).toBeUndefined()
   expect(entries.filter((entry) => entry.resource === resource).map(({ detail }) => detail)).toEqual(details)
 })
 

@@ -17,13 +17,13 @@ test('issues a 15-minute token set on login and local-login', async ({ anonymous
 
 test('gives the same error for a wrong password and an unknown user', async ({ platform }) => {
   const { anonymous, options } = platform
-  const invalid = [
+  const invalidCredentials = [
     { username: options.username, password: `${options.password}.` },
     { username: platform.newName(), password: options.password },
   ]
   for (const path of ['/api/v1/auth/login', '/api/v1/auth/local-login']) {
     const rejections = []
-    for (const json of invalid)
+    for (const json of invalidCredentials)
       rejections.push(expectStatus(await anonymous.post(path, json), 401, 'invalid_credentials'))
     expect(rejections[0].message).toBe(rejections[1].message)
   }
@@ -32,9 +32,9 @@ test('gives the same error for a wrong password and an unknown user', async ({ p
 test('publishes the public keys that verify access tokens', async ({ platform }) => {
   const response = await platform.anonymous.get('/.well-known/jwks.json')
   expect(response.headers.get('cache-control')).toBe('public, max-age=60')
-  const published: KeySet = expectStatus(response, 200)
-  for (const key of published.keys) expect(key.d).toBe(undefined)
-  const { claims } = verifyJws((await platform.signIn()).accessToken, published)
+  const keySet: KeySet = expectStatus(response, 200)
+  for (const key of keySet.keys) expect(key.d).toBe(undefined)
+  const { claims } = verifyJws((await platform.signIn()).accessToken, keySet)
   expect(claims.exp - claims.iat).toBe(900)
 })
 
@@ -44,17 +44,17 @@ const expectRevoked = async (client: Client, refreshToken: string) =>
 
 test('rotates the refresh token on every refresh', async ({ platform }) => {
   const { anonymous } = platform
-  const tokens = new Set<string>()
+  const usedTokens = new Set<string>()
   let { refreshToken } = await platform.signIn()
   for (let round = 0; round < 3; round++) {
-    tokens.add(refreshToken)
-    const set = expectStatus(await refresh(anonymous, refreshToken), 200)
-    expect(set.expiresIn).toBe(900)
-    expectStatus(await anonymous.withToken(set.accessToken).get('/api/v1/auth/me'), 200)
-    refreshToken = set.refreshToken
+    usedTokens.add(refreshToken)
+    const tokens = expectStatus(await refresh(anonymous, refreshToken), 200)
+    expect(tokens.expiresIn).toBe(900)
+    expectStatus(await anonymous.withToken(tokens.accessToken).get('/api/v1/auth/me'), 200)
+    refreshToken = tokens.refreshToken
   }
-  expect(tokens.size).toBe(3)
-  expect(tokens.has(refreshToken)).toBe(false)
+  expect(usedTokens.size).toBe(3)
+  expect(usedTokens.has(refreshToken)).toBe(false)
 })
 
 test('ends only the session of a reused refresh token', async ({ platform }) => {
@@ -107,10 +107,10 @@ test('lists sessions, newest first, and marks the current one', async ({ platfor
 test('ends one session and keeps the others', async ({ platform }) => {
   const user = await platform.newUser('Viewer')
   const other = await platform.signIn(user)
-  const ended = (await sessionsOf(user, 2)).find(({ isCurrent }) => !isCurrent)
-  expectStatus(await user.client.delete(`${sessionsPath}/${ended.id}`), 204)
+  const otherSession = (await sessionsOf(user, 2)).find(({ isCurrent }) => !isCurrent)
+  expectStatus(await user.client.delete(`${sessionsPath}/${otherSession.id}`), 204)
   await expectRevoked(platform.anonymous, other.refreshToken)
-  expectStatus(await user.client.delete(`${sessionsPath}/${ended.id}`), 404, 'session_not_found')
+  expectStatus(await user.client.delete(`${sessionsPath}/${otherSession.id}`), 404, 'session_not_found')
   await sessionsOf(user, 1)
   expectStatus(await refresh(platform.anonymous, user.tokens.refreshToken), 200)
 })
@@ -124,7 +124,7 @@ test('ends all other sessions when the password changes', async ({ platform }) =
   await expectRevoked(platform.anonymous, other.refreshToken)
   expectStatus(await refresh(platform.anonymous, user.tokens.refreshToken), 200)
   expect((await sessionsOf(user, 1))[0].isCurrent).toBe(true)
-  const old = { username, password: currentPassword }
-  expectStatus(await platform.anonymous.post('/api/v1/auth/login', old), 401, 'invalid_credentials')
+  const oldCredentials = { username, password: currentPassword }
+  expectStatus(await platform.anonymous.post('/api/v1/auth/login', oldCredentials), 401, 'invalid_credentials')
   await platform.signIn({ username, password: newPassword })
 })

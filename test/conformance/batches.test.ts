@@ -34,28 +34,28 @@ test('labels, moves, counts and sorts the clusters of a target, and submits a jo
     .replaceAll(/[^a-z0-9]/g, '')
   const ids = [(await platform.newCluster()).id, (await platform.newCluster()).id]
   const change = { target: { clusterIds: ids }, set: { app }, remove: ['legacy'] }
-  const labelled = expectStatus(await admin.post('/api/v1/clusters/labels', change), 200)
-  expect(labelled).toEqual({ resolvedCount: 2, changedCount: 2 })
+  const labelResult = expectStatus(await admin.post('/api/v1/clusters/labels', change), 200)
+  expect(labelResult).toEqual({ resolvedCount: 2, changedCount: 2 })
   const target = { selector: `app=${app}` }
   const details = { includeIds: true, includeStatus: true }
-  const resolved = expectStatus(await admin.post('/api/v1/targets/resolve', { target, ...details }), 200)
-  expect([resolved.resolvedCount, new Set(resolved.clusterIds)]).toEqual([2, new Set(ids)])
-  expect(resolved.byStatus).toEqual({ Healthy: 0, Degraded: 0, Pending: 2, Offline: 0 })
+  const resolvedTarget = expectStatus(await admin.post('/api/v1/targets/resolve', { target, ...details }), 200)
+  expect([resolvedTarget.resolvedCount, new Set(resolvedTarget.clusterIds)]).toEqual([2, new Set(ids)])
+  expect(resolvedTarget.byStatus).toEqual({ Healthy: 0, Degraded: 0, Pending: 2, Offline: 0 })
   const { id: siteId } = expectStatus(await admin.post('/api/v1/sites', { name: platform.newName() }), 201)
-  const moved = expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId }), 200)
-  expect(moved).toEqual({ resolvedCount: 2, changedCount: 2 })
+  const moveResult = expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId }), 200)
+  expect(moveResult).toEqual({ resolvedCount: 2, changedCount: 2 })
   const query = new URLSearchParams({ selector: `platform/site=${siteId}`, sort: 'registeredAt', include: 'lastJob' })
   const { items } = expectStatus(await admin.get(`/api/v1/clusters?${query.toString()}`), 200)
   expect(items.map(({ id }: { id: string }) => id)).toEqual(ids)
   expectStatus(await admin.post('/api/v1/clusters/site', { target, siteId: null }), 200)
   expectStatus(await admin.delete(`/api/v1/sites/${siteId}`), 204)
   const submission = { target, type: 'InvokeScript', payload: { script: 'true' } }
-  const changed = await admin.post(batchPath, { ...submission, expectedCount: 3 })
-  expect(expectStatus(changed, 409, 'target_changed').resolvedCount).toBe(2)
+  const changedResponse = await admin.post(batchPath, { ...submission, expectedCount: 3 })
+  expect(expectStatus(changedResponse, 409, 'target_changed').resolvedCount).toBe(2)
   const batch = expectStatus(await admin.post(batchPath, { ...submission, expectedCount: 2 }), 202)
   expect([batch.resolvedCount, batch.jobIds.length]).toEqual([2, 2])
-  const none = await admin.post(batchPath, { ...submission, target: { selector: `app=${app},!app` } })
-  expect(invalidFields(none)).toEqual(['body /target'])
+  const emptyTargetResponse = await admin.post(batchPath, { ...submission, target: { selector: `app=${app},!app` } })
+  expect(invalidFields(emptyTargetResponse)).toEqual(['body /target'])
   expect(invalidFields(await admin.post(batchPath, { ...submission, jobs: [jobFor(ids[0])] }))).toContain(
     'body /target',
   )
@@ -77,24 +77,24 @@ test('rejects the whole batch for one foreign or unknown cluster without naming 
 
 test('rejects the whole batch for one invalid job and names the job', async ({ platform, admin }) => {
   const relay = await platform.newRelay()
-  const valid = jobFor(relay.clusterId)
-  const invalid: [unknown, string][] = [
-    [{ ...valid, clusterId: 7 }, 'body /jobs/1/clusterId'],
-    [{ ...valid, payload: {} }, 'body /jobs/1/payload/script'],
-    [{ ...valid, payload: { script: 'x', timeoutSeconds: 0 } }, 'body /jobs/1/payload/timeoutSeconds'],
-    [{ ...valid, deliverWithinSeconds: -1 }, 'body /jobs/1/deliverWithinSeconds'],
+  const validJob = jobFor(relay.clusterId)
+  const invalidJobs: [unknown, string][] = [
+    [{ ...validJob, clusterId: 7 }, 'body /jobs/1/clusterId'],
+    [{ ...validJob, payload: {} }, 'body /jobs/1/payload/script'],
+    [{ ...validJob, payload: { script: 'x', timeoutSeconds: 0 } }, 'body /jobs/1/payload/timeoutSeconds'],
+    [{ ...validJob, deliverWithinSeconds: -1 }, 'body /jobs/1/deliverWithinSeconds'],
     [7, 'body /jobs/1'],
   ]
-  for (const [job, field] of invalid) {
-    expect(invalidFields(await admin.post(batchPath, { jobs: [valid, job] }))).toEqual([field])
+  for (const [job, field] of invalidJobs) {
+    expect(invalidFields(await admin.post(batchPath, { jobs: [validJob, job] }))).toEqual([field])
   }
-  const submit = (job: object) => admin.post(batchPath, { jobs: [valid, { ...valid, ...job }] })
+  const submit = (job: object) => admin.post(batchPath, { jobs: [validJob, { ...validJob, ...job }] })
   expectStatus(await submit({ type: 'Reboot' }), 422, 'unknown_job_type')
   expectStatus(await submit({ type: 'PlatformUpdate' }), 422, 'job_type_not_submittable')
   const payload = { script: 'uname', targetNodeIds: ['nothing'] }
   expectStatus(await submit({ payload }), 422, 'node_not_in_cluster')
   for (const name of ['maxConcurrency', 'maxErrors']) {
-    expect(invalidFields(await admin.post(batchPath, { jobs: [valid], [name]: -1 }))).toEqual([`body /${name}`])
+    expect(invalidFields(await admin.post(batchPath, { jobs: [validJob], [name]: -1 }))).toEqual([`body /${name}`])
   }
   expectStatus(await admin.delete(`/api/v1/clusters/${relay.clusterId}`), 204)
 })
@@ -103,18 +103,22 @@ test('lists a batch with its counts and finishes it once cancelled', async ({ pl
   const { id: clusterId } = await platform.newCluster()
   const jobs = Array.from({ length: 7 }, () => jobFor(clusterId))
   const { batchId, jobIds, createdAt } = await submitBatch(platform, { jobs })
-  const accepted = await readBatch(platform, batchId)
-  expect([accepted.status, accepted.submittedCount, accepted.createdAt]).toEqual(['Running', 7, createdAt])
-  expect(accepted.counts).toEqual({ queued: 7, running: 0, completed: 0, failed: 0, cancelled: 0 })
+  const acceptedBatch = await readBatch(platform, batchId)
+  expect([acceptedBatch.status, acceptedBatch.submittedCount, acceptedBatch.createdAt]).toEqual([
+    'Running',
+    7,
+    createdAt,
+  ])
+  expect(acceptedBatch.counts).toEqual({ queued: 7, running: 0, completed: 0, failed: 0, cancelled: 0 })
   await waitFor('the batch is listed', async () => {
     const { items } = expectStatus(await admin.get(`${batchPath}?pageSize=100`), 200)
     return items.some(({ id }: any) => id === batchId)
   })
   const cancellation = expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
   expect(cancellation.cancelRequestedAt).toBeDefined()
-  const ended = await waitForBatch(platform, batchId)
-  expect(ended.counts).toEqual({ queued: 0, running: 0, completed: 0, failed: 0, cancelled: 7 })
-  expect(ended.finishedAt).toBeDefined()
+  const endedBatch = await waitForBatch(platform, batchId)
+  expect(endedBatch.counts).toEqual({ queued: 0, running: 0, completed: 0, failed: 0, cancelled: 7 })
+  expect(endedBatch.finishedAt).toBeDefined()
   for (const id of jobIds) {
     const { status, statusReason } = await platform.job(id)
     expect([status, statusReason]).toEqual(['Cancelled', 'cancelled_by_user'])
@@ -187,13 +191,13 @@ test('releases at most maxConcurrency jobs at once and runs all of them', async 
 test('cancelling a batch ends its queued jobs and stops the running ones', async ({ platform, admin }) => {
   const relay = await platform.newRelay()
   const { batchId, jobIds } = await submitBatch(platform, { jobs: jobsFor(relay, 3), maxConcurrency: 1 })
-  const [running = ''] = await waitForJobs(relay, [])
-  const { leaseId } = await relay.claim(running)
+  const [runningJobId = ''] = await waitForJobs(relay, [])
+  const { leaseId } = await relay.claim(runningJobId)
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
   await waitFor('the cancellation to reach the relay', async () =>
-    expectStatus(await relay.heartbeat({ running: [running] }), 200).cancel.includes(running),
+    expectStatus(await relay.heartbeat({ running: [runningJobId] }), 200).cancel.includes(runningJobId),
   )
-  expectStatus(await relay.complete(running, leaseId, 'cancelled'), 200)
+  expectStatus(await relay.complete(runningJobId, leaseId, 'cancelled'), 200)
   const { counts } = await waitForBatch(platform, batchId)
   expect(counts).toEqual({ queued: 0, running: 0, completed: 0, failed: 0, cancelled: 3 })
   expect(new Set(await reasonsOf(platform, jobIds))).toEqual(new Set(['Cancelled cancelled_by_user']))
@@ -206,7 +210,7 @@ test('retries failed and cancelled jobs as a new batch and keeps the old one', a
   await completeInOrder(relay, [0, 3])
   expectStatus(await retry(), 409, 'nothing_to_retry')
   expectStatus(await admin.post(`${batchPath}/${batchId}/cancel`), 202)
-  const old = await waitForBatch(platform, batchId)
+  const oldBatch = await waitForBatch(platform, batchId)
   const headers = { 'idempotency-key': randomUUID() }
   const retries = await Promise.all([1, 2].map(() => admin.post(`${batchPath}/${batchId}/retry`, undefined, headers)))
   const [retryBatch, repeated] = retries.map((response) => expectStatus(response, 202))
@@ -214,15 +218,15 @@ test('retries failed and cancelled jobs as a new batch and keeps the old one', a
   platform.cancelLater(admin, `${batchPath}/${retryBatch.batchId}`)
   expect([retryBatch.submittedCount, retryBatch.jobIds.length]).toEqual([2, 2])
   expect((await readBatch(platform, retryBatch.batchId)).retryOf).toBe(batchId)
-  const ended = await Promise.all(jobIds.map((id: string) => platform.job(id)))
-  const unfinishedScripts: string[] = ended
+  const endedJobs = await Promise.all(jobIds.map((id: string) => platform.job(id)))
+  const unfinishedScripts: string[] = endedJobs
     .filter(({ status }) => status !== 'Completed')
     .map(({ payload }) => payload.script)
   const retriedScripts: string[] = await Promise.all(
     retryBatch.jobIds.map(async (id: string) => (await platform.job(id)).payload.script),
   )
   expect(retriedScripts.toSorted()).toEqual(unfinishedScripts.toSorted())
-  expect(await readBatch(platform, batchId)).toEqual(old)
+  expect(await readBatch(platform, batchId)).toEqual(oldBatch)
   await completeInOrder(relay, [0, 0])
   expect((await waitForBatch(platform, retryBatch.batchId)).counts.completed).toBe(2)
   expectStatus(await admin.post(`${batchPath}/${retryBatch.batchId}/retry`), 409, 'nothing_to_retry')

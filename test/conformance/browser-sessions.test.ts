@@ -35,14 +35,14 @@ const renew = (client: Client, headers: Headers) => client.send('POST', `${path}
 test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ platform }) => {
   const { client, own, cookies } = await signedIn(platform)
   expectStatus(await client.get(mePath, { ...own, ...cookies }), 200)
-  const renewed = await renew(client, { ...own, ...cookies })
-  expect(expectStatus(renewed, 200).expiresIn).toBe(900)
-  const now = cookiesOf(renewed)
+  const renewal = await renew(client, { ...own, ...cookies })
+  expect(expectStatus(renewal, 200).expiresIn).toBe(900)
+  const now = cookiesOf(renewal)
   expectStatus(await client.get(mePath, { ...own, ...now }), 200)
   for (let attempt = 0; attempt < 2; attempt++) {
-    const left = await client.send('DELETE', path, { headers: { ...own, ...now } })
-    expectStatus(left, 204)
-    for (const cookie of left.headers.getSetCookie()) expect(cookie).toMatch(/Max-Age=0/)
+    const signOut = await client.send('DELETE', path, { headers: { ...own, ...now } })
+    expectStatus(signOut, 204)
+    for (const cookie of signOut.headers.getSetCookie()) expect(cookie).toMatch(/Max-Age=0/)
   }
   expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
 })
@@ -50,8 +50,8 @@ test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ 
 test('ends the session when a refresh cookie is reused and clears the cookies', async ({ platform }) => {
   const { client, own, cookies } = await signedIn(platform)
   const now = cookiesOf(await renew(client, { ...own, ...cookies }))
-  const again = await renew(client, { ...own, ...cookies })
-  expectStatus(again, 401, 'invalid_refresh_token')
-  expect(again.headers.getSetCookie().length).toBe(2)
+  const secondRenewal = await renew(client, { ...own, ...cookies })
+  expectStatus(secondRenewal, 401, 'invalid_refresh_token')
+  expect(secondRenewal.headers.getSetCookie().length).toBe(2)
   expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
 })

@@ -8,11 +8,11 @@ const path = '/api/v1/clusters'
 
 test('registers a cluster as Pending, readable immediately', async ({ platform }) => {
   const name = platform.newName()
-  const registered = await platform.newCluster({ name, type: 'CloudLocal' })
-  const { registeredAt, ...cluster } = await platform.cluster(registered.id)
-  expect(registeredAt).toBe(registered.registeredAt)
+  const registration = await platform.newCluster({ name, type: 'CloudLocal' })
+  const { registeredAt, ...cluster } = await platform.cluster(registration.id)
+  expect(registeredAt).toBe(registration.registeredAt)
   expect(cluster).toEqual({
-    id: registered.id,
+    id: registration.id,
     name,
     type: 'CloudLocal',
     status: 'Pending',
@@ -34,7 +34,7 @@ test('returns a relay command that keeps the token out of the arguments', async 
 
 test('rejects invalid fields and registers nothing', async ({ platform, admin }) => {
   const name = platform.newName()
-  const invalid: [object, string[]][] = [
+  const invalidBodies: [object, string[]][] = [
     [{}, ['body /name', 'body /type']],
     [{ name: 'ab', type: 'Hypervisor' }, ['body /name']],
     [{ name: 'x'.repeat(65), type: 'Hypervisor' }, ['body /name']],
@@ -43,7 +43,7 @@ test('rejects invalid fields and registers nothing', async ({ platform, admin })
     [{ name, type: 'hypervisor' }, ['body /type']],
     [{ name, type: 'Hypervisor', siteId: 7 }, ['body /siteId']],
   ]
-  for (const [json, fields] of invalid) expect(invalidFields(await admin.post(path, json))).toEqual(fields)
+  for (const [json, fields] of invalidBodies) expect(invalidFields(await admin.post(path, json))).toEqual(fields)
   for (const siteId of ['nothing', 'site_00000000000000000000000000']) {
     expectStatus(await admin.post(path, { name, type: 'Hypervisor', siteId }), 422, 'site_not_found')
   }
@@ -63,8 +63,8 @@ test('registers one cluster when 16 requests race for a name in any case', async
 test('renames a cluster, frees the old name and reserves the new one', async ({ platform, admin }) => {
   const [first, second] = [await platform.newCluster(), await platform.newCluster()]
   const name = platform.newName()
-  const renamed = expectStatus(await admin.patch(`${path}/${first.id}`, { name }), 200)
-  expect([renamed.id, renamed.name, renamed.type]).toEqual([first.id, name, first.type])
+  const renamedCluster = expectStatus(await admin.patch(`${path}/${first.id}`, { name }), 200)
+  expect([renamedCluster.id, renamedCluster.name, renamedCluster.type]).toEqual([first.id, name, first.type])
   expectStatus(await admin.patch(`${path}/${second.id}`, { name: name.toUpperCase() }), 409, 'cluster_name_taken')
   expectStatus(await admin.patch(`${path}/${second.id}`, { name: first.name }), 200)
   expect((await platform.cluster(second.id)).name).toBe(first.name)
@@ -94,8 +94,10 @@ test('labels clusters, finds them by selector and counts their labels', async ({
   expect([items[0].id, items[0].labels.env, totalCount]).toEqual([id, undefined, 1])
   const [summary] = expectStatus(await admin.get(`${path}/labels?key=app`), 200).items
   expect(summary.values).toContainEqual({ value: app, clusterCount: 2 })
-  const rejected = await admin.get(`${path}?selector=${encodeURIComponent('env=prod,')}`)
-  expect(expectStatus(rejected, 400, 'validation_failed').details).toMatchObject([{ path: '/selector', position: 10 }])
+  const badSelector = await admin.get(`${path}?selector=${encodeURIComponent('env=prod,')}`)
+  expect(expectStatus(badSelector, 400, 'validation_failed').details).toMatchObject([
+    { path: '/selector', position: 10 },
+  ])
   for (const labels of [{ 'platform/type': 'x' }, { 'facts/a': 'x' }, { Env: 'x' }, { env: '-x' }, { env: 7 }])
     expectStatus(await admin.patch(`${path}/${id}`, { labels }), 400, 'validation_failed')
 })
@@ -158,8 +160,8 @@ test('lists job, status and audit entries of a cluster, newest first', async ({ 
   const times: string[] = items.map(({ at }) => at)
   expect(times).toEqual(times.toSorted().toReversed())
   expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
-  const ended = items.find(({ resource }) => resource === jobId)
-  expect([ended.detail, ended.actor]).toEqual(['exit_nonzero', { kind: 'relay', id: relay.relayId }])
+  const endEntry = items.find(({ resource }) => resource === jobId)
+  expect([endEntry.detail, endEntry.actor]).toEqual(['exit_nonzero', { kind: 'relay', id: relay.relayId }])
 })
 
 test('returns 404 for an unknown or removed cluster', async ({ platform, admin }) => {
@@ -188,8 +190,8 @@ test('keeps site names unique and frees them on removal', async ({ platform, adm
   const { id, name } = await platform.newSite()
   expectStatus(await admin.post(sitesPath, { name }), 409, 'site_name_taken')
   expectStatus(await admin.delete(`${sitesPath}/${id}`), 204)
-  const again = expectStatus(await admin.post(sitesPath, { name }), 201)
-  expectStatus(await admin.delete(`${sitesPath}/${again.id}`), 204)
+  const newSite = expectStatus(await admin.post(sitesPath, { name }), 201)
+  expectStatus(await admin.delete(`${sitesPath}/${newSite.id}`), 204)
 })
 
 test('rejects the removal of a site with clusters', async ({ platform, admin }) => {

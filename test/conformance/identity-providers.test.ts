@@ -38,12 +38,19 @@ test('adds, lists, changes and removes a provider without returning its secret',
   expect(provider).not.toHaveProperty('clientSecret')
   const { clientSecret: _, ...withoutSecret } = request
   const roleMappings = [{ group: 'operators', role: 'Operator' }]
-  const changed = expectStatus(await admin.post(path, { ...withoutSecret, roleMappings, defaultRole: 'Auditor' }), 201)
-  expect([changed.id, changed.roleMappings, changed.defaultRole]).toEqual([provider.id, roleMappings, 'Auditor'])
-  expect(changed.createdAt).toBe(provider.createdAt)
+  const changedProvider = expectStatus(
+    await admin.post(path, { ...withoutSecret, roleMappings, defaultRole: 'Auditor' }),
+    201,
+  )
+  expect([changedProvider.id, changedProvider.roleMappings, changedProvider.defaultRole]).toEqual([
+    provider.id,
+    roleMappings,
+    'Auditor',
+  ])
+  expect(changedProvider.createdAt).toBe(provider.createdAt)
   await waitFor(
     'the change is listed',
-    async () => expect(await findListed(platform, provider.id)).toEqual(changed) ?? true,
+    async () => expect(await findListed(platform, provider.id)).toEqual(changedProvider) ?? true,
   )
   expect((await admin.get(path)).text).not.toContain(secret)
   expectStatus(await admin.delete(`${path}/${provider.id}`), 204)

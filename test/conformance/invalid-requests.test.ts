@@ -118,9 +118,7 @@ test('finds nothing for an unknown value of a free-text parameter', async ({ pla
   }
 })
 
-/**
- * A client with the permission of the operation. Operations on the caller's own account use a separate session or user.
- */
+/** Returns a function that selects the client for an operation. Operations without a permission get a separate user. */
 async function clientsByScheme(platform: Platform): Promise<(operation: Operation) => Client> {
   const { client: relay } = await platform.newRelay()
   const { client: user } = await platform.newUser('Viewer')
@@ -138,12 +136,12 @@ const pathOf = (template: string): string => template.replaceAll(/\{\w+\}/g, 'no
 
 async function violationsOf(client: Client, { method, template }: Operation, bad: InvalidBody): Promise<string[]> {
   const { body, type = 'application/json' } = bad
-  const sent = `to ${type} ${String(body).slice(0, 200)}`
+  const description = `to ${type} ${String(body).slice(0, 200)}`
   try {
     const response = await client.attempt(method, pathOf(template), { body, headers: { 'content-type': type } })
-    return response.status >= 400 && response.status < 500 ? [] : [`${describeResponse(response)} ${sent}`]
+    return response.status >= 400 && response.status < 500 ? [] : [`${describeResponse(response)} ${description}`]
   } catch (error) {
-    return [`${error instanceof Error ? error.message : String(error)} ${sent}`]
+    return [`${error instanceof Error ? error.message : String(error)} ${description}`]
   }
 }
 
@@ -156,7 +154,7 @@ const kinds: [kind: string, deriveInvalid: DeriveInvalid][] = [
   ['a body above 4 MiB', tooLarge],
 ]
 
-/** All settings of an organisation can be unset. */
+/** A body of only nulls is valid for the settings of an organisation, because null unsets a setting. */
 const isValid = ({ template }: Operation, { body }: InvalidBody): boolean =>
   template === '/api/v1/organisation/settings' && /^\{("\w+":null,?)+\}$/.test(String(body))
 
@@ -167,8 +165,8 @@ test.for(kinds)('every operation rejects %s', async ([, deriveInvalid], { platfo
   for (const operation of contract.operations) {
     const schema = operation.requestBody?.content['application/json']?.schema
     const bodies = schema === undefined ? [] : sampled(deriveInvalid(sampleOf(contract.document, schema)), 24)
-    for (const bad of bodies.filter((each) => !isValid(operation, each)))
-      violations.push(...(await violationsOf(clientOf(operation), operation, bad)))
+    for (const invalidBody of bodies.filter((each) => !isValid(operation, each)))
+      violations.push(...(await violationsOf(clientOf(operation), operation, invalidBody)))
   }
   expect(violations).toEqual([])
 })

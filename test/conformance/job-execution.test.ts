@@ -31,12 +31,12 @@ test('wakes a relay over its control channel, and sees whether the channel is op
 
 test('returns a payload and a signed statement on claim', async ({ platform }) => {
   const relay = await platform.newRelay()
-  const sent = { script: 'uname', timeoutSeconds: 60, targetNodeIds: relay.nodes.map(({ id }) => id) }
-  const jobId = await platform.submit(relay.clusterId, sent)
+  const submittedPayload = { script: 'uname', timeoutSeconds: 60, targetNodeIds: relay.nodes.map(({ id }) => id) }
+  const jobId = await platform.submit(relay.clusterId, submittedPayload)
   await platform.waitForOffer(relay, jobId)
   const { leaseId, leaseExpiresAt, statement, payload } = await relay.claim(jobId)
   const { header, claims } = verifyJws(statement, relay.keys)
-  expect(payload).toEqual(sent)
+  expect(payload).toEqual(submittedPayload)
   expect(header.typ).toBe('job-statement+jws')
   expect([claims.jobId, claims.clusterId]).toEqual([jobId, relay.clusterId])
   expect(claims.payloadSha256).toBe(createHash('sha256').update(JSON.stringify(payload)).digest('hex'))
@@ -58,8 +58,8 @@ test('runs a small job in two requests: a heartbeat that claims it, and a report
   const { claims, jobs, moreJobs } = expectStatus(await relay.heartbeat({ claimKey }), 200)
   expect([claims[0].jobId, jobs, moreJobs]).toEqual([jobId, [], false])
   expect(verifyJws(claims[0].statement, relay.keys).claims.jobId).toBe(jobId)
-  const repeated = expectStatus(await relay.heartbeat({ claimKey }), 200)
-  expect(repeated.claims.map(({ leaseId }: { leaseId: string }) => leaseId)).toEqual([claims[0].leaseId])
+  const repeatedHeartbeat = expectStatus(await relay.heartbeat({ claimKey }), 200)
+  expect(repeatedHeartbeat.claims.map(({ leaseId }: { leaseId: string }) => leaseId)).toEqual([claims[0].leaseId])
   expect(expectStatus(await relay.heartbeat({ claimKey: randomUUID() }), 200).claims).toEqual([])
   const output = { seq: 0, chunks: [{ nodeId: relay.nodes[0]?.id, stream: 'stdout', data: 'out\n' }] }
   for (let attempt = 0; attempt < 2; attempt++)
@@ -90,14 +90,18 @@ test('streams output in order and accepts each chunk once', async ({ platform, a
   expect(await read()).toEqual({ items: [], nextOffset: 0, status: 'Running', finished: false })
   const first = expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω first\n' }), 200)
   expect(first).toEqual({ nextSeq: 1, cancel: false })
-  const live = await read()
-  expect([outputOf(live.items), live.nextOffset, live.finished]).toEqual(['Ω first\n', 9, false])
-  expect(Date.parse(live.items[0].at)).toBeGreaterThanOrEqual(Date.parse((await platform.job(jobId)).startedAt))
+  const liveOutput = await read()
+  expect([outputOf(liveOutput.items), liveOutput.nextOffset, liveOutput.finished]).toEqual(['Ω first\n', 9, false])
+  expect(Date.parse(liveOutput.items[0].at)).toBeGreaterThanOrEqual(Date.parse((await platform.job(jobId)).startedAt))
   expect(expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Ω first\n' }), 200).nextSeq).toBe(1)
   expectStatus(await relay.output(jobId, { leaseId, seq: 2, data: 'third\n' }), 409, 'output_out_of_order')
   expectStatus(await relay.output(jobId, { leaseId, seq: 1, data: 'second\n', stream: 'stderr' }), 200)
-  const rest = await read(live.nextOffset)
-  expect([outputOf(rest.items), rest.items[0].stream, rest.nextOffset]).toEqual(['second\n', 'stderr', 16])
+  const laterOutput = await read(liveOutput.nextOffset)
+  expect([outputOf(laterOutput.items), laterOutput.items[0].stream, laterOutput.nextOffset]).toEqual([
+    'second\n',
+    'stderr',
+    16,
+  ])
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
   expect(await read(16)).toEqual({ items: [], nextOffset: 16, status: 'Completed', finished: true })
   expectStatus(await relay.output(jobId, { leaseId, seq: 2, data: 'late\n' }), 409, 'job_already_finished')
@@ -112,9 +116,9 @@ test('completes a job on exit code 0 and fails it on any other', async ({ platfo
   ] as const) {
     const { jobId, leaseId } = await platform.startJob(relay)
     expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'Linux\n' }), 200)
-    const ended = expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
-    expect(ended).toEqual({ jobId, status: expected })
-    expect(expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)).toEqual(ended)
+    const endedJob = expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)
+    expect(endedJob).toEqual({ jobId, status: expected })
+    expect(expectStatus(await relay.complete(jobId, leaseId, exitCode), 200)).toEqual(endedJob)
     const { status, statusReason, result, completedAt } = await platform.job(jobId)
     expect([status, statusReason]).toEqual([expected, exitCode === 0 ? undefined : 'exit_nonzero'])
     expect(completedAt).toBeDefined()
@@ -147,8 +151,8 @@ test('returns the output so far at once, with waitSeconds too, and then the end 
   const { jobId, leaseId } = await platform.startJob(relay)
   expect(await outputFrom(platform, jobId, 0)).toEqual({ items: [], nextOffset: 0, status: 'Running', finished: false })
   expectStatus(await relay.output(jobId, { leaseId, seq: 0, data: 'first\n' }), 200)
-  const live = await outputFrom(platform, jobId, 0)
-  expect([live.items[0]?.data, live.nextOffset, live.finished]).toEqual(['first\n', 6, false])
+  const liveOutput = await outputFrom(platform, jobId, 0)
+  expect([liveOutput.items[0]?.data, liveOutput.nextOffset, liveOutput.finished]).toEqual(['first\n', 6, false])
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
   expect(await outputFrom(platform, jobId, 6)).toEqual({
     items: [],

@@ -12,13 +12,13 @@ test('accepts a job as Queued, readable immediately', async ({ platform, admin }
   const purpose = { name: 'Print', reason: 'Ticket 4711' }
   const title = purpose.name
   const json = { clusterId, type: 'InvokeScript', payload, deliverWithinSeconds: 600, ...purpose }
-  const accepted = expectStatus(await admin.post(path, json), 202)
-  const { expiresAt, createdBy, ...job } = await platform.job(accepted.id)
-  expect(job).toEqual({ ...accepted, clusterId, type: 'InvokeScript', status: 'Queued', payload, title, ...purpose })
+  const acceptedJob = expectStatus(await admin.post(path, json), 202)
+  const { expiresAt, createdBy, ...job } = await platform.job(acceptedJob.id)
+  expect(job).toEqual({ ...acceptedJob, clusterId, type: 'InvokeScript', status: 'Queued', payload, title, ...purpose })
   const me = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   expect(createdBy).toEqual({ id: me.id, username: me.username, via: 'session' })
-  expect(Date.parse(expiresAt) - Date.parse(accepted.createdAt)).toBe(600_000)
-  expectStatus(await admin.post(`${path}/${accepted.id}/cancel`), 202)
+  expect(Date.parse(expiresAt) - Date.parse(acceptedJob.createdAt)).toBe(600_000)
+  expectStatus(await admin.post(`${path}/${acceptedJob.id}/cancel`), 202)
 })
 
 test('rejects a script above 256 KiB', async ({ platform, admin }) => {

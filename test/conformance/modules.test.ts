@@ -44,14 +44,14 @@ async function expectInstalled(platform: Platform): Promise<void> {
 
 async function expectConsent(admin: Client, declaredEvents: string[]): Promise<void> {
   const path = '/api/v1/organisation/modules'
-  const stored = async () => expectStatus(await admin.get(path), 200).items.find(({ id }: any) => id === 'hello')
+  const findModule = async () => expectStatus(await admin.get(path), 200).items.find(({ id }: any) => id === 'hello')
   for (const [enabled, events] of [
     [true, declaredEvents],
     [false, []],
   ]) {
     const module = expectStatus(await admin.put(`${path}/hello`, { enabled }), 200)
     expect(module).toMatchObject({ enabled, events, declaredEvents })
-    expect(await stored()).toEqual(module)
+    expect(await findModule()).toEqual(module)
   }
 }
 

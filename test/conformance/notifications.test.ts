@@ -7,10 +7,10 @@ import type { Relay } from './support/relay.ts'
 import { test } from './support/test.ts'
 
 const path = '/api/v1/notifications'
-/** The sweep runs once a minute. */
+/** Time limit for changes that a sweep makes. Sweeps run once a minute. */
 const sweepSeconds = 150
 
-/** Uses its own organisation: all users of an organisation receive notifications about its clusters. */
+/** Creates a user in a separate organisation, whose users receive no notifications about clusters of other tests. */
 const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newUser(role)
 const newRelay = async (platform: Platform) => platform.as(await platform.tenant).newRelay()
 
@@ -55,10 +55,10 @@ test('notifies cluster readers when a cluster goes Offline and recovers', async 
   const relay = await newRelay(platform)
   expectStatus(await relay.heartbeat(), 200)
   expectStatus(await relay.goodbye(), 204)
-  const offline = await waitForNotification(viewer, relay.clusterId, 'ClusterOffline')
+  const offlineNotification = await waitForNotification(viewer, relay.clusterId, 'ClusterOffline')
   for (let count = 0; count < 2; count++) expectStatus(await relay.heartbeat(), 200)
-  const recovered = await waitForNotification(viewer, relay.clusterId, 'ClusterRecovered')
-  expect(Date.parse(recovered.createdAt)).toBeGreaterThanOrEqual(Date.parse(offline.createdAt))
+  const recoveryNotification = await waitForNotification(viewer, relay.clusterId, 'ClusterRecovered')
+  expect(Date.parse(recoveryNotification.createdAt)).toBeGreaterThanOrEqual(Date.parse(offlineNotification.createdAt))
   await removeCluster(platform, relay)
 })
 

@@ -9,12 +9,14 @@ const pagedLists = ({ operations }: Contract) =>
   operations.filter(({ method, parameters = [] }) => method === 'GET' && parameters.some(({ name }) => name === 'page'))
 
 test('every list rejects a page or page size out of range and names it', async ({ platform, admin }) => {
-  const paged = pagedLists(platform.contract)
-  expect(paged.length).toBeGreaterThan(5)
-  for (const { template } of paged) {
+  const lists = pagedLists(platform.contract)
+  expect(lists.length).toBeGreaterThan(5)
+  for (const { template } of lists) {
     const path = template.replaceAll(/\{\w+\}/g, 'nothing')
-    for (const invalid of ['page=0', 'pageSize=0', 'pageSize=101', 'page=1.5', 'pageSize=ten', 'page=01']) {
-      expect(invalidFields(await admin.get(`${path}?${invalid}`))).toEqual([`query /${invalid.split('=')[0]}`])
+    for (const invalidQuery of ['page=0', 'pageSize=0', 'pageSize=101', 'page=1.5', 'pageSize=ten', 'page=01']) {
+      expect(invalidFields(await admin.get(`${path}?${invalidQuery}`))).toEqual([
+        `query /${invalidQuery.split('=')[0]}`,
+      ])
     }
   }
 })
@@ -26,8 +28,8 @@ test('every list defaults to 20 items and is empty after the last page', async (
     expect([first.page, first.pageSize], template).toEqual([1, 20])
     expect(first.items.length, template).toBeLessThanOrEqual(20)
     expect(first.totalCount, template).toBeGreaterThanOrEqual(first.items.length)
-    const far = expectStatus(await admin.get(`${template}?page=1000000&pageSize=100`), 200)
-    expect([far.items, far.page, far.pageSize], template).toEqual([[], 1_000_000, 100])
+    const pageBeyondEnd = expectStatus(await admin.get(`${template}?page=1000000&pageSize=100`), 200)
+    expect([pageBeyondEnd.items, pageBeyondEnd.page, pageBeyondEnd.pageSize], template).toEqual([[], 1_000_000, 100])
   }
 })
 
@@ -40,22 +42,24 @@ test('a walk by cursor through every list finds each item once, and another list
   for (const { template } of lists) {
     if (template.startsWith('/api/v1/platform/organisations')) continue
     const walk = async (pageSize: number) => {
-      const found: unknown[] = []
+      const walkedItems: unknown[] = []
       let cursor: string | undefined
       do {
         const query = `pageSize=${pageSize}${cursor === undefined ? '' : `&cursor=${cursor}`}`
         const { items, nextCursor } = expectStatus(await client.get(`${template}?${query}`), 200)
-        found.push(...items.map(({ id }: { id: string }) => id))
+        walkedItems.push(...items.map(({ id }: { id: string }) => id))
         cursor = nextCursor
-      } while (cursor !== undefined && found.length < 30)
-      return found
+      } while (cursor !== undefined && walkedItems.length < 30)
+      return walkedItems
     }
     await waitFor(`the walks through ${template} agree`, async () => {
       const [whole, byTwo] = [await walk(30), await walk(2)]
       return new Set(byTwo).size === byTwo.length && isDeepStrictEqual(byTwo, whole.slice(0, byTwo.length))
     })
-    const foreign = await (await platform.admin).get(`${template}?cursor=${btoa('1.0123456789abcdef.clus_0')}`)
-    expect(invalidFields(foreign), template).toEqual(['query /cursor'])
+    const foreignCursorResponse = await (
+      await platform.admin
+    ).get(`${template}?cursor=${btoa('1.0123456789abcdef.clus_0')}`)
+    expect(invalidFields(foreignCursorResponse), template).toEqual(['query /cursor'])
   }
 })
 
@@ -64,7 +68,7 @@ test('every list returns the same order for any page size', async ({ platform })
   for (const { template } of pagedLists(platform.contract)) {
     if (template.includes('{') || template.startsWith('/api/v1/platform/organisations')) continue
     const rows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
-    // Retry, because items may change between two requests, such as a batch that ends.
+    // Retry, because items may change between two requests, for example when a batch ends.
     await waitFor(`the pages of ${template} agree`, async () => {
       const whole = await rows('pageSize=5')
       const pages = whole.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))

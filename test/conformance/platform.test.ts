@@ -56,8 +56,8 @@ test('returns 304 for If-None-Match for static documents', async ({ anonymous })
     const { headers } = await anonymous.get(path)
     const etag = headers.get('etag') ?? ''
     expect(etag, path).not.toBe('')
-    const again = await anonymous.get(path, { 'if-none-match': etag })
-    expect([again.status, again.text], path).toEqual([304, ''])
+    const revalidation = await anonymous.get(path, { 'if-none-match': etag })
+    expect([revalidation.status, revalidation.text], path).toEqual([304, ''])
     expect((await anonymous.get(path, { 'if-none-match': '"other"' })).status, path).toBe(200)
   }
 })

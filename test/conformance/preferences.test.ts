@@ -11,13 +11,13 @@ const widget = (widgetId: string) => ({ widgetId, x: 0, y: 1, w: 4, h: 3 })
 
 test('saves a dashboard layout per user', async ({ platform }) => {
   const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
-  const none = await client.get(layoutPath)
-  expect([none.status, none.text]).toEqual([204, ''])
+  const noLayoutResponse = await client.get(layoutPath)
+  expect([noLayoutResponse.status, noLayoutResponse.text]).toEqual([204, ''])
   for (const layout of [[widget('a'), widget('Ω 💥')], [], [widget('b')]]) {
     expectStatus(await client.patch(layoutPath, { layout }), 204)
-    const saved = expectStatus(await client.get(layoutPath), 200)
-    expect(saved.layout).toEqual(layout)
-    expect(Date.parse(saved.updatedAt)).toBeGreaterThan(0)
+    const savedLayout = expectStatus(await client.get(layoutPath), 200)
+    expect(savedLayout.layout).toEqual(layout)
+    expect(Date.parse(savedLayout.updatedAt)).toBeGreaterThan(0)
   }
   expectStatus(await other.get(layoutPath), 204)
 })
@@ -56,14 +56,14 @@ test('saves one of eight layouts that race for a version', async ({ platform }) 
 test('rejects an invalid layout and keeps the saved one', async ({ platform }) => {
   const { client } = await platform.newUser('Viewer')
   expectStatus(await client.patch(layoutPath, { layout: [widget('a')] }), 204)
-  const invalid: [unknown, string][] = [
+  const invalidLayouts: [unknown, string][] = [
     [undefined, 'body /layout'],
     [{}, 'body /layout'],
     [[{ ...widget('a'), x: -1 }], 'body /layout/0/x'],
     [[{ ...widget('a'), w: 1.5 }], 'body /layout/0/w'],
     [[widget('a'), widget('')], 'body /layout/1/widgetId'],
   ]
-  for (const [layout, field] of invalid) {
+  for (const [layout, field] of invalidLayouts) {
     expect(invalidFields(await client.patch(layoutPath, { layout }))).toEqual([field])
   }
   expect(expectStatus(await client.get(layoutPath), 200).layout).toEqual([widget('a')])
@@ -72,28 +72,29 @@ test('rejects an invalid layout and keeps the saved one', async ({ platform }) =
 test('saves, lists and removes filters unchanged', async ({ platform }) => {
   const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
   const filter = { status: 'Offline', nested: { list: [1, 0.5, null, true, 'Ω 💥'] }, constructor: '' }
-  const saved = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
-  expect([saved.name, saved.context, saved.filter]).toEqual(['mine', 'clusters', filter])
+  const savedFilter = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
+  expect([savedFilter.name, savedFilter.context, savedFilter.filter]).toEqual(['mine', 'clusters', filter])
   const second = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'jobs', filter: {} }), 201)
-  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second, saved])
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second, savedFilter])
   expect(expectStatus(await other.get(filtersPath), 200).items).toEqual([])
-  expectStatus(await other.delete(`${filtersPath}/${saved.id}`), 404, 'filter_not_found')
-  expectStatus(await client.delete(`${filtersPath}/${saved.id}`), 204)
-  expectStatus(await client.delete(`${filtersPath}/${saved.id}`), 404, 'filter_not_found')
+  expectStatus(await other.delete(`${filtersPath}/${savedFilter.id}`), 404, 'filter_not_found')
+  expectStatus(await client.delete(`${filtersPath}/${savedFilter.id}`), 204)
+  expectStatus(await client.delete(`${filtersPath}/${savedFilter.id}`), 404, 'filter_not_found')
   expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second])
 })
 
 test('rejects an invalid filter', async ({ platform }) => {
   const { client } = await platform.newUser('Viewer')
-  const valid = { name: 'mine', context: 'clusters', filter: {} }
-  const invalid: [object, string[]][] = [
+  const validFilter = { name: 'mine', context: 'clusters', filter: {} }
+  const invalidFilters: [object, string[]][] = [
     [{}, ['body /name', 'body /context', 'body /filter']],
-    [{ ...valid, name: ' ' }, ['body /name']],
-    [{ ...valid, filter: [] }, ['body /filter']],
-    [{ ...valid, filter: 'status' }, ['body /filter']],
-    [{ ...valid, filter: { text: 'x'.repeat(17_000) } }, ['body /filter']],
+    [{ ...validFilter, name: ' ' }, ['body /name']],
+    [{ ...validFilter, filter: [] }, ['body /filter']],
+    [{ ...validFilter, filter: 'status' }, ['body /filter']],
+    [{ ...validFilter, filter: { text: 'x'.repeat(17_000) } }, ['body /filter']],
   ]
-  for (const [json, fields] of invalid) expect(invalidFields(await client.post(filtersPath, json))).toEqual(fields)
+  for (const [json, fields] of invalidFilters)
+    expect(invalidFields(await client.post(filtersPath, json))).toEqual(fields)
   expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([])
 })
 
@@ -111,16 +112,16 @@ test('applies a saved filter to the cluster list below explicit parameters', asy
   expect(items.every((item: any) => item.type === 'CloudLocal' && item.status === 'Pending')).toBe(true)
   expect(Math.min(totalCount, 100)).toBe(items.length)
   await waitForCluster(`filterId=${id}&type=Hypervisor`, local)
-  const none = expectStatus(await client.get(`${clustersPath}?filterId=${id}&status=Healthy&pageSize=100`), 200)
-  expect(none.items.every((item: any) => item.status === 'Healthy' && item.type === 'CloudLocal')).toBe(true)
+  const emptyPage = expectStatus(await client.get(`${clustersPath}?filterId=${id}&status=Healthy&pageSize=100`), 200)
+  expect(emptyPage.items.every((item: any) => item.status === 'Healthy' && item.type === 'CloudLocal')).toBe(true)
 })
 
 test('does not apply a filter of another user or another list', async ({ platform }) => {
   const [{ client }, { client: other }] = [await platform.newUser('Viewer'), await platform.newUser('Viewer')]
   const save = async (context: string, filter: object) =>
     expectStatus(await client.post(filtersPath, { name: 'mine', context, filter }), 201).id
-  const mine = await save('clusters', { status: 'Offline' })
-  for (const id of ['nothing', 'filter_00000000000000000000000000', mine]) {
+  const ownFilter = await save('clusters', { status: 'Offline' })
+  for (const id of ['nothing', 'filter_00000000000000000000000000', ownFilter]) {
     expectStatus(await other.get(`${clustersPath}?filterId=${id}`), 404, 'filter_not_found')
   }
   for (const id of [await save('jobs', {}), await save('clusters', { status: 'Gone' })]) {

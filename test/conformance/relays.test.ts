@@ -29,20 +29,20 @@ test('accepts one of eight keys that race for a token', async ({ platform }) => 
 
 test('revokes an unused token when a new one is issued', async ({ platform, admin }) => {
   const { id, enrollmentToken } = await platform.newCluster()
-  const issued = expectStatus(await admin.post(`/api/v1/clusters/${id}/enrollment-token`), 201)
-  expect(issued.relayCommand).toContain(issued.enrollmentToken)
-  const refused = await requestEnrollment(platform.anonymous, enrollmentToken, newRelayKey())
-  expectStatus(refused, 401, 'enrollment_token_invalid')
-  await platform.enroll(issued.enrollmentToken)
+  const issuedToken = expectStatus(await admin.post(`/api/v1/clusters/${id}/enrollment-token`), 201)
+  expect(issuedToken.relayCommand).toContain(issuedToken.enrollmentToken)
+  const refusedEnrollment = await requestEnrollment(platform.anonymous, enrollmentToken, newRelayKey())
+  expectStatus(refusedEnrollment, 401, 'enrollment_token_invalid')
+  await platform.enroll(issuedToken.enrollmentToken)
 })
 
 test('rejects the old relay once another enrolls with a new token', async ({ platform, admin }) => {
-  const old = await platform.newRelay()
-  expectStatus(await old.heartbeat(), 200)
-  const issued = expectStatus(await admin.post(`/api/v1/clusters/${old.clusterId}/enrollment-token`), 201)
-  expectStatus(await old.heartbeat(), 200)
-  const relay = await platform.enroll(issued.enrollmentToken)
-  expectStatus(await old.heartbeat(), 401, 'relay_revoked')
+  const oldRelay = await platform.newRelay()
+  expectStatus(await oldRelay.heartbeat(), 200)
+  const issuedToken = expectStatus(await admin.post(`/api/v1/clusters/${oldRelay.clusterId}/enrollment-token`), 201)
+  expectStatus(await oldRelay.heartbeat(), 200)
+  const relay = await platform.enroll(issuedToken.enrollmentToken)
+  expectStatus(await oldRelay.heartbeat(), 401, 'relay_revoked')
   expectStatus(await relay.heartbeat(), 200)
   expect((await platform.cluster(relay.clusterId)).relay.id).toBe(relay.relayId)
 })
@@ -64,8 +64,8 @@ test('accepts a signed request once', async ({ platform }) => {
   const { first, second } = await sendTwice(claimPath, '')
   expectStatus(second, 409, 'job_not_claimable')
   const completion = { leaseId: first.leaseId, outcome: 'exited', exitCode: 0, nodes: [] }
-  const ended = await sendTwice(claimPath.replace('claim', 'complete'), JSON.stringify(completion))
-  expect(ended.first.status).toBe('Completed')
+  const completionResponses = await sendTwice(claimPath.replace('claim', 'complete'), JSON.stringify(completion))
+  expect(completionResponses.first.status).toBe('Completed')
 })
 
 test('a heartbeat makes the cluster Healthy, its relay Connected and its nodes Online', async ({ platform }) => {
@@ -106,11 +106,11 @@ test('shows reported facts with the nodes, and derives labels from them', async 
   const cluster = expectStatus(await admin.get(`/api/v1/clusters/${relay.clusterId}`), 200)
   expect(cluster.labels).toMatchObject({ 'platform/os': 'linux', 'facts/rack': 'b-12' })
   expect(cluster.nodes[0].facts).toEqual({ os: 'linux', cpus: 2 })
-  const found = await waitFor('the node is listed', async () => {
+  const listedNodes = await waitFor('the node is listed', async () => {
     const { items } = expectStatus(await admin.get('/api/v1/nodes?selector=facts/rack=b-12&os=linux&pageSize=100'), 200)
     return items.find(({ clusterId }: { clusterId: string }) => clusterId === relay.clusterId)
   })
-  expect(found).toMatchObject({ ...cluster.nodes[0], clusterName: cluster.name })
+  expect(listedNodes).toMatchObject({ ...cluster.nodes[0], clusterName: cluster.name })
   expectStatus(await admin.get('/api/v1/nodes?selector=,'), 400, 'validation_failed')
 })
 

@@ -29,12 +29,19 @@ test('a quota refuses further resources until it is raised', async ({ platform, 
   const { clusters } = expectStatus(await tenant.client.get('/api/v1/organisation/usage'), 200)
   expectStatus(await admin.patch(organisation, { quotas: { clusters: clusters.used, activeJobs: 0 } }), 200)
   const registration = { name: platform.newName(), type: 'Hypervisor' }
-  const refused = expectStatus(await tenant.client.post('/api/v1/clusters', registration), 409, 'limit_reached')
-  expect(refused).toMatchObject({ limit: clusters.used, used: clusters.used })
+  const refusedRegistration = expectStatus(
+    await tenant.client.post('/api/v1/clusters', registration),
+    409,
+    'limit_reached',
+  )
+  expect(refusedRegistration).toMatchObject({ limit: clusters.used, used: clusters.used })
   expectStatus(await tenant.client.post('/api/v1/jobs', jobFor(id)), 409, 'limit_reached')
   expectStatus(await tenant.client.patch(organisation, { quotas: {} }), 403, 'forbidden')
-  const raised = expectStatus(await admin.patch(organisation, { quotas: { clusters: null, activeJobs: null } }), 200)
-  expect(raised.quotas).toEqual({ clusters: null, users: null, webhooks: null, activeJobs: null })
+  const raisedQuotas = expectStatus(
+    await admin.patch(organisation, { quotas: { clusters: null, activeJobs: null } }),
+    200,
+  )
+  expect(raisedQuotas.quotas).toEqual({ clusters: null, users: null, webhooks: null, activeJobs: null })
   await platform.as(tenant).submit(id)
 })
 

@@ -6,8 +6,7 @@ import { test } from './support/test.ts'
 const checkPath = '/api/v1/platform/updates/check'
 const applyPath = '/api/v1/platform/updates/apply'
 
-/** Requests an update that cannot be applied. */
-const apply = (client: Client, body: object): Promise<ApiResponse> => client.put(applyPath, body)
+const requestUpdate = (client: Client, body: object): Promise<ApiResponse> => client.put(applyPath, body)
 
 const isBusy = ({ body }: ApiResponse): boolean => body?.error === 'update_in_progress'
 const isUnreachable = ({ body }: ApiResponse): boolean => body?.error === 'release_source_unreachable'
@@ -27,7 +26,7 @@ test('returns the current version and a newer one only if there is one', async (
 
 test('rejects unknown and malformed versions', async ({ admin: client, skip }) => {
   for (const targetVersion of ['999.0.0', 'latest', '1.0', '../x', '']) {
-    const response = await apply(client, { action: 'apply', targetVersion })
+    const response = await requestUpdate(client, { action: 'apply', targetVersion })
     if (isBusy(response)) return skip('the platform is being updated')
     if (targetVersion !== '999.0.0' || !isUnreachable(response)) expectStatus(response, 422, 'version_not_available')
   }
@@ -37,7 +36,7 @@ test('rolls back to the previous version only', async ({ admin: client, skip }) 
   const check = await client.get(checkPath)
   if (isUnreachable(check)) return skip('the platform cannot reach its release source')
   const { previousVersion } = expectStatus(check, 200)
-  const response = await apply(client, { action: 'rollback', targetVersion: '999.0.0' })
+  const response = await requestUpdate(client, { action: 'rollback', targetVersion: '999.0.0' })
   if (isBusy(response)) return skip('the platform is being updated')
   if (previousVersion === undefined) expectStatus(response, 409, 'no_previous_version')
   else expectStatus(response, 422, 'version_not_available')

@@ -8,7 +8,7 @@ import { test } from './support/test.ts'
 
 const path = '/api/v1/users'
 
-async function listed(platform: Platform): Promise<any[]> {
+async function listUsers(platform: Platform): Promise<any[]> {
   const admin = await platform.admin
   const users: any[] = []
   for (let page = 1; ; page++) {
@@ -25,7 +25,7 @@ test('creates, lists, signs in and removes a user', async ({ platform, admin }) 
   expect(user.authProvider).toBe('local')
   expect(JSON.stringify(user)).not.toContain(body.password)
   expect(expectStatus(await admin.get(`${path}/${user.id}`), 200)).toEqual(user)
-  await waitFor('the user is listed', async () => (await listed(platform)).some(({ id }) => id === user.id))
+  await waitFor('the user is listed', async () => (await listUsers(platform)).some(({ id }) => id === user.id))
   const { accessToken, refreshToken } = await platform.signIn(body)
   const client = platform.anonymous.withToken(accessToken)
   expect(expectStatus(await client.get('/api/v1/auth/me'), 200)).toEqual(user)
@@ -36,37 +36,37 @@ test('creates, lists, signs in and removes a user', async ({ platform, admin }) 
   const { username, password } = body
   expectStatus(await platform.anonymous.post('/api/v1/auth/login', { username, password }), 401, 'invalid_credentials')
   expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 401, 'invalid_refresh_token')
-  await waitFor('the user is not listed', async () => (await listed(platform)).every(({ id }) => id !== user.id))
+  await waitFor('the user is not listed', async () => (await listUsers(platform)).every(({ id }) => id !== user.id))
 })
 
 test('names invalid fields and never returns a password', async ({ admin }) => {
-  const valid = newUserBody(['Viewer'])
-  const invalid: [object, string[]][] = [
+  const validUser = newUserBody(['Viewer'])
+  const invalidUsers: [object, string[]][] = [
     [{}, ['body /username', 'body /email', 'body /password', 'body /roles']],
-    [{ ...valid, username: 'line\nbreak' }, ['body /username']],
-    [{ ...valid, email: 'invalid' }, ['body /email']],
-    [{ ...valid, password: '7 chars' }, ['body /password']],
-    [{ ...valid, password: 'Password123' }, ['body /password']],
-    [{ ...valid, password: 'x'.repeat(1025) }, ['body /password']],
-    [{ ...valid, roles: [] }, ['body /roles']],
-    [{ ...valid, roles: ['Viewer', 'Root'] }, ['body /roles/1']],
-    [{ ...valid, roles: 'Viewer' }, ['body /roles']],
+    [{ ...validUser, username: 'line\nbreak' }, ['body /username']],
+    [{ ...validUser, email: 'invalid' }, ['body /email']],
+    [{ ...validUser, password: '7 chars' }, ['body /password']],
+    [{ ...validUser, password: 'Password123' }, ['body /password']],
+    [{ ...validUser, password: 'x'.repeat(1025) }, ['body /password']],
+    [{ ...validUser, roles: [] }, ['body /roles']],
+    [{ ...validUser, roles: ['Viewer', 'Root'] }, ['body /roles/1']],
+    [{ ...validUser, roles: 'Viewer' }, ['body /roles']],
   ]
-  for (const [json, fields] of invalid) {
+  for (const [json, fields] of invalidUsers) {
     const response = await admin.post(path, json)
     expect(invalidFields(response)).toEqual(fields)
-    expect(response.text).not.toContain(valid.password)
+    expect(response.text).not.toContain(validUser.password)
     expect(response.text).not.toContain('7 chars')
   }
-  expectStatus(await admin.post(path, { ...valid, organisationId: 'nothing' }), 404, 'organisation_not_found')
+  expectStatus(await admin.post(path, { ...validUser, organisationId: 'nothing' }), 404, 'organisation_not_found')
 })
 
 test('applies changed roles on the next refresh', async ({ platform, admin }) => {
   const user = await platform.newUser('Viewer')
   const register = { name: platform.newName(), type: 'Hypervisor' }
   const body = { roles: ['ClusterAdmin'], email: 'other@example.com' }
-  const changed = expectStatus(await admin.patch(`${path}/${user.id}`, body), 200)
-  expect([changed.roles, changed.email]).toEqual([body.roles, body.email])
+  const changedUser = expectStatus(await admin.patch(`${path}/${user.id}`, body), 200)
+  expect([changedUser.roles, changedUser.email]).toEqual([body.roles, body.email])
   const { refreshToken } = user.tokens
   const { accessToken } = expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 200)
   const client = platform.anonymous.withToken(accessToken)
@@ -76,12 +76,12 @@ test('applies changed roles on the next refresh', async ({ platform, admin }) =>
 
 test('ends all sessions when an administrator sets a password', async ({ platform, admin }) => {
   const { id, username, password, tokens } = await platform.newUser('Viewer')
-  const renewed = `${password} renewed`
-  expectStatus(await admin.patch(`${path}/${id}`, { password: renewed }), 200)
+  const newPassword = `${password} renewed`
+  expectStatus(await admin.patch(`${path}/${id}`, { password: newPassword }), 200)
   const { refreshToken } = tokens
   expectStatus(await platform.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 401, 'invalid_refresh_token')
   expectStatus(await platform.anonymous.post('/api/v1/auth/login', { username, password }), 401, 'invalid_credentials')
-  await platform.signIn({ username, password: renewed })
+  await platform.signIn({ username, password: newPassword })
 })
 
 test('refuses changes with the old token of a removed, demoted or signed-out user', async ({ platform, admin }) => {

@@ -26,7 +26,7 @@ async function newWebhook(platform: Platform, rest: object = {}): Promise<any> {
   return webhook
 }
 
-/** Samples; the tests of core contain all notations. */
+/** A sample of private hosts. The tests of core contain all notations. */
 const privateHosts = ['127.1:8080', '0x7f.1', '[::ffff:127.0.0.1]', '10.0.0.1', '169.254.169.254', '[fd00::1]']
 
 test('creates, changes, lists and removes a webhook and shows its secret once', async ({ platform }) => {
@@ -35,15 +35,15 @@ test('creates, changes, lists and removes a webhook and shows its secret once', 
   const { secret, ...webhook } = await newWebhook(tenant)
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/)
   expect([webhook.url, webhook.events, webhook.enabled]).toEqual([disabledWebhook.url, disabledWebhook.events, false])
-  const listed = await waitFor('the webhook is listed', async () => {
+  const listedWebhook = await waitFor('the webhook is listed', async () => {
     const list = await admin.get(path)
     expect(list.text).not.toContain(secret)
     return expectStatus(list, 200).items.find(({ id }: any) => id === webhook.id)
   })
-  expect(listed).toEqual(webhook)
+  expect(listedWebhook).toEqual(webhook)
   const change = { events: ['platform.job.failed', 'platform.batch.*'], url: `${disabledWebhook.url}/other` }
-  const changed = expectStatus(await admin.patch(`${path}/${webhook.id}`, change), 200)
-  expect(changed).toEqual({ ...webhook, ...change })
+  const changedWebhook = expectStatus(await admin.patch(`${path}/${webhook.id}`, change), 200)
+  expect(changedWebhook).toEqual({ ...webhook, ...change })
   expectStatus(await admin.post(`${path}/${webhook.id}/test`), 409, 'webhook_disabled')
   expectStatus(await admin.delete(`${path}/${webhook.id}`), 204)
   expectStatus(await admin.delete(`${path}/${webhook.id}`), 404, 'webhook_not_found')
@@ -101,7 +101,7 @@ deliveryTest('signs a test event with the secret of its webhook', async ({ tenan
   const { admin, receiver, newWebhook } = tenant
   const webhook = await newWebhook('/signed', ['platform.setup.*'])
   const other = await newWebhook('/other', ['platform.setup.*'])
-  const accepted = expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
+  const acceptedTest = expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
   const [request] = await waitForRequests(receiver, '/signed', 1)
   assert(request !== undefined)
   const event: any = new Webhook(webhook.secret).verify(request.body, signatureHeaders(request))
@@ -109,17 +109,21 @@ deliveryTest('signs a test event with the secret of its webhook', async ({ tenan
   expect(request.headers['webhook-id']).toBe(event.id)
   expect(() => new Webhook(other.secret).verify(request.body, signatureHeaders(request))).toThrow()
   expect(() => new Webhook(webhook.secret).verify(`${request.body} `, signatureHeaders(request))).toThrow()
-  const done = await waitForDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
-  expect([done.id, done.eventId, done.attempts.length]).toEqual([accepted.id, event.id, 1])
-  expect([done.attempts[0].statusCode, done.attempts[0].error]).toEqual([204, undefined])
+  const finishedDelivery = await waitForDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
+  expect([finishedDelivery.id, finishedDelivery.eventId, finishedDelivery.attempts.length]).toEqual([
+    acceptedTest.id,
+    event.id,
+    1,
+  ])
+  expect([finishedDelivery.attempts[0].statusCode, finishedDelivery.attempts[0].error]).toEqual([204, undefined])
   expect(receiver.requests.length).toBe(1)
 
-  const rotated = expectStatus(await admin.post(`${path}/${webhook.id}/rotate-secret`), 200)
-  expect(rotated.secret).not.toBe(webhook.secret)
+  const rotatedSecret = expectStatus(await admin.post(`${path}/${webhook.id}/rotate-secret`), 200)
+  expect(rotatedSecret.secret).not.toBe(webhook.secret)
   expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
   const [, doublySigned] = await waitForRequests(receiver, '/signed', 2)
   assert(doublySigned !== undefined)
-  for (const { secret } of [webhook, rotated])
+  for (const { secret } of [webhook, rotatedSecret])
     expect(new Webhook(secret).verify(doublySigned.body, signatureHeaders(doublySigned))).toBeDefined()
 })
 
@@ -137,8 +141,8 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
   const types: string[] = events.map(({ type }) => type)
   expect(types.toSorted()).toEqual(['platform.cluster.deleted', 'platform.cluster.registered'])
   expect(eventsAt(receiver, '/clusters').every(({ type }) => type.startsWith('platform.cluster.'))).toBe(true)
-  const deleted = events.find(({ type }) => type === 'platform.cluster.deleted')
-  expect(deleted.traceid).toBe(removal.headers.get('x-trace-id'))
+  const deletionEvent = events.find(({ type }) => type === 'platform.cluster.deleted')
+  expect(deletionEvent.traceid).toBe(removal.headers.get('x-trace-id'))
   const schemas = await eventSchemas(tenant.platform)
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   for (const { specversion, source, subject, time, type, data } of events) {
@@ -152,12 +156,12 @@ deliveryTest('delivers all events of its organisation and none of another', asyn
   const { admin, receiver, newWebhook } = tenant
   const { id: webhookId } = await newWebhook('/all', ['*'])
   // An event of another organisation.
-  const foreign = await platform.newCluster()
+  const foreignCluster = await platform.newCluster()
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const jobId = await tenant.platform.submit((await tenant.platform.newCluster()).id)
   expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
   const own = () => eventsAt(receiver, '/all')
-  expectStatus(await (await platform.admin).delete(`/api/v1/clusters/${foreign.id}`), 204)
+  expectStatus(await (await platform.admin).delete(`/api/v1/clusters/${foreignCluster.id}`), 204)
   await waitFor('the events of the job', async () => own().filter(({ subject }) => subject === jobId).length === 2)
   expect(own().every(({ source }) => source === `/organisations/${organisationId}`)).toBe(true)
   const types = new Set(own().map(({ type }) => type))
@@ -165,8 +169,8 @@ deliveryTest('delivers all events of its organisation and none of another', asyn
     expect(types.has(`platform.${name}`)).toBe(true)
   await waitFor('the deliveries in the log', async () => {
     const log = expectStatus(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
-    const logged = new Set(log.items.map(({ eventId }: any) => eventId))
-    return own().every(({ id }) => logged.has(id))
+    const loggedEventIds = new Set(log.items.map(({ eventId }: any) => eventId))
+    return own().every(({ id }) => loggedEventIds.has(id))
   })
 })
 
@@ -175,20 +179,23 @@ deliveryTest('retries a failed delivery, does not delay others and redelivers on
   receiver.respondWith(500)
   const webhook = await newWebhook('/failing', ['platform.setup.*'])
   expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
-  const failed = await waitForDelivery(admin, webhook.id, ({ attempts }) => attempts.length > 0)
-  expect([failed.attempts[0].statusCode, failed.attempts[0].error]).toEqual([500, 'unsuccessful_status'])
-  expect(failed.status).toBe('Pending')
-  expect(Date.parse(failed.nextAttemptAt)).toBeGreaterThan(Date.parse(failed.attempts[0].at))
+  const failedDelivery = await waitForDelivery(admin, webhook.id, ({ attempts }) => attempts.length > 0)
+  expect([failedDelivery.attempts[0].statusCode, failedDelivery.attempts[0].error]).toEqual([
+    500,
+    'unsuccessful_status',
+  ])
+  expect(failedDelivery.status).toBe('Pending')
+  expect(Date.parse(failedDelivery.nextAttemptAt)).toBeGreaterThan(Date.parse(failedDelivery.attempts[0].at))
   const { items } = expectStatus(await admin.get(path), 200)
   expect(items.find(({ id }: any) => id === webhook.id).failureCount).toBeGreaterThan(0)
 
   receiver.respondWith(200)
-  const healthy = await newWebhook('/healthy', ['platform.setup.*'])
-  expectStatus(await admin.post(`${path}/${healthy.id}/test`), 202)
+  const healthyWebhook = await newWebhook('/healthy', ['platform.setup.*'])
+  expectStatus(await admin.post(`${path}/${healthyWebhook.id}/test`), 202)
   await waitForRequests(receiver, '/healthy', 1)
-  expectStatus(await admin.post(`${path}/${webhook.id}/deliveries/${failed.id}/redeliver`), 202)
-  const again = await waitForRequests(receiver, '/failing', 2)
-  expect(new Set(again.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
+  expectStatus(await admin.post(`${path}/${webhook.id}/deliveries/${failedDelivery.id}/redeliver`), 202)
+  const retriedRequests = await waitForRequests(receiver, '/failing', 2)
+  expect(new Set(retriedRequests.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
   await waitForDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
 })
 
@@ -254,10 +261,10 @@ test('publishes schemas that compile and validate event data', async ({ platform
   for (const [type, validate] of schemas) {
     for (const invalid of [null, [], 'text', {}]) expect(validate(invalid), type).toBe(false)
   }
-  const registered = schemas.get('platform.cluster.registered')
+  const isRegistrationValid = schemas.get('platform.cluster.registered')
   const cluster = { clusterId: 'clus_00000000000000000000000000', name: 'berlin-1', type: 'Hypervisor' }
-  expect(registered?.(cluster)).toBe(true)
+  expect(isRegistrationValid?.(cluster)).toBe(true)
   // A later release may add members.
-  expect(registered?.({ ...cluster, another: 1 })).toBe(true)
-  expect(registered?.({ ...cluster, clusterId: 'berlin-1' })).toBe(false)
+  expect(isRegistrationValid?.({ ...cluster, another: 1 })).toBe(true)
+  expect(isRegistrationValid?.({ ...cluster, clusterId: 'berlin-1' })).toBe(false)
 })

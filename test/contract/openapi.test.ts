@@ -75,8 +75,8 @@ test.for(Object.entries(commands))('the plat command of %s exists, with its opti
   )
   // A command with subcommands has options only if it does something itself.
   expect(command.commands.length === 0 || command.options.length > 0).toBe(true)
-  const known = command.options.flatMap(({ short, long }) => [short, long])
-  expect(words.filter((word) => word.startsWith('-') && !known.includes(word))).toEqual([])
+  const knownOptions = command.options.flatMap(({ short, long }) => [short, long])
+  expect(words.filter((word) => word.startsWith('-') && !knownOptions.includes(word))).toEqual([])
 })
 
 test('every string, array and integer has bounds', () => {
@@ -140,8 +140,8 @@ describe.for(routes)('$operationId', (route) => {
   test('lists each error code under its status', () => {
     for (const code of errorCodesOf(route.endpoint)) {
       const [, response] = responses.find(([status]) => status === String(statusOf(code))) ?? []
-      const declared = route.endpoint.responses[statusOf(code)]
-      expect(response?.description).toContain(declared?.description ?? `\`${wireCodeOf(code)}\``)
+      const declaredResponse = route.endpoint.responses[statusOf(code)]
+      expect(response?.description).toContain(declaredResponse?.description ?? `\`${wireCodeOf(code)}\``)
     }
   })
 

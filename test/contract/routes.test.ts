@@ -40,9 +40,13 @@ test('one function serves all methods of a path', () => {
 
 test('request bodies and queries reject unknown names, except callbacks and relays', () => {
   const isLoose = (schema?: z.ZodObject) => schema !== undefined && !(schema.def.catchall instanceof z.ZodNever)
-  const loose = routes.filter(({ endpoint }) => isLoose(bodySchemaOf(endpoint)) || isLoose(endpoint.request?.query))
-  const strict = loose.filter(({ endpoint }) => !allowsUnknownInput(endpoint)).map(({ operationId }) => operationId)
-  expect(strict).toEqual(['consentReturned', 'consentPosted', 'callback'])
+  const looseRoutes = routes.filter(
+    ({ endpoint }) => isLoose(bodySchemaOf(endpoint)) || isLoose(endpoint.request?.query),
+  )
+  const unexpectedOperations = looseRoutes
+    .filter(({ endpoint }) => !allowsUnknownInput(endpoint))
+    .map(({ operationId }) => operationId)
+  expect(unexpectedOperations).toEqual(['consentReturned', 'consentPosted', 'callback'])
 })
 
 test('no two operations share a name', () => {

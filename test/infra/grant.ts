@@ -48,7 +48,7 @@ export function grantOf({ Action, Resource }: Statement): string {
   return grant
 }
 
-/** Undefined for the grant of a queue consumer. */
+/** The capability in the contract that requires a grant. Undefined for the right to receive from a queue. */
 export const capabilityOf = (grant: string): string | undefined =>
   grant === 'messages' ? undefined : grant.replace(/ \(.*$/, '')
 
@@ -61,7 +61,7 @@ export function statementOf(simulator: Simulator, name: string, grant: string): 
   return statement
 }
 
-/** Without the grant for logs, which Lambda itself uses. */
+/** Grant → actions that the function has used. Excludes the grant for logs, which Lambda itself uses. */
 export const grantsOf = (simulator: Simulator, name: string): Map<string, ReadonlySet<string>> =>
   new Map(
     statementsOf(simulator, name)

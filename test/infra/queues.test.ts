@@ -21,7 +21,7 @@ test('every consumer receives its queue with partial batch responses; those of u
     batchSize: mapping.batchSize,
     responseTypes: mapping.functionResponseTypes,
   }))
-  // AWS charges for polling each queue.
+  // Without a release source, the queue of updates has no consumer, because AWS charges for polling.
   const connected = consumers.filter(({ queue }) => !queue.startsWith('updates'))
   const expected = connected.map(({ name, queue, batchSize }) => ({
     queue: `platform-production-${queue}`,

@@ -87,7 +87,7 @@ test('a new platform is set up, runs a job on a real relay and installs a module
 
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1)
   await annotate(`From the wizard to the result of the first script: ${seconds} s and ${clicks} clicks`)
-  // With one for each tab of the registration.
+  // The count includes one click for each tab of the registration page.
   expect(clicks).toBe(16)
 
   await mainLink(page, 'Modules').click()

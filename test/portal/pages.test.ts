@@ -24,7 +24,7 @@ async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[
   return errors
 }
 
-/** A freshly opened page offers to skip the navigation. A modal dialog and the editor of scripts have the focus. */
+/** Expects that Tab and Enter skip the navigation, unless a modal dialog or the script editor has the initial focus. */
 async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('dialog').isVisible()) return []
   if (await page.getByRole('textbox', { name: 'Script' }).isVisible()) return []

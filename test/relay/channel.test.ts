@@ -52,7 +52,7 @@ test('without a channel, heartbeats follow every two seconds after a job', async
   const first = platform.addJob({ script: 'true' })
   await platform.until(() => first.completion !== undefined)
   const second = platform.addJob({ script: 'true' })
-  // The interval is 30 s.
+  // The time limit of this test is shorter than the regular interval of 30 s.
   await platform.until(() => second.completion !== undefined)
 }, 25_000)
 

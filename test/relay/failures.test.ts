@@ -135,7 +135,7 @@ test('a revoked relay ends with advice', async () => {
   stage.platform.guard.revoke(stage.platform.relayId)
   stage.platform.heartbeatIntervalSeconds = 1
   job.isCancelled = true
-  stage.platform.changed()
+  stage.platform.notifyChange()
   expect(await stage.relay.exitCode).toBe(4)
   await stage.relay.writes(/Issue a new token/)
 })

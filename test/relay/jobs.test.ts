@@ -140,7 +140,7 @@ describe.concurrent('a script', () => {
     const job = stage.platform.addJob({ script })
     await stage.platform.until(() => job.output !== '')
     job.isCancelled = true
-    stage.platform.changed()
+    stage.platform.notifyChange()
     await stage.platform.until(() => job.completion !== undefined)
     expect(job.output).toMatch(/cleaned\n/)
     expect(job.completion).toMatchObject({ outcome: 'cancelled', exitCode: null })
@@ -157,7 +157,7 @@ describe.concurrent('a script', () => {
     const job = stage.platform.addJob({ script: 'echo $$; sleep 1000' })
     await stage.platform.until(() => job.output !== '')
     job.isCancelled = true
-    stage.platform.changed()
+    stage.platform.notifyChange()
     await stage.platform.until(() => job.completion !== undefined)
     expect(job.completion).toMatchObject({ outcome: 'cancelled', exitCode: null })
     await ended(job.output)
@@ -247,7 +247,7 @@ test('rejects a replayed job', async () => {
   const ledger = stage.file('ledger')
   const job = await stage.platform.run({ script: `echo ran >> ${ledger}` })
   job.offerAgain()
-  stage.platform.changed()
+  stage.platform.notifyChange()
   await stage.platform.until(() => job.completion !== undefined)
   expect(job.reports.map(({ outcome }) => outcome)).toEqual(['exited', 'rejected'])
   expect(readFileSync(ledger, 'utf8')).toBe('ran\n')

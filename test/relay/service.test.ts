@@ -161,7 +161,7 @@ test.skipIf(!isRoot || reason !== '')(
     const slow = platform.addJob({ script: 'echo started; sleep 100' })
     await platform.until(() => slow.output !== '')
     slow.isCancelled = true
-    platform.changed()
+    platform.notifyChange()
     await platform.until(() => slow.completion !== undefined)
     expect(slow.completion?.outcome).toBe('cancelled')
     expect(execFileSync('find', [work, '-mindepth', '2'], { encoding: 'utf8' })).toBe('')

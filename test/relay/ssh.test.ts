@@ -62,7 +62,7 @@ describe.concurrent('over ssh', () => {
     await platform.until(() => platform.heartbeats.some(({ factsHash }) => factsHash !== undefined))
     expect(platform.facts).toEqual([])
     platform.collectsFacts = true
-    platform.changed()
+    platform.notifyChange()
     await platform.until(() => platform.facts.length > 0)
     const [one, two, , here] = platform.nodeIds
     const facts = { os: process.platform, kernel: release(), arch: machine(), cpus: cpus().length }
@@ -74,7 +74,7 @@ describe.concurrent('over ssh', () => {
       expect(Number(node.memoryBytes) % 2 ** 26).toBe(0)
     }
     const count = platform.heartbeats.length
-    platform.changed()
+    platform.notifyChange()
     await platform.until(() => platform.heartbeats.length > count + 1)
     expect(platform.facts).toHaveLength(1)
   })
@@ -199,7 +199,7 @@ describe.skipIf(withSshd).concurrent(`local and ssh nodes${withSshd}`, () => {
     const job = nodes.platform.addJob({ script })
     await nodes.platform.until(() => !isCancelled || new Set(job.chunks.map(({ nodeId }) => nodeId)).size === 2)
     job.isCancelled = isCancelled
-    nodes.platform.changed()
+    nodes.platform.notifyChange()
     await nodes.platform.until(() => job.completion !== undefined)
     const texts = nodes.platform.nodeIds.map((id) => job.bytes(({ nodeId }) => nodeId === id).toString())
     return {

@@ -88,7 +88,7 @@ test('a relay updates itself when no script runs, without signing off, and keeps
   await platform.until(() => platform.heartbeats.length > count + 2)
   expect([platform.versions.at(-1), slow.completion]).toEqual([oldVersion, undefined])
   slow.isCancelled = true
-  platform.changed()
+  platform.notifyChange()
   await site.untilReported('completed')
   expect([platform.versions.at(-1), platform.goodbyes]).toEqual([newVersion, []])
   expect(await relay.end('SIGTERM')).toBe(0)
@@ -137,7 +137,7 @@ test('a relay that cannot write its programs reports the reason, runs scripts, a
   await relay.writes(/Relay 1.10.0 is verified/)
   mkdirSync(barrier)
   slow.isCancelled = true
-  platform.changed()
+  platform.notifyChange()
   await untilReason()
   expect([(await platform.run({ script: 'echo out' })).output, platform.versions.at(-1)]).toEqual(['out\n', oldVersion])
   rmdirSync(barrier)
@@ -201,6 +201,6 @@ test('killed before or after any write of an update, a relay continues, and the 
     expect([at, job.output, job.claimCount, site.platform.versions.at(-1)]).toEqual([at, 'out\n', 1, newVersion])
     expect(existsSync(join(site.stateFolder, 'programs/state.json'))).toBe(true)
   }
-  // At least ten steps, in strides.
+  // An update makes at least ten writes. The test kills the relay at every `stride`-th write.
   expect(writes).toBeGreaterThan(10 - stride)
 }, 240_000)

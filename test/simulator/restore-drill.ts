@@ -32,7 +32,7 @@ const callerOf =
     return JSON.parse(text)
   }
 
-/** Sets the platform up and returns an access token. */
+/** Sets up the platform with a site, a cluster and a job. Returns an access token. */
 async function fill({ url, initialAdminToken }: Simulator): Promise<string> {
   const setup = setupRequest(await initialAdminToken())
   const { accessToken } = await callerOf(url)('POST', '/api/v1/setup/complete', setup)

@@ -1,9 +1,6 @@
 import { isLong } from './long.ts'
 
-/**
- * Shortens timers of exactly `limitMs`, so that tests of timeouts do not wait. `PLAT_TEST_LONG=1` uses the real
- * timeout.
- */
+/** Shortens timers of exactly `limitMs` to 1.5 seconds. With `PLAT_TEST_LONG=1`, they keep their real duration. */
 export function fastTimers(limitMs: number): Disposable & { ms: number } {
   const ms = isLong ? limitMs : 1500
   const { setTimeout: originalTimeout } = globalThis

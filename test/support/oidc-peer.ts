@@ -48,7 +48,7 @@ export async function startOidcProvider() {
     host: server.host,
     paths,
     open,
-    /** Sets the user who signs in, and the claims; '' rejects the sign-in. */
+    /** Sets the user who signs in, and the claims of that user. With an empty subject, sign-ins are rejected. */
     present: (subject: string, claims: Claims = {}) => {
       accountId = subject
       users.set(subject, claims)

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 // As deep as `packages/cli/src`, because the command line finds the checkout and its version relative to its files.
 const cache = join(root, 'node_modules/.cache/plat')
 
-/** Bundles the command line after a change of its sources. It starts with half of the CPU time of its sources. */
+/** Bundles the command line after a change of its sources, which need twice the CPU time of the bundle to start. */
 export async function bundledPlat(): Promise<string> {
   const inputs = globSync('{package-lock.json,test/support/plat-bundle.ts,packages/*/{package.json,src/**/*.ts}}', {
     cwd: root,

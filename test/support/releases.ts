@@ -19,7 +19,7 @@ const [versionMark, behaviourMark] = ['@@version@@', '@@behaviour@@']
 export const releaseHeader = 'x-test-release'
 
 /**
- * Differences between the release and the checkout: responses contain the version; every second request returns 500; or
+ * Differences between the release and the checkout: responses contain the version; half of the requests return 500; or
  * the release passes all tests of the update, but half of the authenticated requests return 500, fail before the API's
  * own code, or never get a response.
  */

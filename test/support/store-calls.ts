@@ -12,9 +12,7 @@ export const isErrorCount = (input: any): boolean => String(input.Key?.pk).start
 
 let waiting: Disposable | undefined
 
-/**
- * Runs an action once before the next, or the `nth`, command of this kind reaches the store. Returns whether it ran.
- */
+/** Runs an action before the `nth` matching command reaches the store. The result returns whether that command came. */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
   waiting?.[Symbol.dispose]()
   let left = nth
@@ -59,8 +57,8 @@ export function onStoreCall(hook: {
 }
 
 /**
- * Runs the work and fails all store calls from this position: before it is sent, or after it has taken effect. Returns
- * whether the work made that many calls. `watchOthers` adds the calls of other services.
+ * Runs the work and fails all store calls from this position on, before they are sent or after they take effect.
+ * Returns whether the work made that many calls. `watchOthers` adds the calls of other services.
  */
 export async function crashAtCall(
   position: number,

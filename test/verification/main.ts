@@ -1,4 +1,4 @@
-/** `npm run verify`: runs the named parts, or all, each with its own vitest process. */
+/** `npm run verify`: runs the named parts, or `defaultParts`, each with its own vitest process. */
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { root } from '../../scripts/source.ts'

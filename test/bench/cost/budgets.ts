@@ -6,7 +6,7 @@ export interface Budget {
   secretReads?: number
 }
 
-/** A write of two units, and up to two index entries. */
+/** Scheduling the outbox check writes an item of two write units and up to two index entries of one write unit each. */
 const outboxCheckUnits = 4
 
 const reads = (storeCalls: number): Budget => ({ storeCalls, writeUnits: 0 })
@@ -16,7 +16,7 @@ const reads = (storeCalls: number): Budget => ({ storeCalls, writeUnits: 0 })
  */
 const changes = (storeCalls: number, writeUnits: number): Budget => ({
   storeCalls,
-  // The first change of an organisation in a while also schedules the check of its outbox.
+  // Only the first change after an idle period schedules the outbox check of the organisation.
   writeUnits: writeUnits + outboxCheckUnits,
   messages: 1,
 })

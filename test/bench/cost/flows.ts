@@ -142,7 +142,7 @@ export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, ba
   await recorder.measure('a job of a batch', () => runBatch(recorder, accessToken, relays), batchJobs)
 }
 
-/** As relays do that claim each job with a call of its own. */
+/** Runs a job for a relay that claims each job with a separate call. */
 async function runJobByCalls(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<string> {
   const { id } = await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
   await recorder.deliverMessages()
@@ -165,7 +165,7 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
   await recorder.deliverMessages()
 }
 
-/** All relays claim their job, then all complete it: consumers receive full batches of messages. */
+/** Lets all relays claim their jobs before the first completes, so that consumers receive full batches of messages. */
 async function runBatch(recorder: Recorder, accessToken: string, relays: readonly BenchRelay[]): Promise<void> {
   const clusterIds = relays.map(({ clusterId }) => clusterId)
   await recorder.request('jobs', batchRequest(accessToken, clusterIds), 'POST /jobs/batch, full')

@@ -26,11 +26,11 @@ export async function measureUnits(): Promise<void> {
   const recorder = new Recorder()
   const tenant = await setUp()
   await recordFlows(recorder, tenant, environment.webhookReceiver.host)
-  const empty = await storedBytes()
+  const emptyTableBytes = await storedBytes()
   for (let index = 0; index < storedClusters; index++) await newRecordedRelay(recorder, tenant.accessToken)
   const withClusters = await storedBytes()
   await recordJobs(recorder, tenant, batchJobs)
-  const cluster = (withClusters - empty) / storedClusters
+  const cluster = (withClusters - emptyTableBytes) / storedClusters
   const batchJob = ((await storedBytes()) - withClusters) / batchJobs - cluster
   const units: Units = {
     measuredAt: new Date().toISOString().slice(0, 10),
@@ -43,7 +43,7 @@ export async function measureUnits(): Promise<void> {
   await writeFile(new URL('units.json', import.meta.url), `${JSON.stringify(units, null, 2)}\n`)
 }
 
-/** Without single operations, whose names start with a method. */
+/** Returns the costs of flows, without those of single operations, whose names start with a method. */
 function flowsOf(costs: ReadonlyMap<string, Cost>): Record<string, FlowCost> {
   const flows = [...costs].filter(([name]) => !/^[A-Z]+ \//.test(name))
   return Object.fromEntries(flows.map(([name, { actions: _actions, ...cost }]) => [name, cost]))
@@ -58,9 +58,9 @@ async function storedBytes(): Promise<number> {
   let ExclusiveStartKey: any
   do {
     const page = await store.send(new ScanCommand({ TableName: tableName, ExclusiveStartKey }))
-    for (const stored of page.Items ?? []) {
+    for (const attributes of page.Items ?? []) {
       const item: any = Object.fromEntries(
-        Object.entries(stored).map(([name, value]) => [
+        Object.entries(attributes).map(([name, value]) => [
           name,
           value.B === undefined ? value : { B: Buffer.from(value.B).toString('base64') },
         ]),

@@ -118,7 +118,7 @@ export const batchJob = 'a job of a batch'
 const wakeUpsOf = (name: string): Quantities =>
   name === singleJob || name === batchJob ? { channelMessages: 2 * assumptions.wakeUpsPerJob } : {}
 
-/** With an open control channel, which is opened again every four hours: a call of the authorizer and two events. */
+/** A month of an idle relay whose channel is reopened every `channelHours`: one authorizer call and two events each. */
 export function relayMonth(inputs: Inputs): Quantities {
   const { hoursPerMonth, channelHours } = assumptions
   const channels = hoursPerMonth / channelHours
@@ -133,7 +133,7 @@ export function relayMonth(inputs: Inputs): Quantities {
 export const pollingRelayMonth = (inputs: Inputs): Quantities =>
   times(quantitiesOf(inputs, 'an hour of an idle relay without a channel'), assumptions.hoursPerMonth)
 
-/** Custom metrics of flows. AWS charges each name of each function once. */
+/** Number of custom metrics that the flows write. AWS charges each metric name once for each function. */
 const metricsOf = (inputs: Inputs, flows: readonly string[]): number =>
   inputs.units.deployment.hasMetrics ? new Set(flows.flatMap((name) => flowOf(inputs, name).metrics)).size : 0
 

@@ -8,7 +8,7 @@ import { expectSuccess } from '../support/requests.ts'
 import { type Recorder } from './recorder.ts'
 
 /** Operations without a budget here: one-time setup, provider callbacks, a static file, and relays (see `flows.ts`). */
-const excluded = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
+const excludedPaths = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
 
 const usesTable = (endpoint: EndpointDefinition): boolean =>
   capabilitiesOf(endpoint).some((capability) => capability.startsWith('table:'))
@@ -18,7 +18,7 @@ const operationName = ({ method, endpoint }: Route): string =>
 
 export async function recordOperations(recorder: Recorder): Promise<void> {
   for (const route of routes) {
-    if (excluded.test(route.endpoint.path) || !usesTable(route.endpoint)) continue
+    if (excludedPaths.test(route.endpoint.path) || !usesTable(route.endpoint)) continue
     for (const operation of [undefined, operationName(route)]) {
       const user = await newUser('PlatformAdmin')
       const request = await requestFor(route, user)

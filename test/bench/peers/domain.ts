@@ -16,10 +16,7 @@ export type Claims = z.infer<typeof Claims>
 
 const publicKeys = new Map<string, CryptoKey>()
 
-/**
- * Verifies an access token, without a cache of verified tokens. Returns its claims, or undefined unless it is valid and
- * of an administrator.
- */
+/** Verifies an access token without caching the result. Returns its claims if it is valid and of an administrator. */
 export async function verifyToken(authorization = ''): Promise<Claims | undefined> {
   const token = authorization.replace(/^Bearer /, '')
   try {
@@ -58,7 +55,7 @@ export const Submission = z.object({
 })
 export type Submission = z.infer<typeof Submission>
 
-/** Stores a job in one transaction and enqueues it; undefined if the cluster does not exist. */
+/** Stores a job in one transaction and enqueues it. Returns undefined if the cluster does not exist. */
 export async function submitJob({ org, sub }: Claims, address: string, { clusterId, payload }: Submission) {
   const id = newId('job')
   const createdAtMs = Date.now()

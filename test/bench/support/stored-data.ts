@@ -90,12 +90,12 @@ function labelsItem(organisationId: string, { id, type }: Pick<StoredCluster, 'i
     `tier=${['web', 'api', 'data'][index % 3]}`,
     `zone=z${index % 6}`,
   ]
-  const reported = ['arch=x64', 'os=linux', 'relay-version=0.1.0']
+  const reportedFacts = ['arch=x64', 'os=linux', 'relay-version=0.1.0']
   return {
     ...keys.clusterLabels(organisationId, id),
     labels: labels.join('\n'),
     derived: `site=${newId('site')}\ntype=${type}`,
-    reported: reported.join('\n'),
+    reported: reportedFacts.join('\n'),
   }
 }
 
@@ -130,7 +130,7 @@ function clusterItem(organisationId: string, cluster: StoredCluster, status: Clu
 
 const statuses = ['Completed', 'Completed', 'Completed', 'Failed', 'Cancelled'] as const
 
-/** Writes finished jobs, one every ten seconds, and audit entries; resolves to their organisation. */
+/** Writes finished jobs, one every ten seconds, and audit entries. Returns the id of their organisation. */
 export async function writeHistory(
   environment: Record<string, string>,
   jobs: number,

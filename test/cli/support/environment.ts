@@ -12,7 +12,7 @@ export interface Environment extends AsyncDisposable {
   platform: PlatformProcess
   plat: Plat
   folder: string
-  /** Calls the API as the user of `plat`, without the start of a process. */
+  /** Calls the API as the user of `plat`, without starting a process. */
   call: (method: string, path: string, body?: object) => Promise<any>
 }
 

@@ -13,12 +13,12 @@ export interface Proxy extends AsyncDisposable {
 
 export async function startProxy(target: string): Promise<Proxy> {
   const requests: string[] = []
-  const planned: { prefix: string; fault: Fault }[] = []
+  const plannedFaults: { prefix: string; fault: Fault }[] = []
   const server = await startServer(async ({ method, url, headers, body }, outgoing) => {
     const line = `${method} ${url.pathname}${url.search}`
     requests.push(line)
-    const index = planned.findIndex(({ prefix }) => line.startsWith(prefix))
-    const fault = index < 0 ? undefined : planned.splice(index, 1)[0]?.fault
+    const index = plannedFaults.findIndex(({ prefix }) => line.startsWith(prefix))
+    const fault = index < 0 ? undefined : plannedFaults.splice(index, 1)[0]?.fault
     if (typeof fault === 'object' && 'status' in fault) {
       return { ...fault, headers: { 'content-type': 'application/json', ...fault.headers } }
     }
@@ -30,18 +30,18 @@ export async function startProxy(target: string): Promise<Proxy> {
       redirect: 'manual',
     })
     // fetch has decoded the content.
-    const decoded = new Headers(response.headers)
-    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) decoded.delete(name)
+    const decodedHeaders = new Headers(response.headers)
+    for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) decodedHeaders.delete(name)
     const content = Buffer.from(await response.arrayBuffer())
     if (typeof fault === 'object') await fault.holdUntil
     if (fault === 'drop response') outgoing.destroy()
-    else return { status: response.status, headers: Object.fromEntries(decoded), body: content }
+    else return { status: response.status, headers: Object.fromEntries(decodedHeaders), body: content }
     return undefined
   })
   return {
     url: server.url,
     requests,
-    inject: (prefix, ...faults) => planned.push(...faults.map((fault) => ({ prefix, fault }))),
+    inject: (prefix, ...faults) => plannedFaults.push(...faults.map((fault) => ({ prefix, fault }))),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   }
 }

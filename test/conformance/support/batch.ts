@@ -13,9 +13,9 @@ export const jobFor = (clusterId: string, script = 'uname') => ({
 
 export async function submitBatch(platform: Platform, body: object): Promise<any> {
   const admin = await platform.admin
-  const accepted = expectStatus(await admin.post(batchPath, body), 202)
-  platform.cancelLater(admin, `${batchPath}/${accepted.batchId}`)
-  return accepted
+  const acceptedBatch = expectStatus(await admin.post(batchPath, body), 202)
+  platform.cancelLater(admin, `${batchPath}/${acceptedBatch.batchId}`)
+  return acceptedBatch
 }
 
 export const readBatch = async (platform: Platform, batchId: string): Promise<any> =>

@@ -70,8 +70,8 @@ export class Client {
   }
 
   /**
-   * Sends a request, and sends it again after the time in `Retry-After` if a rate limit rejects it. Throws if the
-   * response violates the contract.
+   * Sends a request. Repeats it after a rate limit, unless `Retry-After` exceeds `maxWaitSeconds`. Throws if a response
+   * violates the contract.
    */
   async send(method: string, path: string, content: RequestContent = {}): Promise<ApiResponse> {
     for (;;) {

@@ -18,11 +18,21 @@ const inEachField = (valid: object, value: string): string[] =>
 
 export const notAnObject: DeriveInvalid = (valid) => {
   const text = JSON.stringify(valid)
-  const broken = ['{', '}', text.slice(0, -1), `${text}}`, `${text}\n${text}`, '{"a":}', "{'a':1}", '{"a":1,}', 'NaN']
+  const brokenTexts = [
+    '{',
+    '}',
+    text.slice(0, -1),
+    `${text}}`,
+    `${text}\n${text}`,
+    '{"a":}',
+    "{'a':1}",
+    '{"a":1,}',
+    'NaN',
+  ]
   const others = ['', ' ', 'null', 'true', '7', '"text"', '[]', `[${text}]`, '\0', `\u{FEFF}${text}`]
   // A gateway that forwards bodies as text replaces invalid UTF-8 with U+FFFD.
   const notUtf8 = [Buffer.from(text, 'utf16le'), Buffer.from(`${text}\u00ff`, 'latin1')]
-  return bodiesOf([...broken, ...others, ...notUtf8])
+  return bodiesOf([...brokenTexts, ...others, ...notUtf8])
 }
 
 export const otherContentType: DeriveInvalid = (valid) => {
@@ -36,8 +46,8 @@ const typeOf = (value: unknown): string => (Array.isArray(value) ? 'array' : typ
 /** Sets all fields to the same invalid value. Omits an empty object or array if it would be valid for every field. */
 export const wrongType: DeriveInvalid = (valid) => {
   const isValid = (empty: unknown) => Object.values(valid).every((member) => typeOf(member) === typeOf(empty))
-  const empty = ['{}', '[]'].filter((value) => !isValid(JSON.parse(value)))
-  const values = ['null', 'true', '-1', '1.5', ...empty, '[[]]', '{"length":1}', '{"toString":1}']
+  const emptyValues = ['{}', '[]'].filter((value) => !isValid(JSON.parse(value)))
+  const values = ['null', 'true', '-1', '1.5', ...emptyValues, '[[]]', '{"length":1}', '{"toString":1}']
   const names = Object.keys(valid)
   return bodiesOf(values.map((value) => `{${names.map((name) => `"${name}":${value}`).join()}}`))
 }

@@ -4,8 +4,8 @@ import { startServer } from '../../support/http-server.ts'
 import { optionsUrlVariable } from './platform.ts'
 
 /**
- * Serves the `Options` of the platform under test: the one of PLAT_CONFORMANCE_URL, or a new one. The first request
- * prepares it, so runs of other tests do not wait.
+ * Serves the `Options` of the platform under test: the platform at PLAT_CONFORMANCE_URL, or a new one. The first
+ * request prepares the platform, so that runs of other tests do not wait for it.
  */
 export async function setup(): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined

@@ -10,8 +10,8 @@ const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toS
 const decode = (part = ''): any => JSON.parse(Buffer.from(part, 'base64url').toString())
 
 export function signJws(header: object, claims: object, key: KeyObject): string {
-  const signed = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
-  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
+  const signingInput = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
+  return `${signingInput}.${sign(null, Buffer.from(signingInput), key).toString('base64url')}`
 }
 
 /** Verifies a token with a key set. Throws if no key matches. */

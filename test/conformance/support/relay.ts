@@ -67,14 +67,14 @@ export class Relay {
     return signJws({ typ: 'relay+jwt', kid: this.relayId }, claims, this.#key)
   }
 
-  /** A heartbeat; all nodes are Online by default. */
+  /** Sends a heartbeat, by default with all nodes Online. */
   heartbeat(state: HeartbeatState = {}): Promise<ApiResponse> {
     const nodes = this.nodes.map(({ id }) => ({ id, status: 'Online' }))
     const body = { nodes, running: [], freeSlots: 4, ...state }
     return this.client.post('/api/v1/relay/heartbeat', body)
   }
 
-  /** Opens the control channel and subscribes to its topic. Undefined if the platform has none. */
+  /** Opens the control channel and subscribes to its topic. Returns undefined if the platform offers no channel. */
   async openChannel() {
     const state = { instanceId: randomUUID(), channel: 'closed' } as const
     const { channel } = expectStatus(await this.heartbeat(state), 200)

@@ -35,8 +35,8 @@ export async function completeSetup(options: Options, retrieve: (command: string
   assert.match(command, /\S/)
   assert.deepEqual(others, [])
   const body = { ...setupBody(options), initialAdminToken: (await retrieve(command)).trim() }
-  const invalid = { adminPassword: 'short', publicUrl: 'http://platform.example.com', timezone: 'Nowhere/Land' }
-  for (const [name, value] of Object.entries(invalid)) {
+  const invalidValues = { adminPassword: 'short', publicUrl: 'http://platform.example.com', timezone: 'Nowhere/Land' }
+  for (const [name, value] of Object.entries(invalidValues)) {
     assert.deepEqual(invalidFields(await anonymous.post(completeSetupPath, { ...body, [name]: value })), [
       `body /${name}`,
     ])

@@ -22,7 +22,7 @@ export interface Receiver extends AsyncDisposable {
   hangingPaths: Set<string>
 }
 
-/** Listens on the first free `host:port`; undefined if all are in use. */
+/** Listens on the first free `host:port`. Returns undefined if all are in use. */
 export async function startReceiver(targets: readonly string[]): Promise<Receiver | undefined> {
   for (const target of targets) {
     const receiver = await listen(target).catch(() => undefined)
@@ -68,7 +68,7 @@ export interface WebhookTenant extends AsyncDisposable {
   newWebhook: (path: string, events: string[]) => Promise<any>
 }
 
-/** Listens on an allowed port of this machine; undefined if none is free. */
+/** Starts a receiver for webhooks of a separate organisation. Returns undefined if no allowed `host:port` is free. */
 export async function startWebhookTenant(platform: Platform): Promise<WebhookTenant | undefined> {
   const receiver = await startReceiver(platform.options.receivers ?? [])
   if (receiver === undefined) return undefined

@@ -1,4 +1,4 @@
-const empty = new Set(['input', 'meta', 'link', 'path', 'rect'])
+const voidElements = new Set(['input', 'meta', 'link', 'path', 'rect'])
 
 const firstGroups = (page: string, pattern: RegExp): string[] =>
   [...page.matchAll(pattern)].map(([, found = '']) => found)
@@ -12,11 +12,11 @@ export const attributeNames = (page: string): string[] =>
   firstGroups(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => firstGroups(list, / ([a-z-]+)="/g))
 
 export function misplaced(page: string): string | undefined {
-  const open: string[] = []
+  const openTags: string[] = []
   for (const [tag, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
-    if (empty.has(name)) continue
-    if (slash === '') open.push(name)
-    else if (open.pop() !== name) return tag
+    if (voidElements.has(name)) continue
+    if (slash === '') openTags.push(name)
+    else if (openTags.pop() !== name) return tag
   }
-  return open.at(-1)
+  return openTags.at(-1)
 }

@@ -10,11 +10,11 @@ const segments = (path: string): string[] => path.split('/')
 
 function takes(general: Address, special: Address): boolean {
   if (general.method !== special.method || general.path === special.path) return false
-  const wanted = segments(special.path)
-  const offered = segments(general.path)
+  const specialSegments = segments(special.path)
+  const generalSegments = segments(general.path)
   return (
-    offered.length === wanted.length &&
-    offered.every((segment, index) => segment.startsWith('{') || segment === wanted[index])
+    generalSegments.length === specialSegments.length &&
+    generalSegments.every((segment, index) => segment.startsWith('{') || segment === specialSegments[index])
   )
 }
 

@@ -33,7 +33,7 @@ export const schemasOf = (document: ApiDocument): Found[] => [
     ),
 ]
 
-/** Bodies of an operation, except of responses that operations share. */
+/** Bodies of an operation, except those of responses that several operations share. */
 export const mediaOf = ({ requestBody, responses }: Operation): MediaType[] =>
   [requestBody, ...Object.values(responses)].flatMap((body) =>
     body && 'content' in body ? Object.values(body.content ?? {}).filter((media) => media !== undefined) : [],
@@ -47,7 +47,7 @@ export const undescribed = (document: ApiDocument): string[] =>
       .map(([name]) => `${where}.${name}`),
   )
 
-/** Strings, arrays and integers without an upper limit. */
+/** Whether a schema is a string, an array or an integer without an upper limit. */
 export const isUnbounded = ([, schema]: Found): boolean => {
   if (schema.enum || schema.const !== undefined) return false
   const type = typeOf(schema)

@@ -180,7 +180,7 @@ describe('access tokens cannot grant longer access once the rights of their user
     'create a webhook': (caller) => Webhook.create(caller, hook),
     'change a webhook': (caller) => Webhook.change(caller, resources.webhookId, { url: 'https://mine.example.com/' }),
   }
-  // By default, one change per operation; creating an API token is tested with all.
+  // By default, one change per operation; creating an API token is tested with all changes.
   const cells = Object.keys(operations).flatMap((operation, index) =>
     Object.keys(changes)
       .filter((_, at, all) => isLong || operation === 'create an API token' || index % all.length === at)

@@ -24,7 +24,7 @@ afterAll(() => {
   vi.useRealTimers()
 })
 
-/** Lets time pass as the schedules do: a sweep every minute, and a check of clusters every 10 s. */
+/** Advances the clock as if the schedules ran: a sweep every minute, and a check of clusters every 10 s in between. */
 async function pass(seconds: number): Promise<void> {
   for (let second = 10; second <= seconds; second += 10) {
     advanceClock(10_000)

@@ -197,7 +197,7 @@ const queueEvent = (message: object) => ({ Records: [{ messageId: 'message', bod
 const success = { batchItemFailures: [] }
 const failure = { batchItemFailures: [{ itemIdentifier: 'message' }] }
 
-/** Makes dispatching to a cluster fail until the counter is a number again. */
+/** Sets the counter of waiting jobs. Dispatching to the cluster fails while the counter is not a number. */
 const setWaitingJobs = ({ organisationId }: Caller, clusterId: string, waitingJobs: unknown) =>
   update(keys.cluster(organisationId, clusterId), { set: { waitingJobs } })
 

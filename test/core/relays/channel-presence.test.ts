@@ -37,7 +37,7 @@ async function relayWithCluster() {
   return { caller, enrolled, clusterId, relayId, tell, beat, status, statusAfter, stored }
 }
 
-/** Lets time pass without downtime of the platform. */
+/** Advances the clock with a sweep at least once a minute, so that the platform counts no downtime. */
 async function pass(seconds: number): Promise<void> {
   for (let left = seconds; left > 0; left -= 60) {
     advanceClock(Math.min(60, left) * 1000)

@@ -62,7 +62,7 @@ export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) 
 export const inboxItems = async (clusterId: string): Promise<string[]> =>
   (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
 
-/** Oldest first, including those that the record of the cluster lists. */
+/** Ids of the jobs that the record of the cluster lists as waiting, oldest first. */
 export async function waitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
   const record = await Cluster.find(organisationId, clusterId)
   return record === undefined ? [] : waitingIn(record, 500)

@@ -120,7 +120,7 @@ test('repeated projections and messages deliver each event once', async () => {
   const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   await Promise.all([project(), project(), project()])
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
-  // As after a crash before the projection commits.
+  // Repeats the projection, as after a crash before its commit.
   await project()
   await Promise.all(Array.from({ length: 4 }, () => runProjections(caller.organisationId, [webhookProjection])))
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))

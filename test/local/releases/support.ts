@@ -117,7 +117,7 @@ export function startClients(url: string, count = 10) {
   const running = Array.from({ length: count }, run)
   return Object.assign(results, {
     /** Resolves after `count` more responses. */
-    more: (count: number) =>
+    waitForMore: (count: number) =>
       new Promise<void>((resolve) => void waits.push({ until: results.requests + count, resolve })),
     stop: async () => {
       stopping.abort()

@@ -31,7 +31,7 @@ export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
   signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
-  /** Returned to a heartbeat that does not name the signer's current key. */
+  /** Statement keys that a heartbeat receives if it does not name the current key of `signer`. */
   statementKeys: string[] | undefined
   readonly jobs: FakeJob[] = []
   readonly heartbeats: Heartbeat[] = []
@@ -45,7 +45,7 @@ export class FakePlatform {
   keepAliveSeconds = 40
   /** IP addresses that have sent requests or opened channels. */
   readonly addresses = new Set<string>()
-  /** False: like an earlier version of the platform. */
+  /** If false, heartbeats do not claim jobs, as in an earlier version of the platform. */
   claimsWithHeartbeats = true
   /** Number of enrollments that exceed the quota of clusters. */
   enrollmentsOverLimit = 0
@@ -53,11 +53,11 @@ export class FakePlatform {
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()
-  /** Offered with every heartbeat. */
+  /** The update that the response to every heartbeat offers. */
   update: HeartbeatResponse['update']
   /** The file at `/relay/relay.mjs`. */
   program = ''
-  /** Versions of the relays that have sent heartbeats, also without success. */
+  /** The relay version of each heartbeat, including failed heartbeats. */
   readonly versions: string[] = []
   /** Heartbeats of this version make the platform unavailable. */
   fatalVersion: string | undefined
@@ -105,7 +105,7 @@ export class FakePlatform {
   addJob(payload: Record<string, unknown>, id = newId('job')): FakeJob {
     const job = new FakeJob({ id, clusterId: this.clusterId, payload, signer: this.signer })
     this.jobs.push(job)
-    this.changed()
+    this.notifyChange()
     return job
   }
 
@@ -115,8 +115,8 @@ export class FakePlatform {
     return job
   }
 
-  /** Wakes the relay, and the test. */
-  changed(): void {
+  /** Wakes the relay, and the test that waits in `until`. */
+  notifyChange(): void {
     this.broker.wake()
     this.#emit()
   }

@@ -54,7 +54,7 @@ const QueueInputs = z.object({
   redrivePolicy: z.string().optional(),
 })
 
-/** Dead-letter queues first, because others refer to them. */
+/** Creates dead-letter queues first, because other queues refer to them. */
 async function createQueues(graph: Graph, client: SQSClient): Promise<void> {
   const queues = ofType(graph, 'aws:sqs/queue:Queue').map(({ inputs }) => QueueInputs.parse(inputs))
   for (const queue of queues.toSorted((a, b) => Number(Boolean(a.redrivePolicy)) - Number(Boolean(b.redrivePolicy)))) {
@@ -68,7 +68,7 @@ async function createQueues(graph: Graph, client: SQSClient): Promise<void> {
   }
 }
 
-/** The platform writes the values. */
+/** Creates secrets without values, which the platform writes. */
 async function createSecrets(graph: Graph, client: SecretsManagerClient): Promise<void> {
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
     await client.send(new CreateSecretCommand({ Name: String(inputs['name']) }))

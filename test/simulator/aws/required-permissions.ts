@@ -51,7 +51,7 @@ const ofEcr = (action: string, { repositoryName }: Json): RequiredPermission[] =
     ? [{ action: `ecr:${action}`, resource: '*' }]
     : ofRepository(repositoryName, [action])
 
-/** Permissions of a registry request; undefined if IAM has none. */
+/** Registry request → the IAM actions that it requires. */
 const imageActions: Readonly<Record<string, readonly string[]>> = {
   'GET manifest': ['BatchGetImage'],
   'HEAD manifest': ['BatchGetImage'],

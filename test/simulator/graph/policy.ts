@@ -9,7 +9,7 @@ export type Statement = z.infer<typeof Statement>
 
 const Policy = z.strictObject({ Version: z.literal('2012-10-17'), Statement: z.array(Statement) })
 
-/** Throws for a policy that uses other features. */
+/** Parses a policy. Throws if it uses features that the simulator does not support. */
 export const parsePolicy = (text: string): Statement[] => Policy.parse(JSON.parse(text)).Statement
 
 export interface RequiredPermission {

@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** The arguments are its id and version. Responds from a resource that `dispose` closes. */
+/** Arguments: id, version, and `throws` to fail in `configure`. `isOpen` becomes false when the module is disposed. */
 const [id = '', version = '', how] = process.argv.slice(2)
 let isOpen = false
 

@@ -7,7 +7,7 @@ const programs = ['chromium-headless-shell', 'chromium']
 const program = programs.find((name) => missingPrograms(name) === '')
 const reason = program === undefined ? missingPrograms('chromium-headless-shell') : ''
 
-/** The reason for skipping browser tests; empty in CI. */
+/** The reason for skipping browser tests; empty if they run, and always in CI. */
 export const skipReason = process.env['CI'] ? '' : reason.trim()
 
 /** Only this machine can be reached from the browser. */

@@ -34,7 +34,7 @@ export const payloads = isLong ? all : all.slice(0, 2)
 
 export const storedPayloads = payloads.map((text) => text.trim().replaceAll(/[\t\u2028\u202E]/g, ''))
 
-/** The job fails, so that it causes a notification. */
+/** Creates a cluster with hostile texts and a failed job, which causes a notification. */
 export async function hostileCluster(api: Platform, text: string): Promise<{ relay: Relay; jobId: string }> {
   const { enrollmentToken } = await api.newCluster({ name: text })
   const key = newRelayKey()

@@ -148,7 +148,7 @@ const sendsEndlessly = (bytesOf: (id: number) => Uint8Array) =>
 const finds = (...entries: Buffer[]) =>
   sends(search, 1, ...entries.map((entry) => (id: number) => message(id, entry)), (id) => searchDone(id))
 
-/** An entry whose set of values is longer than the message. */
+/** An entry whose set of values has a stated length beyond the end of the message. */
 const overlongSet = ber(
   0x64,
   ber(4, Buffer.from('uid=ada,ou=people')),

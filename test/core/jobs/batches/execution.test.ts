@@ -134,12 +134,12 @@ test('rejects a retry as a whole if a target node or a cluster was removed', asy
   await runJob(enrolled, jobIds[0] ?? '', 1)
   await runProjections(caller)
   const retry = () => requestErrorCode('jobs', `POST /api/v1/jobs/batch/${batchId}/retry`, [caller, 'OrgAdmin'])
-  const cluster = [caller.organisationId, enrolled.cluster.id] as const
-  const nodes = await get(keys.nodes(...cluster))
-  await transact([remove(keys.nodes(...cluster))])
+  const clusterKeyParts = [caller.organisationId, enrolled.cluster.id] as const
+  const nodes = await get(keys.nodes(...clusterKeyParts))
+  await transact([remove(keys.nodes(...clusterKeyParts))])
   expect(await retry()).toBe('node_not_in_cluster')
-  await transact([create(keys.nodes(...cluster), nodes ?? {})])
-  runBefore(/TransactWrite/, () => transact([remove(keys.cluster(...cluster))]))
+  await transact([create(keys.nodes(...clusterKeyParts), nodes ?? {})])
+  runBefore(/TransactWrite/, () => transact([remove(keys.cluster(...clusterKeyParts))]))
   expect(await retry()).toBe('cluster_forbidden')
 })
 
@@ -263,7 +263,7 @@ async function completeJob({ claims }: State, index: number, exitCode: number): 
   if (code === 'conflict') claims.push(entry)
 }
 
-/** A random action. All random choices precede its first call, so that a seed always chooses the same. */
+/** A random action. All random choices precede its first call, so that a seed always selects the same action. */
 async function randomAction(state: State): Promise<unknown> {
   const { pick, caller, clusters, batchId, jobIds, claims } = state
   const choice = pick(1000)
@@ -280,7 +280,7 @@ async function randomAction(state: State): Promise<unknown> {
   return state.mayCancel && choice % 15 === 0 ? Batch.cancel(caller, batchId) : undefined
 }
 
-/** Runs four random actions concurrently, while one of six store calls fails before or after its execution. */
+/** Runs four random actions concurrently, while about one in six store calls fails before or after it takes effect. */
 async function runStep(state: State): Promise<void> {
   const failRandomly = async () => {
     if (state.pick(12) === 0) throw platformError('database_unavailable')
