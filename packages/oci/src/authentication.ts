@@ -15,7 +15,7 @@ interface Challenge {
 const word = /([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*)))?/g
 const maxChallengeLength = 4096
 
-/** In a `WWW-Authenticate` header, a word without a value starts a challenge. */
+/** Parses the first 4,096 characters of a `WWW-Authenticate` header. A word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
   for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(word)) {
@@ -82,7 +82,7 @@ async function bearerAuthorization(
   return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
-/** Never sends credentials to an untrusted host or over an insecure connection. */
+/** Parses the URL of a token server. Throws `RegistryError` for an untrusted host or an insecure connection. */
 function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {

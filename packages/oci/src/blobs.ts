@@ -17,7 +17,7 @@ const callOf = (target: RepositoryConnection, digest: string, actions: 'pull' | 
   scopes: [scopeOf(target.repository, actions)],
 })
 
-/** Verifies size and digest. Follows redirects to the registry's blob storage. */
+/** Downloads a blob, follows redirects, and verifies the size and the digest. */
 export async function fetchBlob(
   target: RepositoryConnection,
   { digest, size }: Pick<Descriptor, 'digest' | 'size'>,
@@ -90,7 +90,7 @@ export async function uploadBlob(
   throw new RegistryError('invalid', message)
 }
 
-/** Undefined if the registry mounted the blob from another repository. */
+/** Returns the URL to upload to; undefined if the registry mounted the blob from another repository. */
 async function openUpload(
   target: RepositoryConnection,
   digest: string,

@@ -13,7 +13,7 @@ export interface ImageToBuild {
   files: readonly FileToPack[]
   /** Runtime configuration. Unset members are inherited from the base. */
   config?: Omit<ImageConfig['config'], 'Labels'>
-  /** Added to the labels of the base. */
+  /** Added to the labels of the base. Replaces labels of the same name. */
   labels?: Readonly<Record<string, string>>
   /** Base image, in the registry that the image is pushed to. Its layers are the lowest. */
   base?: Image
@@ -35,7 +35,7 @@ export interface BuiltImage {
   layers: readonly BuiltLayer[]
 }
 
-/** Needs no daemon and sends no requests. The same input gives the same digest (see `packLayer`). */
+/** Builds an image without a daemon or network requests. The same input gives the same digest (see `packLayer`). */
 export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   const { files, base, created = '1970-01-01T00:00:00Z' } = input
   const top = files.length > 0 ? [await packLayer(files)] : []

@@ -18,7 +18,7 @@ export interface ClientOptions {
   credentials?: () => Promise<Credentials | undefined>
   /** Hosts besides the registry's own that may receive the credentials. Default: `auth.docker.io`. */
   trustedRealms?: readonly string[]
-  /** Timeout of a small request, 10 s by default. Blob transfers get additional time by size. */
+  /** Timeout of a request, 10 s by default. Uploads and blob transfers get additional time according to their size. */
   timeoutMs?: number
 }
 
@@ -30,13 +30,13 @@ export interface FoundManifest {
 }
 
 /**
- * Client of one registry (OCI distribution specification 1.1). Computes the digest of all received content. Throws only
- * `RegistryError`. `repository` is the name of a repository, `reference` a tag or a digest.
+ * Client of one registry (OCI distribution specification 1.1). Verifies the digest of each manifest and blob that it
+ * downloads. Throws only `RegistryError`. `repository` is the name of a repository, `reference` a tag or a digest.
  */
 export interface RegistryClient {
   /** `host[:port]` */
   readonly registry: string
-  /** All repositories, if the registry implements `_catalog`; many do not. */
+  /** Lists all repositories. Fails if the registry does not implement `_catalog`, as many do not. */
   repositories(): AsyncIterable<string>
   tags(repository: string): AsyncIterable<string>
   /** The descriptor of a reference, without its content; undefined if it does not exist. */
@@ -53,11 +53,11 @@ export interface RegistryClient {
     options?: { mountFrom?: string },
   ): Promise<Pick<Descriptor, 'digest' | 'size'>>
   putManifest(repository: string, reference: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor>
-  /** The referrers of a digest: signatures, attestations. Without the referrers API, reads the referrers tag. */
+  /** Lists the referrers of a digest, such as signatures. Without the referrers API, reads the referrers tag. */
   referrers(repository: string, digest: string, artifactType?: string): Promise<Descriptor[]>
   /** Uploads a manifest with a subject, so that `referrers` of the subject lists it. */
   putReferrer(repository: string, manifest: Manifest & { subject: Descriptor }): Promise<Descriptor>
-  /** Deletes a manifest; succeeds if it does not exist. Many registries accept only digests, or no deletion. */
+  /** Deletes a manifest; succeeds if it does not exist. Many registries delete only by digest, or not at all. */
   remove(repository: string, reference: string): Promise<void>
 }
 

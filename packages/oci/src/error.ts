@@ -1,11 +1,11 @@
 export type RegistryErrorKind =
-  /** No response, or a server error. A retry may succeed. */
+  /** No complete response, a server error, or a rate limit. A retry may succeed. */
   | 'unreachable'
   /** The registry requires credentials, or rejects the given ones. */
   | 'unauthorized'
   /** The repository, manifest or blob does not exist. */
   | 'not_found'
-  /** Invalid content or an invalid name: a wrong digest, a malformed document. */
+  /** Invalid content or an invalid name, such as a wrong digest or a malformed document. */
   | 'invalid'
   /** The content exceeds a size limit. */
   | 'too_large'

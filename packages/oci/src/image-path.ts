@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import { RegistryError } from './error.ts'
 
-/** Quotes text of an image for a message, in at most 200 characters. The text may contain any character. */
+/** Quotes at most 200 characters of a text from an image for a message. The text may contain any character. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /**

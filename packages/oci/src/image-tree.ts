@@ -107,7 +107,7 @@ export class ImageTree {
   }
 
   /**
-   * Resolves symlinks in the path of a directory. Creates missing directories if `createMissing`, else returns undefined.
+   * Resolves symlinks in the path of a directory. If one is missing, creates it or returns undefined.
    */
   async #walk(path: string, createMissing: true): Promise<string>
   async #walk(path: string, createMissing: boolean): Promise<string | undefined>

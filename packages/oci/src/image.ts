@@ -12,7 +12,7 @@ export interface Platform {
   architecture: string
 }
 
-/** Uses the names of the OCI specification, such as `amd64`. */
+/** Linux on the architecture of this machine, with the names of the OCI specification, such as `amd64`. */
 export const thisPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -100,8 +100,8 @@ function parseConfig(bytes: Buffer): ImageConfig | undefined {
 
 /**
  * Reads the first existing file of several paths, from the topmost layer that contains any of them; undefined if there
- * is none. Does not unpack the image: reads layers from the top down and stops when it finds a file. Only regular files
- * count; links do not. Throws `RegistryError`, `too_large` for a file of more than `maxBytes`.
+ * is none. Does not unpack the image: reads layers from the top down and stops when it finds a file. Ignores
+ * links. Throws `RegistryError` (`too_large` for a file of more than `maxBytes`).
  */
 export async function readFile(
   client: RegistryClient,

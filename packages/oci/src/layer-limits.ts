@@ -19,14 +19,14 @@ export function consumeLimit(limits: UnpackLimits, kind: keyof UnpackLimits, cou
   if (limits[kind] < 0) throw new RegistryError('too_large', `The image has too many ${kind}.`)
 }
 
-/** Bytes of metadata (attributes, long names) that a layer may contain: initially, and in addition per entry. */
+/** Bytes of metadata (attributes, long names) that a layer may contain: a base, and an addition for each entry. */
 const [metadataBytes, metadataBytesPerEntry] = [512 * 1024, 4096]
 const blockBytes = 512
 
 export interface LayerLimiter {
   /** Passes content through, computes its digest and counts it against the limits. */
   stream: Transform
-  /** Allows the bytes of an entry: header, content and some metadata. */
+  /** Raises the limit by the bytes of an entry: header, content and `metadataBytesPerEntry`. */
   allow: (header: Header) => void
 }
 

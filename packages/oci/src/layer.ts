@@ -17,7 +17,7 @@ const chunkBytes = 64 * 1024
 export interface LayerEntry {
   /** Relative to the image root; see `imagePath`. */
   path: string
-  /** `nothing`: a device or a FIFO. Modules need none, so none is created. */
+  /** `nothing`: a device or a FIFO, which is not created because modules need none. */
   kind: 'file' | 'directory' | 'symlink' | 'link' | 'nothing'
   /** The target of a symlink, or the path of the file of a hard link. */
   target: string
@@ -90,7 +90,7 @@ function* chunksOf(bytes: Buffer): Generator<Buffer, void, undefined> {
   for (let from = 0; from < bytes.length; from += chunkBytes) yield bytes.subarray(from, from + chunkBytes)
 }
 
-/** Per entry. Includes the global attributes of the layer, which count for each entry. */
+/** Maximum for an entry. Global attributes of the layer count only if the entry has a pax header of its own. */
 const maxAttributes = 100
 
 const kinds: Record<Header['type'], LayerEntry['kind']> = {
@@ -138,7 +138,5 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined>
 const brokenLayer = (cause: unknown): RegistryError =>
   cause instanceof RegistryError ? cause : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
 
-/**
- * Whether a file is sparse (GNU tar in pax format). The content of a sparse file is a list of segments, not the file.
- */
+/** Whether an attribute marks a sparse file (GNU tar, pax format), which is stored as a list of segments. */
 const isSparseAttribute = (attribute: string): boolean => attribute.startsWith('GNU.sparse.')

@@ -9,7 +9,7 @@ import { type Descriptor, mediaTypes } from './types.ts'
 
 /** Images in a folder (OCI image layout 1.0), for transfer without a network. */
 
-/** Throws `TypeError` if the layers of the base are only in a registry. */
+/** Adds a built image to a layout. Throws `TypeError` if one of its layers is only in a registry. */
 export async function exportLayout(built: BuiltImage, folder: string, tags: readonly string[] = []): Promise<void> {
   for (const layer of built.layers) {
     if (!('bytes' in layer)) throw new TypeError('The base of this image is in a registry: push it, then save it.')

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** Creates a folder with its parents, for its owner only. Node's recursive `mkdir` never returns for a path below `/proc`. */
+/** Creates a folder and its parents, for the owner only. Node's recursive `mkdir` never returns for paths in /proc. */
 export function makeFolder(path: string): void {
   const folder = resolve(path)
   if (existsSync(folder)) return

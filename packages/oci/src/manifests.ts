@@ -62,7 +62,7 @@ export async function findManifest(
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
-/** `isReferrerListed`: the registry lists the manifest as a referrer of its subject. */
+/** `isReferrerListed`: whether the registry lists the manifest as a referrer of its subject. */
 export async function uploadManifest(
   target: RepositoryConnection,
   reference: string,

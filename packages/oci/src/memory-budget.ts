@@ -1,6 +1,6 @@
 /** Limits the memory for concurrent layers, which are held in memory as a whole. */
 
-/** Layers up to `uncountedBytes` are not counted. All others share `totalBytes`, the size of the largest possible layer. */
+/** Layers up to `uncountedBytes` are not counted. Others share `totalBytes`, the size of the largest allowed layer. */
 const [uncountedBytes, totalBytes] = [16 * 2 ** 20, 256 * 2 ** 20]
 
 let availableBytes = totalBytes

@@ -20,9 +20,9 @@ interface Packed {
 }
 
 /**
- * The same files give the same bytes at any time and in any order: timestamps and owners are zero, and names are sorted.
- * Another version of Node.js or another CPU architecture may compress the same content to other bytes. Throws
- * `TypeError` for links.
+ * Packs files into a layer. The same files give the same bytes at any time and in any order: timestamps and owners are
+ * zero, and names are sorted. Another version of Node.js or another CPU architecture may compress the same content to
+ * other bytes. Throws `TypeError` for links, special files, conflicting paths and whiteouts.
  */
 export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLayer & { bytes: Buffer }> {
   const packed = new Map<string, Packed>()

@@ -3,8 +3,8 @@ import * as https from 'node:https'
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts'
 
 /**
- * A transport for programs whose users may reach any host, such as the command line. It does not restrict destinations.
- * `agentFor` opens the connections, for example through a proxy.
+ * Creates a transport that does not restrict destinations, for programs whose users may reach any host, such as the
+ * command line. `agentFor` selects the agent that opens the connections, for example through a proxy.
  */
 export const transportWith =
   (agentFor: (url: URL) => http.Agent | false): Transport =>

@@ -20,8 +20,8 @@ export async function listReferrers(
 }
 
 /**
- * Statuses of registries without a referrers API. The specification defines 404. Some registries return 400, 405, 406 or
- * 501 instead, and some redirect to a web page, as GitHub's does.
+ * Statuses of registries without a referrers API. The specification defines 404. Some registries return 400, 405, 406
+ * or 501 instead, and some redirect to a web page, as GitHub's does.
  */
 const statusesWithoutApi = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
@@ -51,8 +51,8 @@ async function taggedIndex(target: RepositoryConnection, digest: string): Promis
 const maxAttempts = 3
 
 /**
- * If the registry has no referrers API, updates the tagged list and verifies it, because a concurrent update may
- * overwrite it. Repeats a lost update.
+ * Uploads a manifest with a subject. If the registry has no referrers API, also updates the tagged list and verifies
+ * it, because a concurrent update may overwrite it. Repeats a lost update.
  */
 export async function addReferrer(
   target: RepositoryConnection,

@@ -45,7 +45,7 @@ export function failureOf(registry: string, description: string, response: Trans
 const redirectMessage = (registry: string, description: string): string =>
   `Registry ${registry} redirects ${description}, which is not followed. Name the registry by the address that it redirects to.`
 
-/** At most one day. A date is relative to the `Date` header of the registry. */
+/** Returns the `Retry-After` in seconds, at most one day. A date is relative to the `Date` header of the registry. */
 function retryAfterOf(response: TransportResponse): number | undefined {
   const text = headerOf(response, 'retry-after')?.trim() ?? ''
   const dateMs = text.endsWith('GMT') ? Date.parse(text) : Number.NaN

@@ -22,5 +22,5 @@ export interface TransportResponse {
   isCutShort: boolean
 }
 
-/** Sends one request. Rejects if there is no response within the timeout. */
+/** Sends one request. Rejects if there is no complete response within the timeout. */
 export type Transport = (url: string, request: TransportRequest) => Promise<TransportResponse>

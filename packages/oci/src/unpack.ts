@@ -16,7 +16,7 @@ const unpacking = new Map<string, Promise<string>>()
  * Returns the absolute path of an image's root directory in a store, `<store>/<digest>/root`, and unpacks the image if
  * necessary. The directory appears only when it is complete, even if other processes unpack the same image or are
  * killed. The current user owns the files. Devices and special modes are omitted; links stay inside. Throws
- * `RegistryError`, `too_large` beyond the limits (2 GiB and 100,000 files).
+ * `RegistryError` (`too_large` beyond the limits, by default 2 GiB and 100,000 files).
  */
 export function unpackImage(
   client: RegistryClient,

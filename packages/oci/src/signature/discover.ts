@@ -19,7 +19,7 @@ const maxSignatures = 50
 const maxPayloadBytes = 64 * 1024
 const maxBundleBytes = 2 ** 20
 
-/** Yields referrers first. Throws `RegistryError` if the registry gives no usable response. */
+/** Yields the signatures of a digest, referrers first. Throws `RegistryError` if a response is not usable. */
 export async function* discoverSignatures(
   client: RegistryClient,
   repository: string,

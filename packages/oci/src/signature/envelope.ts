@@ -10,7 +10,7 @@ export function envelopeBytes(payloadType: string, payload: Buffer): Buffer {
   return Buffer.concat([Buffer.from(head), payload])
 }
 
-/** Sigstore bundle 0.3. `keyHint` only indicates which key to try. */
+/** Serializes a Sigstore bundle, version 0.3. `keyHint` only indicates which key to try. */
 export const serializeBundle = (payload: Buffer, signature: Buffer, keyHint: string): Buffer =>
   Buffer.from(
     JSON.stringify({

@@ -6,7 +6,7 @@ export interface KeyPair {
   publicKeyPem: string
 }
 
-/** Generates a key pair to sign images: ECDSA on P-256, which all verifiers of such signatures support. */
+/** Generates a key pair to sign images: ECDSA on P-256, the default of cosign. */
 export function generateKeyPair(): KeyPair {
   const { privateKey, publicKey } = crypto.generateKeyPairSync('ec', {
     namedCurve: 'P-256',
@@ -65,7 +65,7 @@ export const keyHint = (key: crypto.KeyObject): string =>
     .update((key.type === 'private' ? crypto.createPublicKey(key) : key).export({ type: 'spki', format: 'der' }))
     .digest('base64')
 
-/** `own` selects the hash algorithm of the key's curve. */
+/** `own` selects the default hash algorithm of the key. */
 export function signBytes(key: crypto.KeyObject, bytes: Uint8Array, hash: 'own' | 'sha256'): Buffer {
   const [defaultHash = null] = hashesOf(key)
   return crypto.sign(defaultHash === null || hash === 'own' ? defaultHash : hash, bytes, key)

@@ -120,7 +120,7 @@ const isInScope = ({ repositories }: TrustedKey, registry: string, repository: s
     .map((each) => `${each.replace(/\/+$/, '')}/`)
     .some((each) => `${namesRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
 
-/** Same rule as in image references. */
+/** Whether a location begins with a registry, by the rule of image references. */
 const namesRegistry = (location: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(location)
 
 /** An invalid date makes the key invalid. */
