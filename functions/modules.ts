@@ -17,7 +17,7 @@ import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-/** Imported on demand, because the other requests do not need the image reader. */
+/** Imports the module on demand, because the other requests do not need the image reader. */
 const installation = () => import('@platform/core/modules/install')
 
 export const handler = serve(

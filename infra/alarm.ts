@@ -5,7 +5,7 @@ export interface AlarmSpec {
   /** Number of the row in docs/operations.md#alarms. */
   number: number
   description: string
-  /** The metrics; `formula` combines several into one number and refers to them as m0, m1, … */
+  /** Inputs of the alarm. `formula` combines several into one number and refers to them as m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`

@@ -178,7 +178,7 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
 
 const sweepRuns = functionMetric('Invocations', 'schedule/sweep')
 
-/** Metrics that AWS writes without charge, so that an idle platform costs little. */
+/** Alarms on metrics that AWS records free of charge, so that an idle platform costs little. */
 const basicAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
     number: 2,

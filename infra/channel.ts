@@ -5,7 +5,7 @@ import { prefix } from './stage.ts'
  * The control channel of relays: AWS IoT Core, which all stages of an account share. Names and topics have the prefix.
  */
 
-/** Without it, for example in regions without AWS IoT Core, relays poll. */
+/** Without the channel, for example in regions without AWS IoT Core, relays poll. */
 export const hasChannel = options.channel !== 'off'
 
 interface Target {
@@ -53,7 +53,7 @@ export function authorizeConnections(target: Target) {
 export function reportPresence(target: Target) {
   if (!hasChannel) return
   const rule = new aws.iot.TopicRule(`${target.id}Rule`, {
-    // Names of rules contain no hyphens.
+    // Names of rules must not contain hyphens.
     name: `${prefix.replaceAll('-', '_')}_presence`,
     enabled: true,
     sqlVersion: '2016-03-23',

@@ -3,9 +3,9 @@ import { api, originDomain } from './gateway.ts'
 import { options } from './options.ts'
 import { globalPrefix, isProtected, prefix } from './stage.ts'
 
-/** The optional front: CloudFront with a web ACL, which an HTTP API cannot have. Functions reject requests past it. */
+/** The optional front: CloudFront with a web ACL, which an HTTP API lacks. Functions reject requests that bypass it. */
 
-/** A random value of the first deployment. Only the front knows it; functions have its hash. */
+/** Creates the secret that only the front sends; functions have its hash. Later deployments do not change its value. */
 function frontSecret(): $util.Output<string> {
   const secret = new aws.secretsmanager.Secret('FrontSecret', {
     name: `${prefix}/front-secret`,
@@ -19,7 +19,7 @@ function frontSecret(): $util.Output<string> {
   const version = new aws.secretsmanager.SecretVersion(
     'FrontSecretValue',
     { secretId: secret.id, secretString: $util.secret(randomPassword) },
-    // Each evaluation draws another value; the first one stays.
+    // Each evaluation generates another value; the first one is kept.
     { ignoreChanges: ['secretString'] },
   )
   return version.secretString.apply((value) => value ?? '')
@@ -31,7 +31,7 @@ const visibilityOf = (metricName: string) => ({
   sampledRequestsEnabled: false,
 })
 
-/** No rule inspects bodies: scripts of jobs look like attacks. Many relays may share one address. */
+/** No rule inspects bodies: scripts of jobs look like attacks. The rate limit is high: relays may share an address. */
 const webAcl = () =>
   new aws.wafv2.WebAcl('FrontAcl', {
     region: 'us-east-1',

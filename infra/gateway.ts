@@ -18,7 +18,7 @@ const accessLogFields = {
 const { domain, domainCertificate, front } = options
 const throttlePerSecond = Number(options.throttlePerSecond ?? 5000)
 
-/** Behind a front, the gateway has a domain of its own, and its generated address is closed. */
+/** Behind a front, the gateway has a domain of its own, and its generated address is disabled. */
 export const originDomain = front && domain ? `origin.${domain}` : undefined
 const gatewayDomain = originDomain ?? domain
 

@@ -24,9 +24,7 @@ export const functionMetric = (metricName: 'Errors' | 'Duration' | 'Invocations'
   dimensions: { FunctionName: functionNameOf(name) },
 })
 
-/**
- * For all functions of the account in this region: they share one concurrency limit, including functions of modules.
- */
+/** Covers all functions of the account in this region, including those of modules: they share a concurrency limit. */
 export const allFunctionsMetric = (metricName: 'Errors' | 'Throttles' | 'ConcurrentExecutions'): Metric => ({
   namespace: 'AWS/Lambda',
   metricName,

@@ -48,7 +48,7 @@ type Environment = Record<string, string | undefined>
 
 /**
  * Returns the settings under the names that functions read, with keys in place of key files. An empty value counts as
- * unset. Throws one error that names all invalid settings, or the excess size.
+ * unset. Throws if a setting is invalid or the settings are too large.
  */
 export function settingsOf(environment: Environment): Record<string, string> {
   const values = Object.fromEntries(settingNames.map((name) => [name, environment[name] || undefined]))

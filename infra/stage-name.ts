@@ -14,7 +14,7 @@ export const stageNameError = (stage: string): string | undefined =>
 export const isProtectedStage = (stage: string, environment: Record<string, string | undefined>): boolean =>
   (environment['PLAT_PROTECTED'] || String(stage === 'production')) === 'true'
 
-/** `eu-central-1` → `euc1`: names of roles, dashboards and budgets are unique in an account, not in a region. */
+/** `eu-central-1` → `euc1`: names of roles, dashboards and budgets must be unique in an account. */
 export const regionCode = (region: string): string =>
   region
     .split('-')

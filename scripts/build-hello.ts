@@ -3,7 +3,7 @@ import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** Bundles the reference module into one file, as `plat module build` does. Usage: `node build-hello.ts <file>` */
+/** Bundles the reference module into one file. Usage: `node scripts/build-hello.ts [file]` */
 async function buildHello(outfile: string): Promise<void> {
   await build({
     absWorkingDir: root,

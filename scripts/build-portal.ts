@@ -89,5 +89,5 @@ async function compress(content: Buffer): Promise<{ br?: Buffer; gzip?: Buffer }
   return { ...(br.length < content.length && { br }), ...(gz.length < content.length && { gzip: gz }) }
 }
 
-// Usage: `node build-portal.ts <file>`
+// Usage: `node scripts/build-portal.ts [file]`
 if (import.meta.main) await buildPortal(process.argv[2] ?? join(root, 'dist/portal.pack'))

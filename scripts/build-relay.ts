@@ -14,8 +14,8 @@ export interface RelayRelease {
 }
 
 /**
- * Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. Without a
- * release, it cannot update itself.
+ * Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. Without
+ * `release`, the relay cannot update itself.
  */
 export async function buildRelay(outfile: string, release?: RelayRelease): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
@@ -60,7 +60,7 @@ async function webSocketCode(): Promise<string> {
     format: 'cjs',
     target: 'node20',
     charset: 'utf8',
-    // Optional native code.
+    // These packages are optional native code.
     external: ['bufferutil', 'utf-8-validate'],
   })
   return [
@@ -73,7 +73,7 @@ async function webSocketCode(): Promise<string> {
   ].join('\n')
 }
 
-/** Shortens the bundle but keeps it readable: tabs, short headings, no comments. */
+/** Shortens the bundle but keeps it readable: tabs, short headings, no indented comments. */
 function tidy(bundle: string): string {
   return bundle
     .replaceAll('// packages/relay/src/', '// ')
@@ -81,5 +81,5 @@ function tidy(bundle: string): string {
     .replaceAll(/^(?: {2})+/gm, (indent) => '\t'.repeat(indent.length / 2))
 }
 
-// Usage: `node build-relay.ts <file>`
+// Usage: `node scripts/build-relay.ts [file]`
 if (import.meta.main) await buildRelay(process.argv[2] ?? fileURLToPath(new URL('dist/relay.mjs', root)))

@@ -78,14 +78,14 @@ function declarationsOf(statement: Statement): VariableDeclaration['declarations
   return declaration?.type === 'VariableDeclaration' ? declaration.declarations : []
 }
 
-/** For example `z.object({…}).meta({…})`, `Cluster.extend({…})` or `createRoute({…})`. */
+/** Whether a call creates a schema, such as `z.object({…}).meta({…})`, `Cluster.extend({…})` or `createRoute({…})`. */
 function createsSchema(expression: Expression): boolean {
   if (expression.type === 'CallExpression') return createsSchema(expression.callee)
   if (expression.type === 'MemberExpression') return createsSchema(expression.object)
   return expression.type === 'Identifier' && /^(?:z|createRoute|pageOf|[A-Z]\w*)$/.test(expression.name)
 }
 
-/** Evaluates modules that derive constants from the whole contract, so that bundles do not contain it. */
+/** Evaluates modules that derive constants from the whole contract, so that bundles do not contain the contract. */
 const derived: Plugin = {
   name: 'derived',
   setup(builder) {

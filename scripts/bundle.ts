@@ -19,7 +19,7 @@ const settings = {
   target: 'node24',
   format: 'esm',
   mainFields: ['module', 'main'],
-  // For CommonJS packages inside the ES module.
+  // CommonJS packages inside the ES module call `require`.
   banner: { js: `const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);` },
   legalComments: 'none',
   logLevel: 'warning',
@@ -51,9 +51,9 @@ export async function bundle(name: string): Promise<Bundle & { path: string }> {
 }
 
 /**
- * Bundles functions, by name, in memory. Functions with lazily loaded code are bundled one by one, so that the code of
- * other functions does not affect their chunks. `version`: the version that the code reports; default: that of the
- * package. `changes` are plugins that run first: tests use them to build releases that fail.
+ * Bundles functions in memory and returns them by name. Functions with lazily loaded code are bundled one by one, so
+ * that the code of other functions does not affect their chunks. `version`: the version that the code reports; default:
+ * that of the package. `changes` are plugins that run first: tests use them to build releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** Fails if a dependency is not pinned, has no reason in docs/dependencies.md, or has a licence that is not allowed. */
+/** Fails for dependencies that are not pinned, lack a reason in docs/dependencies.md, are not allowed or too many. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { report, root } from './source.ts'

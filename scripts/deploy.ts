@@ -31,7 +31,7 @@ async function run(options: Options): Promise<void> {
   await printSummary(options, account)
 }
 
-/** Passes to the configuration what the account can carry; settings take precedence. */
+/** Passes the limits of the account to the configuration; settings take precedence. */
 async function useCapacity(region: string, stage: string): Promise<void> {
   if (process.env['PLAT_CONCURRENCY'] && process.env['PLAT_THROTTLE_PER_SECOND']) return
   const { concurrency, requestsPerSecond, warnings } = await findCapacity(region, stage)

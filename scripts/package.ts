@@ -1,4 +1,4 @@
-/** `npm run package`: writes the platform with its built files to a tarball, which needs no tools to build them. */
+/** `npm run package`: writes the platform with its built files to a tarball, whose users need no build tools. */
 import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -62,7 +62,7 @@ async function contentsOf(): Promise<Map<string, string | Uint8Array>> {
   return contents
 }
 
-/** Returns the path of the tarball. */
+/** Writes the tarball and returns its path. */
 export async function writePackage(folder: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const name = `platform-${version}`

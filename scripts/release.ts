@@ -39,7 +39,7 @@ async function build(
 
 async function release(options: Options, workFolder: string): Promise<void> {
   const { output } = options
-  // Report missing prerequisites before the build.
+  // Missing prerequisites are reported before the build.
   const key = await signingKey(options)
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
   const artifact = await build(options, key, join(workFolder, 'built'), repository ?? output ?? '')

@@ -39,7 +39,7 @@ async function visit(
   }
 }
 
-/** Takes a picture of the viewport, small enough to commit. */
+/** Takes a picture of the viewport. Throws if the file is too large to commit. */
 async function takeReadmePicture(page: Page, name: string): Promise<void> {
   const folder = join(root, 'docs/screenshots')
   await mkdir(folder, { recursive: true })

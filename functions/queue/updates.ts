@@ -3,5 +3,5 @@ import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/messages'
 import { platformOperations } from '@platform/worker/handlers'
 
-/** Runs for up to 300 seconds, because it waits for the bake time of a release. It does not read module images. */
+/** Runs for up to 300 seconds, because it waits for the bake time of a release. */
 export const handler = consume(JobMessage, (message) => runOperation(message, platformOperations))

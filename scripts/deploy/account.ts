@@ -19,8 +19,8 @@ const howTo = {
 } as const
 
 /**
- * Finds the account before anything is deployed, with one call that needs no permission. Throws `CliError` if
- * credentials are missing, expired or rejected; never prints a credential.
+ * Finds the account before anything is deployed, with one call that needs no permission. Throws `CliError` if the
+ * region or valid credentials are missing, or AWS is unreachable; never prints a credential.
  */
 export async function findAccount(): Promise<Account> {
   const named = process.env['AWS_REGION'] || process.env['AWS_DEFAULT_REGION']

@@ -8,7 +8,7 @@ const distDir = join(import.meta.dirname, '../../dist')
 /** Folder of the built functions: `<name>/index.mjs`. */
 export const functionsDir = join(distDir, 'functions')
 
-/** Builds every function as it is deployed and returns their number. Throws `CliError` when one cannot be bundled. */
+/** Builds every function as deployed. Returns the number of functions. Throws `CliError` if one cannot be bundled. */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
   const functions = await functionFiles(undefined, distDir)
   // esbuild's service would keep a gigabyte of memory until this process ends.

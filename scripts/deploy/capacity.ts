@@ -10,13 +10,13 @@ export interface Capacity {
   concurrency: number
   /** Requests per second that the gateways of the region and these functions can serve. */
   requestsPerSecond: number
-  /** Each names a limit that is too low, and how to raise it. */
+  /** Messages about limits that are too low or unknown, with the remedy. */
   warnings: string[]
 }
 
 const concurrencyMin = 100
 const requestsPerSecondMax = 5000
-/** With a response in 50 milliseconds, one sandbox serves this many requests per second. */
+/** Requests that one execution environment serves per second if a response takes 50 milliseconds. */
 const requestsPerSandbox = 20
 
 const howToRaise = (service: string, quota: string, value: number, region: string): string =>
@@ -68,7 +68,7 @@ async function reservationOf(client: LambdaClient, FunctionName: string): Promis
 
 const Quota = z.object({ Quota: z.object({ Value: z.number() }) })
 
-/** Undefined if the deployer may not read it. */
+/** Returns undefined, and adds a warning, if the quota cannot be read. */
 async function gatewayLimit(region: string, warnings: string[]): Promise<number | undefined> {
   const headers = {
     'content-type': 'application/x-amz-json-1.1',

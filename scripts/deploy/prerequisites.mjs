@@ -1,4 +1,4 @@
-/** Plain JavaScript without dependencies, so that it runs before they are installed. */
+/** This file is plain JavaScript without dependencies, so that it runs before they are installed. */
 import { existsSync } from 'node:fs'
 
 const neededNode = 24

@@ -30,7 +30,7 @@ export function rejectRemovalOfProtected(stage: string): void {
 
 /**
  * Loads `.env.STAGE` and `.env` of the project into the environment; existing variables take precedence. Throws
- * `CliError` that names invalid settings.
+ * a `CliError` that names invalid settings.
  */
 export async function readSettings(stage: string): Promise<Settings> {
   for (const name of [`.env.${stage}`, '.env']) if (existsSync(join(root, name))) process.loadEnvFile(join(root, name))

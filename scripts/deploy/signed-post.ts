@@ -10,7 +10,7 @@ export interface SignedPost {
   body: string
 }
 
-/** Signs and sends a request to a service of AWS for which the platform has no client. Rejects without a response. */
+/** Signs and sends a request to an AWS service for which the platform has no client. Rejects without a response. */
 export async function signedPost({ service, region, headers, body }: SignedPost): Promise<Response> {
   // Any client resolves credentials as the SDK does.
   const { config } = new LambdaClient({ region })

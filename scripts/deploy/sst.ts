@@ -18,14 +18,14 @@ const Outputs = z.object({
   alarms: z.string().optional(),
   /** CNAME target of a domain whose DNS is managed elsewhere. */
   domainTarget: z.string().optional(),
-  /** CNAME target of the front's domain, likewise. */
+  /** CNAME target of the front's domain, if its DNS is managed elsewhere. */
   frontTarget: z.string().optional(),
 })
 export type Outputs = z.infer<typeof Outputs>
 
 const ignoreSignal = (): void => undefined
 
-/** Runs SST for a stage with its output attached; returns the exit code. */
+/** Runs SST for a stage on this terminal. Returns its exit code, or 1 if a signal ended it. */
 export async function runSst({ action, stage }: Options, region: string): Promise<number> {
   await rm(outputsFile, { force: true })
   const binaries = [join(root, 'node_modules/.bin'), dirname(process.execPath), process.env['PATH']]

@@ -156,7 +156,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       'CreateAuthorizer DescribeAuthorizer UpdateAuthorizer DeleteAuthorizer TagResource UntagResource ListTagsForResource',
       (prefix) => [`iot:*:*:authorizer/${prefix}-*`],
     ),
-    // The address of the account's broker.
+    // The deployment reads the address of the account's broker.
     permission('iot', 'DescribeEndpoint', allResources),
   ],
   'aws:iot/topicRule:TopicRule': [
@@ -246,7 +246,8 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
 }
 
 /**
- * Permissions of SST itself: its state buckets, created once per account and region, and the parameters that name them.
+ * Permissions that every deployment needs: for SST's buckets, parameters and image repository, which exist once per
+ * account and region, and for the limits of the account.
  */
 export const ownPermissions: readonly Permission[] = [
   permission(
@@ -254,7 +255,6 @@ export const ownPermissions: readonly Permission[] = [
     'CreateBucket ListBucket PutBucketVersioning PutBucketNotification PutBucketPolicy GetObject PutObject DeleteObject',
     () => ['s3:::sst-state-*', 's3:::sst-asset-*'],
   ),
-  // The deployment asks what the account can carry.
   permission('lambda', 'GetAccountSettings', allResources),
   permission('servicequotas', 'GetServiceQuota', () => ['servicequotas:*:*:apigateway/*']),
   permission('ssm', 'GetParameter GetParameters PutParameter', () => ['ssm:*:*:parameter/sst/*']),

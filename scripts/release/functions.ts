@@ -16,7 +16,7 @@ export const servedAssets: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. `assetsDir` receives the
- * assets; `version` and `changes` as in `bundleAll`. Throws `CliError`.
+ * assets; `bundleAll` describes `version` and `changes`. Throws `CliError`.
  */
 export async function functionFiles(
   version: string | undefined,
@@ -39,8 +39,8 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 }
 
 /**
- * Packs the functions of a version into one zip each. `workFolder` must be empty; for `changes` see `bundleAll`. The
- * relay in it verifies its updates with `publicKeyPem`. Throws `CliError`.
+ * Packs the functions of a version into one zip each. `workFolder` must be empty; `bundleAll` describes
+ * `changes`. The packed relay verifies its updates with `publicKeyPem`. Throws `CliError`.
  */
 export async function packFunctions(
   version: string,
@@ -53,7 +53,7 @@ export async function packFunctions(
   return new Map([...files].map(([name, each]) => [name, zipOf(each)]))
 }
 
-/** In the work folder. */
+/** Name of the relay's file in the work folder. */
 export const relayFile = 'relay.mjs'
 
 /** Replaces the relay that `meta` serves by the relay of a release. */

@@ -15,8 +15,9 @@ export interface Repository {
 const maxConcurrentUploads = 4
 
 /**
- * Publishes a release and its signature. The tag is written last, so that an unsigned release is never visible. Returns false
- * if the same release exists. Throws `CliError` if the version exists with other content, and `RegistryError`.
+ * Publishes a release and its signature. Writes the tag last, so that a new tag always refers to a signed release.
+ * Returns false if the tag already refers to this release and the key has signed it. Throws `CliError` if the tag
+ * refers to other content, and `RegistryError`.
  */
 export async function publish(
   { client, name }: Repository,

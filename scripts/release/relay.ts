@@ -4,7 +4,7 @@ import { readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-f
 import { isSignatureValid, readPrivateKey, signBytes } from '@platform/oci/signature/key'
 import type { Repository } from './publish.ts'
 
-/** Signs the file of a relay. `published` is reused if it is valid, because signatures by ECDSA keys differ each time. */
+/** Signs the file of a relay. `published` is reused if it is valid, because every ECDSA signature is different. */
 export function signRelay(file: Uint8Array, privateKeyPem: string, published?: RelayProgram): RelayProgram {
   const key = readPrivateKey(privateKeyPem)
   const sha256 = createHash('sha256').update(file).digest('hex')
@@ -16,7 +16,7 @@ export function signRelay(file: Uint8Array, privateKeyPem: string, published?: R
 
 const documentBytes = 256 * 1024
 
-/** The signed relay of a release that is in the repository or in the folder. */
+/** Finds the signed relay of a release in a repository or a folder; undefined if there is none. */
 export async function publishedRelay(place: Repository | string, tag: string): Promise<RelayProgram | undefined> {
   const document = typeof place === 'string' ? await inFolder(place, tag) : await inRepository(place, tag)
   return document && ReleaseDocument.safeParse(JSON.parse(document.toString())).data?.relay
