@@ -87,7 +87,7 @@ interface AssetOptions {
   onOutdated?: (file: string, error: unknown) => void
 }
 
-/** Marks a package, which contains all built assets but no sources or tools to build them. */
+/** Name of the file that marks a package, which contains all built assets but no tools to build them. */
 export const packageMarker = 'packaged'
 
 /** Names of the built files. */
@@ -104,7 +104,7 @@ export function requireBuildTools(): void {
   )
 }
 
-/** Skips files that are newer than their sources. */
+/** Builds the files that are older than their sources. Does nothing in a package. */
 export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
   if (isPackaged) return
   await mkdir(assetsDir, { recursive: true })

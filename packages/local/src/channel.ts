@@ -9,14 +9,14 @@ export interface Channel {
   url: string
   accept: Broker['accept']
   count: Broker['count']
-  /** Relays can connect when the functions run. */
+  /** Passes the running functions to the broker, so that relays can connect. */
   open: (invoke: FunctionPool['invoke']) => void
   /** Closes the connections of all relays, which then count as open until the next start. */
   disconnect: () => void
   close: () => Promise<void>
 }
 
-/** Lambda retries an event that failed as often, but later. */
+/** Lambda makes the same number of retries, with longer delays. */
 const retryDelaysMs = [1000, 5000]
 
 /** The control channel of the one-machine platform: a broker, and the functions that it invokes. */

@@ -9,7 +9,7 @@ import { StartError } from './start-error.ts'
 
 const layoutFile = 'layout-version'
 
-/** Exists while a restore is incomplete, with the files that are not in place yet. */
+/** Name of the folder that exists while a restore is incomplete, with the files that are not in place yet. */
 export const restoringFolder = 'restoring'
 
 /** Returns 0 for data without a layout version, undefined without data. */
@@ -24,7 +24,8 @@ export const layoutAdvice = (layout: number | undefined): string =>
   'Use the version that wrote it, or start with an empty folder (PLAT_DATA_DIR).'
 
 /**
- * Claims the data folder for this process until disposed. Throws `StartError` if it is in use or has another layout.
+ * Claims the data folder for this process until disposed. Throws `StartError` if it is not writable, in use, of another
+ * layout or only partly restored.
  */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   try {

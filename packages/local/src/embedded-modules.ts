@@ -17,7 +17,7 @@ export interface EmbeddedModules {
 /** Time limit for downloads in progress when the platform stops. */
 const drainLimitMs = 1000
 
-/** Adds the reference module in the background, once `assets` resolves. */
+/** Starts the registry, and adds the reference module in the background once `assets` resolves. */
 export async function startEmbeddedModules(
   { dataDir, registryPort, assetsDir }: Pick<Settings, 'dataDir' | 'registryPort' | 'assetsDir'>,
   assets: Promise<void>,

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from
 import { dirname } from 'node:path'
 import { escapeTerminal } from '@platform/core/log'
 
-/** The file is renamed to `….1` at this size and replaces the one before, so the two use twice this size at most. */
+/** The file is renamed to `….1` at this size and replaces the one before, so the two use about twice this size. */
 const defaultLimitBytes = 16 * 1024 * 1024
 /** A failing function or module could otherwise flood the terminal. */
 const shownErrorsPerMinute = 5
@@ -44,7 +44,8 @@ function errorIn(line: string): string | undefined {
 
 /**
  * Sends the log lines (JSON) of this process and its threads to a file. Other output, such as a crash report, stays on
- * the terminal, and so do the messages of errors.
+ * the terminal, and so do the messages of at most five
+ * errors per minute.
  */
 export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
   const append = appendTo(path, limitBytes)

@@ -11,7 +11,7 @@ interface ReleaseSettings {
   releaseKeys: readonly TrustedKey[]
 }
 
-/** The keys that verify releases are the platform's own and the operator's. */
+/** Returns the settings of releases. The platform's own key and the operator's keys verify them. */
 export async function releaseEnvironment(
   { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
   registryHost: string,

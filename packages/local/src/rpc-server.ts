@@ -22,9 +22,9 @@ export interface RpcServerOptions {
   token: string
   /** 0 selects a free port. */
   port: number
-  /** Handlers by method and path: `GET /list`. */
+  /** Handlers by method and path, such as `GET /list`. */
   calls: Readonly<Record<string, RpcHandler>>
-  /** Public form of an error, sent with status 422; undefined for an internal error. */
+  /** Public form of an error, sent with status 422; undefined for other errors. */
   failureOf: (error: unknown) => object | undefined
   onError: (error: unknown) => void
   /** Maximum size of a request body; unlimited by default. */
@@ -32,11 +32,11 @@ export interface RpcServerOptions {
 }
 
 /**
- * Responds with 401 if the token is missing or wrong, 404 to an unknown call, 400 to an invalid body and 413 to a body
- * that is too large.
+ * Responds with 401 if the token is missing or wrong, 404 to an unknown call, 400 to an invalid request, 413 to a body
+ * that is too large, 422 to a failure of the call and 500 to an internal error.
  */
 export async function serveRpc(options: RpcServerOptions): Promise<RpcServer> {
-  // No time limit for receiving a request, because a busy machine may delay it.
+  // There is no time limit for receiving a request, because a busy machine may delay it.
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     void respond(options, request, response).catch(() => response.destroy())
   })
@@ -93,5 +93,5 @@ function send(response: ServerResponse, status: number, body?: object): void {
   response.end(content)
 }
 
-/** Throws `SyntaxError`. */
+/** Throws `SyntaxError` if the body is not JSON. */
 export const jsonOf = ({ body }: RpcRequest): unknown => JSON.parse(body.toString())

@@ -11,7 +11,7 @@ const RuntimeFile = z.object({
   accessKeyId: z.string(),
   table: z.string(),
   adminTokenSecret: z.string(),
-  /** Settings that name secrets, if they differ from core's default. */
+  /** The `PLAT_SECRET_…` settings of the functions. */
   secretNames: z.record(z.string(), z.string()),
   /** The embedded registry, with the only user who may write to it. */
   registry: z.object({ host: z.string(), username: z.string(), password: z.string() }),

@@ -6,7 +6,7 @@ const limitMs = 40_000
  */
 const repeatedSignalMs = 1000
 
-/** The exit code is 0 after `stop`, and 1 if it fails or takes too long. */
+/** The exit code is 0 after `stop`, and 1 if it fails, takes too long or is interrupted by another signal. */
 export function stopOnSignals(stop: () => Promise<void>): void {
   let stoppingSinceMs: number | undefined
 

@@ -19,7 +19,7 @@ const tagBytes = 16
 const cost = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
 const minLength = 12
 
-/** Excludes the line break at the end of the file. Throws `BackupError` if the passphrase cannot be used. */
+/** Omits the line break at the end of the file. Throws `BackupError` if the passphrase cannot be read or used. */
 export async function readPassphrase(path: string): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new BackupError(`The passphrase cannot be read from ${path} (PLAT_BACKUP_PASSPHRASE_FILE).`, { cause: error })
@@ -71,8 +71,8 @@ export const encryptWith = (passphrase: string) =>
   }
 
 /**
- * Returns a transform for `pipeline`. Passes an unencrypted backup through unchanged, but throws `BackupError` if a
- * passphrase is given for it.
+ * Returns a transform for `pipeline`. Passes an unencrypted backup through unchanged. Throws `BackupError` if the
+ * backup is damaged, or the passphrase is wrong, missing or not needed.
  */
 export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

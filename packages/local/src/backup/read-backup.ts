@@ -17,7 +17,7 @@ type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each
 const damaged = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
-/** Throws `BackupError` if the backup is damaged. */
+/** Unpacks a backup. Throws `BackupError` if it is damaged, of a newer version, or cannot be read or written. */
 export async function unpackBackup(file: string, folder: string, passphrase?: string): Promise<Manifest> {
   const restored = new Map<string, SavedFile>()
   let manifest: Manifest | undefined
@@ -43,7 +43,7 @@ export async function unpackBackup(file: string, folder: string, passphrase?: st
   return manifest
 }
 
-/** If one stream fails, it also aborts the other. Selects the original cause. */
+/** Selects the original cause, because a stream that fails also aborts the other one. */
 function errorOf(reasons: readonly unknown[], file: string): unknown {
   const known = reasons.find((reason) => reason instanceof BackupError)
   const fileError = reasons.find(isFileError)

@@ -22,7 +22,7 @@ interface Backup {
 /**
  * Restores a data folder from a backup. Unpacks and checks the files in a subfolder, which marks the data as incomplete
  * while it exists, and then moves them into place. Therefore, the data folder may be a mount point or a symbolic link.
- * Throws `BackupError` if the folder has data or the backup is damaged.
+ * Throws `BackupError` if the folder has data or is in use, or the backup cannot be restored.
  */
 export async function restoreBackup(file: string, dataDir: string, passphrase?: string): Promise<Manifest> {
   const isMissing = !existsSync(dataDir)

@@ -32,7 +32,7 @@ export async function writeBackup(dataDir: string, target: string, passphrase?: 
   // Prevents a platform from starting on the folder during the backup.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
-  // A unique name, because other backups may be running or have been killed.
+  // The name is unique, because other backups may be running or have been killed.
   const draft = `${target}.${randomUUID()}.draft`
   try {
     const manifest = await writeArchive(dataDir, draft, passphrase)
@@ -63,7 +63,7 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
 async function writeArchive(dataDir: string, draft: string, passphrase: string | undefined): Promise<Manifest> {
   const archive = pack()
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
-  // Fast compression, because most files are already compressed.
+  // The level is low, because most files are already compressed.
   const compressed = createGzip({ level: 1 })
   const written =
     passphrase === undefined
@@ -75,7 +75,7 @@ async function writeArchive(dataDir: string, draft: string, passphrase: string |
   return manifest
 }
 
-/** Ends the other stream of the pipeline, which would otherwise wait forever. */
+/** Ends the pipeline, which would otherwise wait forever. */
 const destroyOnError = (archive: Pack) => (error: Error) => {
   archive.destroy(error)
   throw error

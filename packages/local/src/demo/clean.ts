@@ -11,7 +11,7 @@ import { platformRecord, stopLeftoverRelays } from './relays.ts'
 const platformGraceMs = 45_000
 
 async function stopAll(demo: Demo): Promise<void> {
-  // The platform stops first. It does not restart relays, and waits for them to end.
+  // The platform is stopped first, because it stops its own relays and waits for them.
   await stopRecorded(platformRecord(demo), platformGraceMs)
   await stopLeftoverRelays(demo)
 }

@@ -26,7 +26,7 @@ const demoFolder = (): string => resolve('.platform-demo')
 
 const markerIn = (folder: string): string => join(folder, 'demo.json')
 
-/** Returns undefined if the folder does not exist. Throws `StartError` if it is not that of a demo. */
+/** Returns undefined if the folder does not exist or is empty. Throws `StartError` if it is not that of a demo. */
 export async function findDemo(): Promise<Demo | undefined> {
   const folder = demoFolder()
   const entry = await lstat(folder).catch(() => undefined)
@@ -58,7 +58,7 @@ export async function openDemo(): Promise<Demo> {
     await rename(draft, folder)
   } catch (error) {
     await rm(draft, { recursive: true, force: true })
-    // Unless a concurrent start created the folder first.
+    // The rename also fails if a concurrent start has created the folder.
     if ((await findDemo()) === undefined) throw error
   }
   return openDemo()

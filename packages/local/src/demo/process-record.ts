@@ -41,7 +41,6 @@ function recordOfPs(pid: number): ProcessRecord | undefined {
   }
 }
 
-/** Records this process. */
 export function recordOwnProcess(file: string): void {
   const record = currentRecord(process.pid)
   writeFileSync(file, `${record?.pid} ${record?.startedAt}\n`, { mode: 0o600 })
@@ -59,12 +58,12 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch (error) {
-    // It has just ended.
+    // The process has just ended.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
 
-/** Ends the recorded process if it is still the same one. Rejects if it does not end. */
+/** Sends SIGTERM and then SIGKILL to the recorded process if it still runs. Rejects if it does not end. */
 export async function stopRecorded(file: string, graceMs: number): Promise<void> {
   const record = readRecord(file)
   if (record === undefined) return

@@ -94,7 +94,7 @@ async function completeSetup(client: Client, { dataDir, username, password }: De
 const Clusters = z.object({ items: z.array(z.object({ id: z.string(), name: z.string(), status: z.string() })) })
 const listClusters = async (client: Client) => (await client.call(Clusters, 'GET', '/clusters?pageSize=100')).items
 
-/** Registers the clusters that are missing and starts a relay for each. */
+/** Registers missing clusters, starts a relay for every cluster, and returns the ids once all clusters are healthy. */
 async function startFleet(client: Client, demo: Demo, relays: DemoRelays): Promise<string[]> {
   const registered = new Map((await listClusters(client)).map(({ name, id }) => [name, id]))
   for (const { name, labels, facts } of fleet) {
@@ -127,7 +127,7 @@ const Batches = z.object({
 })
 
 async function runBatch(client: Client, clusterIds: readonly string[]): Promise<void> {
-  // A batch without a completed job was interrupted by a kill of the demo.
+  // A finished batch without a completed job was interrupted by a kill of the demo.
   const find = async () =>
     (await client.call(Batches, 'GET', '/jobs/batch?pageSize=100')).items.find(
       ({ name, status, counts }) => name === batch.name && (status !== 'Finished' || counts.completed > 0),

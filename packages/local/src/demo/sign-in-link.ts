@@ -17,7 +17,7 @@ const page = (status: number, text: string): HttpResponse => ({
 
 export interface SignInLink {
   path: string
-  /** Serves the path. Returns undefined for other requests. */
+  /** Serves GET requests below `/demo/`. Returns undefined for other requests. */
   serve: Scrape
 }
 

@@ -9,14 +9,14 @@ import type { Queue } from './sqs/fauxqs.ts'
 export type IndexChanges = [key: string, value: unknown][]
 
 export interface IndexWriter {
-  /** Adds the rows to the changes of their item, now or later. */
+  /** Adds the rows to the changes of their item, or writes them later. */
   stage: (changes: Changes, entries: IndexChanges) => void
   /** Writes all pending rows. */
   drain: () => Promise<void>
   close: () => void
 }
 
-/** Lets tests inject faults; `npm start` sets no hook. A hook throws `NoResponse` to leave a call without a response. */
+/** Lets tests inject faults; `npm start` sets no hook. A hook throws `NoResponse` to leave a call unanswered. */
 export interface DynamoDbHooks {
   /** Called in place of an operation; `run` performs it. */
   intercept?: (operation: string, input: Input, run: (input: Input) => Promise<Input>) => Promise<Input>

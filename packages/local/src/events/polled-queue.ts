@@ -21,7 +21,7 @@ const maxRetryMs = 10_000
 /** Waits for the first message. Returns an empty list on a timeout, an error or a stop. */
 export type Receive = (count: number) => Promise<Message[]>
 
-/** Never rejects: logs errors, and waits longer after each consecutive error. */
+/** The returned function never rejects: it logs errors, and waits longer after each consecutive error. */
 export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopping: AbortSignal,
@@ -50,7 +50,7 @@ export function createReceive(
   }
 }
 
-/** SQS delivers a message again if it could not be deleted. */
+/** Logs failures. SQS delivers a message again if it was not deleted. */
 export async function deleteMessages(
   { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],

@@ -2,7 +2,7 @@ import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
 import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
-/** The names are those of Lambda's event source mapping. */
+/** The property names are those of Lambda's event source mapping. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
   /** At most 10, the maximum of one receive call. Lambda allows more only with a batching window. */

@@ -28,8 +28,8 @@ export interface Schedule {
 }
 
 /**
- * Invokes a function at every multiple of the interval after the start. Runs never overlap: a run that takes longer than
- * the interval delays the next one to the following multiple.
+ * Invokes a function at every multiple of the interval after the start. Runs never overlap: a run that takes longer
+ * than the interval delays the next one to the following multiple.
  */
 export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = performance.now()

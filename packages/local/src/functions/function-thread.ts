@@ -60,7 +60,7 @@ export class FunctionThread {
     })
   }
 
-  /** Number of invocations without a response. */
+  /** Number of requests without a response. */
   get load(): number {
     return this.#pending.size
   }

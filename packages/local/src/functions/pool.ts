@@ -31,7 +31,7 @@ const noThreadError = { name: 'NoThread', message: 'no thread has started', stac
 
 const restartDelayMs = 1000
 
-/** Replaces a thread that ends: immediately, or after a delay if it failed to start. */
+/** Starts the threads. Replaces a thread that ends: immediately, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
   const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
   const { warmUpTimeoutMs = defaultWarmUpTimeoutMs } = options

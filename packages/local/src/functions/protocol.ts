@@ -8,7 +8,7 @@ export type ThreadRequest =
 
 export type ThreadResponse = { id: number; result: unknown } | { id: number; failure: SerializedError }
 
-/** Unlike `performance.now`, the same in all threads. */
+/** Reads a clock that, unlike `performance.now`, is the same in all threads. */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
 /** The first message of a thread, sent when it accepts requests. */

@@ -12,7 +12,7 @@ interface ByteBudget {
   open: () => Charge
 }
 
-/** Limits the memory of all requests together. Slow senders and readers are evicted first, because their charges are the oldest. */
+/** Limits the memory of all requests together. Evicts slow senders and readers first: their charges are the oldest. */
 export function createByteBudget(limitBytes: number): ByteBudget {
   const evictions = new Map<Charge, () => void>()
   let totalBytes = 0

@@ -11,7 +11,7 @@ export const channelPath = '/channel'
 export const isChannelRequest = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && url.split('?', 1)[0] === channelPath && headers.upgrade?.toLowerCase() === 'websocket'
 
-/** Any origin may connect, because a browser has no proof of a relay. */
+/** Accepts every origin, because a browser has no credentials of a relay. */
 export function acceptChannel(
   context: ExchangeContext | undefined,
   request: IncomingMessage,

@@ -75,7 +75,7 @@ export function httpEvent(read: ReadRequest): HttpEvent {
   return event
 }
 
-/** Size in Lambda's format. Serializes only payloads with a large body, because the others cannot reach the limit. */
+/** Returns the serialized size. If the body is so small that the limit is out of reach, returns only its length. */
 export function payloadBytes(payload: object, body = ''): number {
   const mayBeLarge = body.length > maximumPayloadBytes / 8
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length

@@ -21,10 +21,7 @@ export interface RequestMetrics {
   done: (status: number) => void
 }
 
-/**
- * Serves `GET /metrics`. Returns undefined for other requests and for unauthorised callers, who get the response for an
- * unknown path.
- */
+/** Serves some requests before the functions do. Returns undefined for requests that the functions serve. */
 export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
 
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
@@ -35,9 +32,9 @@ const rateLimitDelayMs = 1000
 export interface ExchangeContext {
   route: Router
   invoke: Invoke
-  /** Takes over the connection of a relay's control channel. Without it, there is none. */
+  /** Takes over the connection of a relay. Without this function, there is no control channel. */
   channel?: Broker['accept']
-  /** None by default. */
+  /** Without them, `X-Forwarded-*` headers are ignored. */
   trustedProxies?: BlockList | undefined
   log: Log
   metrics: { begin: () => RequestMetrics; scrape: Scrape }

@@ -23,8 +23,8 @@ interface Branch {
 }
 
 /**
- * Selects routes as API Gateway does: prefers a full match to a greedy one, and of two full matches the one with the
- * earlier literal segment.
+ * Selects routes as API Gateway does: prefers a full match to a greedy one, then a route of the method to one of `ANY`,
+ * and then the earlier literal segment.
  */
 export function createRouter(routes: readonly GatewayRoute[], defaultFunction: string): Router {
   const roots = new Map<string, Branch>()

@@ -28,10 +28,10 @@ const limits = {
   connectionsCheckingInterval: 5000,
   // The exchange checks this and responds with an error body.
   requireHostHeader: false,
-  // Other requests for an upgrade get the response that they get without one.
+  // Other requests for an upgrade are treated as ordinary requests.
   shouldUpgradeCallback: isChannelRequest,
 }
-/** Half of them may be channels of relays. */
+/** Up to 20,000 of them may be channels of relays. */
 const maximumConnections = 30_000
 /** Limits the bodies of all requests and responses together. */
 const memoryBytes = 64 * 1024 * 1024

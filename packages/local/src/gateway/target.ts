@@ -1,6 +1,6 @@
 import { platformError } from '@platform/core/error'
 
-/** The path is decoded, the query is not. */
+/** `path` is decoded; `sentPath` and `query` are not. */
 export interface Target {
   path: string
   sentPath: string
@@ -9,7 +9,7 @@ export interface Target {
 
 const origin = /^https?:\/\/[^/?]*/i
 
-/** Throws `invalid_path` if the path cannot be decoded. */
+/** Throws `invalid_path` if the path cannot be decoded or does not begin with a slash. */
 export function parseTarget(text: string): Target {
   const relative = text.replace(origin, '')
   const [rawPath, query] = splitAtFirst(relative, '?')

@@ -24,7 +24,7 @@ export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamo
   onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
 }
 
-/** Returns undefined if the emulator does not respond within the time limit. */
+/** Returns undefined if there is no valid response within the time limit. */
 async function readJson<Schema extends z.ZodType>(url: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   try {
     return schema.parse(await (await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })).json())

@@ -16,7 +16,7 @@ interface Invocation {
   hasFailed: boolean
 }
 
-/** Derives message and schedule metrics from the events and results of invocations. */
+/** Derives function, message and schedule metrics from the events and results of invocations. */
 export function functionMetrics(registry: Registry): FunctionMetrics {
   const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>

@@ -4,7 +4,10 @@ import { isIP } from 'node:net'
 import type { Scrape } from '../gateway/exchange.ts'
 import type { Metrics } from './metrics.ts'
 
-/** `GET /metrics` requires the configured token. Without one, only callers on this machine may read the metrics. */
+/**
+ * Serves `GET /metrics` to callers with the configured token. Without one, only callers on this machine may read the
+ * metrics. Unauthorised callers get the response for an unknown path.
+ */
 export const createScrape =
   (metrics: Metrics, token: string | undefined): Scrape =>
   async (request, path) => {

@@ -6,8 +6,8 @@ import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { StartError } from '../start-error.ts'
 
 /**
- * The folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be too long
- * for sockets. Throws `StartError` if another user owns the temporary one.
+ * The folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be too
+ * long for sockets. Throws `StartError` if other users own or may access the temporary one.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
   const preferred = join(dataDir, 'modules', 'run')

@@ -12,7 +12,7 @@ export interface EmbeddedRegistry extends Registry {
   hasMoved: boolean
 }
 
-/** With port 0, reuses the port of the last start if it is free. */
+/** Starts the registry. With port 0, reuses the port of the last start if it is free. */
 export async function startEmbeddedRegistry(dataDir: string, port: number, log: Log): Promise<EmbeddedRegistry> {
   const folder = join(dataDir, 'registry')
   const password = await loadOrCreateRegistryPassword(dataDir)

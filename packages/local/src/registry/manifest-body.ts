@@ -22,7 +22,7 @@ type ManifestBody = z.infer<typeof ManifestBody>
 const indexTypes = new Set<string>([mediaTypes.index, mediaTypes.dockerIndex])
 const imageTypes = new Set<string>([mediaTypes.manifest, mediaTypes.dockerManifest])
 
-/** Throws `MANIFEST_BLOB_UNKNOWN` if the manifest refers to content that the repository does not have. */
+/** Throws `MANIFEST_INVALID`, or `MANIFEST_BLOB_UNKNOWN` if the repository lacks content of the manifest. */
 export async function checkManifest(store: Store, repository: string, mediaType: string, bytes: Buffer) {
   const manifest = parse(mediaType, bytes)
   const isMissing = await Promise.all([

@@ -2,7 +2,7 @@ import { RegistryServerError } from './error.ts'
 
 const maximumPage = 1000
 
-/** `link` is the `Link` header of the next page. */
+/** `link` contains the `Link` header that refers to the next page; empty on the last page. */
 export interface Page {
   items: string[]
   link: Readonly<Record<string, string>>

@@ -38,7 +38,7 @@ interface Release {
   signingKey: string
 }
 
-// Imported on demand, because most starts push no image.
+// These packages are imported on demand, because most starts push no image.
 async function pushHello({ host, password }: EmbeddedRegistry, { program, manifest, signingKey }: Release) {
   const [{ buildImage }, { pushImage }, { registryClient }, { plainTransport }, { signImage }] = await Promise.all([
     import('@platform/oci/build'),
@@ -63,7 +63,7 @@ async function pushHello({ host, password }: EmbeddedRegistry, { program, manife
       'org.opencontainers.image.source': repositoryUrl,
     },
   })
-  // Signed before it is tagged, so that no scan finds it unverified.
+  // The image is signed before it is tagged, so that no scan finds it unverified.
   const { digest } = await pushImage(client, helloRepository, image, [])
   await signImage(client, helloRepository, digest, signingKey)
   await pushImage(client, helloRepository, image, [version, 'latest'])

@@ -11,8 +11,8 @@ export interface StoredManifest {
 }
 
 /**
- * Stores content by digest, shared by all repositories, and the references of each repository. Folders whose name begins
- * with `_` are not repositories.
+ * Stores content by digest, shared by all repositories, and the references of each repository. Folders whose name
+ * begins with `_` are not repositories.
  */
 export interface Store {
   disk: Disk
@@ -100,7 +100,7 @@ export async function openStore(folder: string): Promise<Store> {
       const digest = digestOf(bytes)
       await disk.write(paths.content(digest), bytes)
       if (subject !== undefined) await disk.write(join(paths.referrers(repository, subject), hexOf(digest)), '')
-      // Written last, because this file makes the manifest visible.
+      // This file is written last, because it makes the manifest visible.
       await disk.write(paths.manifest(repository, digest), mediaType)
       return digest
     },

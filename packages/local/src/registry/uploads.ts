@@ -5,11 +5,11 @@ import { RegistryServerError } from './error.ts'
 /** Blobs that are being uploaded. The state is in memory, so clients must repeat their uploads after a restart. */
 export interface Uploads {
   begin: (repository: string) => Promise<Upload>
-  /** Throws `BLOB_UPLOAD_UNKNOWN`. */
+  /** Throws `BLOB_UPLOAD_UNKNOWN` if there is no such upload. */
   find: (repository: string, id: string) => Upload
   /** Appends content. Keeps the content received before a disconnect. */
   append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
-  /** Ends an upload. The draft remains for the caller if the digest matches; otherwise it is deleted. */
+  /** Ends an upload. Keeps the draft for the caller, or deletes it and throws `DIGEST_INVALID`. */
   finish: (upload: Upload, digest: string) => Promise<void>
   cancel: (upload: Upload) => Promise<void>
 }

@@ -7,7 +7,7 @@ export const writerName = 'platform'
 
 const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Throws `UNAUTHORIZED` for other users. */
+/** Throws `UNAUTHORIZED` unless the request has the name and the password of the writer. */
 export function requireWriter({ headers }: IncomingMessage, password: string): void {
   const [, encoded = ''] = /^basic +([\w+/]+=*)$/i.exec(headers.authorization ?? '') ?? []
   const credentials = Buffer.from(encoded, 'base64').toString('utf8')

@@ -40,7 +40,7 @@ export const folderName = (release: FetchedRelease): string =>
 const draftFolder = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
-/** Verifies all files against their digests. Undefined if the release is not stored. Throws `DamagedRelease`. */
+/** Verifies all files of a release. Returns undefined if it is not stored. Throws `DamagedRelease` if one differs. */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
   const digests = await digestsIn(folder)
@@ -100,7 +100,7 @@ export async function sealDraft(releasesDir: string, description: Omit<Descripti
 export const removeDrafts = (releasesDir: string): Promise<void> =>
   removeFolders(releasesDir, (name) => name.endsWith(draftSuffix))
 
-/** Keeps only the folders with these names. */
+/** Keeps only the folders with these names, and their drafts. */
 export const removeAllBut = (releasesDir: string, names: ReadonlySet<string>): Promise<void> =>
   removeFolders(releasesDir, (name) => !names.has(name.replace(/\.draft$/, '')))
 

@@ -5,7 +5,7 @@ import { FunctionError } from '../functions/errors.ts'
 
 export interface InFlightInvocations {
   track: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
-  /** Counts invocations that have ended without a response since the second that contains `sinceMs`. */
+  /** Counts failures since the second of `sinceMs` that the function has not counted itself. */
   unanswered: (sinceMs: number) => InFlightStats
 }
 

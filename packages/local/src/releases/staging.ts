@@ -48,7 +48,7 @@ export async function sealRelease(
   })
 }
 
-/** Throws a final `TargetError` if the release is missing, damaged or cannot start. */
+/** Throws a final `TargetError` if the release is missing or damaged, needs another infrastructure or cannot start. */
 export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
   const stored = await readStored(options, release)
   return options.start(stored).catch((cause: unknown) => {

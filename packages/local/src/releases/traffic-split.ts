@@ -13,7 +13,7 @@ export interface Version {
 /** Divides invocations between the current version and a staged one. */
 export interface TrafficSplit {
   invoke: FunctionPool['invoke']
-  /** Runs a function of the current or the staged version without counting it. Undefined for any other version. */
+  /** Returns the uncounted `invoke` of the current or the staged version; undefined for any other version. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
   /** Undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined

@@ -36,7 +36,7 @@ function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipS
   }
 }
 
-/** Applies the path rules of every operating system. */
+/** Rejects backslashes, colons, control characters, and empty or dot segments on every operating system. */
 const isInside = (name: string): boolean =>
   // oxlint-disable-next-line no-control-regex -- the pattern must match control characters
   !/[\\:\u0000-\u001f]/.test(name) &&

@@ -17,7 +17,7 @@ function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
   run((done) => done)
 }
 
-/** Runs synchronously. Throws the error of the action. */
+/** Runs an action on one item synchronously. Throws the error of the action. */
 export function runItemAction(
   action: ItemAction,
   data: Data,
@@ -44,7 +44,7 @@ export function runItemAction(
   return { output: outcome.output, after: outcome.after }
 }
 
-/** The action calls `readPage` for its rows. */
+/** Runs a query or a scan, which calls `readPage` for its rows. */
 export function runPageAction(
   action: 'query' | 'scan',
   data: Data,

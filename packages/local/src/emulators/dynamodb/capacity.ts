@@ -6,7 +6,7 @@ const READ_UNIT_BYTES = 4096
 /** A transaction consumes twice the capacity, because it prepares and commits each item. */
 export const TRANSACTION_FACTOR = 2
 
-/** Capacity units of a call on one table, by table and index. */
+/** Capacity units that a call consumes: of one table and of each of its indexes. */
 export interface Cost {
   table: number
   global: Record<string, number>
@@ -19,7 +19,7 @@ export function writeUnitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
 }
 
-/** For a write that leaves the item unchanged. */
+/** Returns the units of a write that leaves the item unchanged. */
 export function itemWriteUnits(item: Item | undefined): number {
   return writeUnitsOf(item ? itemSize(item) : 0)
 }

@@ -44,7 +44,7 @@ export class Catalog {
     throw dynamoError('ResourceNotFoundException', 'Requested resource not found')
   }
 
-  /** The change takes effect in memory immediately. */
+  /** The change takes effect in memory immediately, and is on the disk when the call resolves. */
   update(tableName: string, change: (description: TableDescription) => Partial<StoredTable>): Promise<void> {
     const stored = this.existing(tableName)
     const description = structuredClone(stored.description)

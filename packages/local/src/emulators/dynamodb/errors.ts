@@ -10,7 +10,7 @@ export class AwsError extends Error {
   }
 }
 
-/** True also for errors of dynalite, which have the same two fields. */
+/** Includes errors of dynalite, which have the same two fields. */
 export function isAwsError(error: unknown): error is AwsError {
   return error instanceof Error && 'statusCode' in error && 'body' in error
 }

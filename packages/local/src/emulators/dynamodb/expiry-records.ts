@@ -2,7 +2,7 @@ import type { Changes } from './commit-log.ts'
 import { expiryRecord, MAX_EXPIRY_SECONDS } from './keys.ts'
 import type { Item, StoredTable } from './types.ts'
 
-/** Value of an expiry record: refers to the item that may be due. */
+/** Value of an expiry record, which refers to the item that may be due. */
 export interface ExpiryRow {
   tableName: string
   itemKey: string
@@ -23,7 +23,7 @@ export function stageExpiry(
   if (current) changes.set(current, { tableName: stored.description.TableName, itemKey } satisfies ExpiryRow)
 }
 
-/** Undefined if the item never expires. */
+/** Returns the key of the item's expiry record; undefined if the item never expires. */
 export function expiryRecordOf(stored: StoredTable, itemKey: string, item: Item | undefined): string | undefined {
   const seconds = expirySeconds(stored, item)
   return seconds === undefined ? undefined : expiryRecord(seconds, stored.description.TableId, itemKey)

@@ -6,7 +6,7 @@ import type { Item, KeySchemaElement, TableDescription } from './types.ts'
 const MAX_HASH_BYTES = 2048
 const MAX_RANGE_BYTES = 1024
 
-/** Makes the checks that dynalite lacks: the size of keys, and empty index keys. */
+/** Checks keys for errors that dynalite does not detect: keys that are too long, and empty index keys. */
 export function keyError(table: TableDescription, item: Item): AwsError | undefined {
   const tooLong = table.KeySchema.find((key) => isTooLong(key, item))
   if (tooLong) return tooLongError(tooLong)

@@ -7,11 +7,12 @@
  *
  * Durability: an acknowledged write is on the disk (a synced batch, shared by concurrent requests). An item, its index
  * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a crash never splits them.
- * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys stay distinct.
+ * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys are distinct.
  *
- * Not supported: UpdateTable, TransactGetItems, streams, PartiQL, tags, backups, exports, global tables, provisioned throughput (no call is throttled).
- * `=` and `contains` compare lists and maps by identity (dynalite), so they never match. The depth of an item is not
- * limited, a repeated transaction token reports no read capacity, and signatures are not verified.
+ * Not supported: UpdateTable, TransactGetItems, streams, PartiQL, tags, backups, exports, global tables, provisioned
+ * throughput (no call is throttled). `=` and `contains` compare lists and maps by identity (dynalite), so they never
+ * match. The depth of an item is not limited, a repeated transaction token reports no read capacity, and signatures are
+ * not verified.
  *
  * `GET /_metrics` returns the calls and capacity by operation.
  */

@@ -15,11 +15,11 @@ export interface Store {
   indexes: IndexWriter
   work: TableWork
   hooks: DynamoDbHooks
-  /** Called for errors outside a request. */
+  /** Called for internal errors. */
   report: (error: unknown) => void
 }
 
-/** Continues table work that an earlier process did not complete. */
+/** Opens the store, and continues table work that an earlier process did not complete. */
 export async function openStore(
   dataDir: string | undefined,
   hooks: DynamoDbHooks,

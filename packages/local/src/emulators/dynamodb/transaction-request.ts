@@ -18,7 +18,7 @@ const REQUIRED: Partial<Record<string, string>> = {
   ConditionCheck: 'ConditionExpression',
 }
 
-/** Checks only the number of members, not their content. */
+/** Checks only that there are 1 to 100 members and that all are objects. */
 export function transactionMembers(input: Input): Input[] {
   const members: unknown = input.TransactItems
   if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')

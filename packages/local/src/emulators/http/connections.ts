@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 
 export interface Connections {
-  /** Aborts when the caller disconnects, or at `close`. */
+  /** Returns a signal that aborts at the end of the response, or at `close`. */
   signalOf(response: ServerResponse): AbortSignal
   /**
    * Whether the caller has disconnected. Lets the event loop poll the sockets first, so that a disconnect is visible.

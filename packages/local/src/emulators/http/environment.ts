@@ -11,12 +11,12 @@ export interface EmulatorAddresses {
   accessKeyId: string
 }
 
-/** A new key for each run, so that other programs on the machine do not know it. */
+/** The key is new for each run, so that other programs on the machine do not know it. */
 export const newAccessKeyId = (): string => `LOCAL${randomBytes(16).toString('hex').toUpperCase()}`
 
 const secretAccessKey = 'signatures-are-not-verified'
 
-/** Ignores the AWS configuration of the machine. */
+/** Settings of an SDK client that ignore the AWS configuration of the machine. */
 export const clientSettings = (endpoint: string, accessKeyId: string) => ({
   endpoint,
   region: localRegion,

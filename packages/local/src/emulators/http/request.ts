@@ -49,7 +49,7 @@ export async function readJson(request: IncomingMessage, maximumBytes = maximumB
   throw new AwsServiceError('SerializationException', 'The body must be a JSON object.')
 }
 
-/** Drops all members that are not objects. Empty for a value that is not a list. */
+/** Returns the objects in a list; an empty list for any other value. */
 export function objectsIn(value: unknown): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : []
 }

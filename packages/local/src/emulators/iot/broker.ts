@@ -10,7 +10,7 @@ import { Authorization } from './policy.ts'
 
 /** A broker for MQTT over WebSockets that behaves like AWS IoT Core with a custom authorizer. It keeps no state. */
 export interface Broker {
-  /** Takes over the socket of an HTTP request. Returns false, and leaves the socket, at a limit of connections. */
+  /** Takes over the socket of an HTTP request. Returns false, and leaves the socket, if too many are open. */
   accept: (request: IncomingMessage, socket: Duplex, head: Buffer, address: string) => boolean
   /** Sends a message to the current subscribers of the topic. */
   publish: (topic: string, payload: Buffer) => void
@@ -33,7 +33,7 @@ const defaultLimits = {
   connections: 20_000,
   unauthenticated: 1000,
   unauthenticatedPerNetwork: 200,
-  /** For tests: the length of a second of the keep-alive time. */
+  /** Length of a second of the keep-alive time. Tests shorten it. */
   keepAliveUnitMs: 1000,
 }
 
@@ -150,7 +150,7 @@ class Handshakes {
     return this.#count < unauthenticated && (this.#byNetwork.get(network) ?? 0) < unauthenticatedPerNetwork
   }
 
-  /** Returns a function that may be called more than once. */
+  /** Counts a connection. Returns a function that ends the count, and that may be called more than once. */
   begin(network: string): () => void {
     this.#count++
     this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1)

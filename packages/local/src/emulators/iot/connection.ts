@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from 'ws'
 import type { DisconnectReason } from './events.ts'
 import { type Authorization, isAllowed, type Policy } from './policy.ts'
 
-/** Limits of AWS IoT, except those of sizes, which are lower because wake-ups have no content. */
+/** The limits of AWS IoT, but lower ones for sizes, because wake-ups have no content. */
 export const maxPacketBytes = 8192
 const maxBufferedBytes = 65_536
 const maxEarlyPackets = 8
@@ -21,7 +21,7 @@ export interface Hub {
   authorize: (connection: Connection, request: IConnectPacket) => Promise<Authorization>
   /** Closes an older connection with the same client id. */
   onOpen: (connection: Connection) => void
-  /** Called once for each connection that was open. */
+  /** Called once for each open connection that closes with a reason. */
   onClose: (connection: Connection, reason: DisconnectReason) => void
   subscribe: (topic: string, connection: Connection) => void
   unsubscribe: (topic: string, connection: Connection) => void
@@ -43,7 +43,7 @@ export class Connection {
   #state: 'new' | 'authorizing' | 'open' | 'closed' = 'new'
   #policies: readonly Policy[] = []
   #early: Packet[] | undefined = []
-  /** Ends the handshake, then the silence of the client. */
+  /** Limits the handshake, and then the time between packets of the client. */
   #timer: NodeJS.Timeout
   #expiry: NodeJS.Timeout | undefined
   #second = 0
@@ -61,7 +61,7 @@ export class Connection {
   }
 
   send(bytes: Buffer): void {
-    // A message of QoS 0 may be lost, so a slow client costs no memory.
+    // Messages of QoS 0 may be lost, so those to a slow client are dropped.
     if (this.#socket.bufferedAmount < maxBufferedBytes) this.#socket.send(bytes)
   }
 
@@ -80,7 +80,7 @@ export class Connection {
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#state === 'closed') return
     if (!isBinary || !Buffer.isBuffer(data)) return this.close('CLIENT_ERROR')
-    // The rest is the start of an incomplete packet.
+    // The remaining bytes are the start of an incomplete packet.
     if (this.#parser.parse(data) > maxPacketBytes) this.close('CLIENT_ERROR')
   }
 
@@ -110,7 +110,7 @@ export class Connection {
     if (request.clientId === '') return this.#refuse('invalidClientId')
     this.clientId = request.clientId
     const authorization = await this.#hub.authorize(this, request).catch(() => undefined)
-    // The client may have gone.
+    // The client may have disconnected.
     if (this.#isClosed()) return undefined
     if (authorization === undefined) return this.#refuse('unavailable')
     if (!authorization.isAuthenticated) return this.#refuse('refused')

@@ -12,7 +12,7 @@ export interface DataPlane {
   close: () => Promise<void>
 }
 
-/** `POST /topics/{topic}` of the AWS IoT data plane. Listens on loopback. */
+/** Serves `POST /topics/{topic}` of the AWS IoT data plane on loopback. */
 export async function serveDataPlane(broker: Pick<Broker, 'publish'>, accessKeyId: string): Promise<DataPlane> {
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     try {

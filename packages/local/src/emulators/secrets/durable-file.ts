@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Only the owner may read the file. After a crash it has either the complete old or the complete new text. */
+/** Writes a file that only its owner may read. After a crash it has the complete old or the complete new text. */
 export function writeDurably(path: string, text: string): void {
   const temporaryPath = `${path}.tmp`
   const file = openSync(temporaryPath, 'w', 0o600)

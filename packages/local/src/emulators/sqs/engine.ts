@@ -45,7 +45,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
   }
 }
 
-/** A stored queue URL has the port of an earlier start. */
+/** A stored queue URL may have the port of an earlier start. */
 function withCurrentHost(output: JsonObject, host: string): JsonObject {
   const toCurrentHost = (url: string) => `http://${host}${new URL(url).pathname}`
   if (typeof output['QueueUrl'] === 'string') return { ...output, QueueUrl: toCurrentHost(output['QueueUrl']) }

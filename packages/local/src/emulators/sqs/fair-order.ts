@@ -2,8 +2,8 @@ import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { Message, Queue } from './fauxqs.ts'
 
 /**
- * Fair queues deliver messages of a group with few messages in flight first. fauxqs supports groups only for FIFO queues,
- * so this file records the groups.
+ * Fair queues deliver messages of a group with few messages in flight first. fauxqs supports groups only for FIFO
+ * queues, so this file records the groups.
  */
 
 /** Records the groups of the messages of a send call, except messages that were received in the meantime. */
@@ -22,8 +22,8 @@ export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonO
 const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
 
 /**
- * Moves waiting messages of groups with few messages in flight to the front, and lets groups take turns. Keeps the order
- * within a group.
+ * Moves waiting messages of groups with few messages in flight to the front, and lets groups take turns. Keeps the
+ * order within a group.
  */
 export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
   const [first] = messages

@@ -23,7 +23,7 @@ interface Library {
   actions: ReadonlyMap<string, Action>
 }
 
-/** Names of the library's files below `sqs/actions`, with a capital. */
+/** Supported actions. The library's files in `sqs/actions` have these names with a lower-case first letter. */
 const actionNames = [
   'CreateQueue',
   'GetQueueUrl',
@@ -40,8 +40,8 @@ const actionNames = [
 ]
 
 /**
- * Loads the queues of fauxqs without its server, which listens on every address and includes S3 and SNS. fauxqs does not
- * export these files, so they are loaded by name and the version is pinned.
+ * Loads the queues of fauxqs without its server, which listens on every address and includes S3 and SNS. fauxqs does
+ * not export these files, so they are loaded by name and the version is pinned.
  */
 export async function loadFauxqs(): Promise<Library> {
   const libraryUrl = locateLibrary()

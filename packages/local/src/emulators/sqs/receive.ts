@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 import { orderFairly } from './fair-order.ts'
 import type { Queue } from './fauxqs.ts'
 
-/** Ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
+/** The receiver ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
 export function createReceiver(engine: Engine) {
   const followClock = clockFollower()
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
