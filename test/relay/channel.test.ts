@@ -1,5 +1,5 @@
 import { parseChannel } from '@platform/relay/channel-settings'
-import { connect, PacketReader, subscribe } from '@platform/relay/mqtt'
+import { connectPacket, PacketReader, subscribePacket } from '@platform/relay/mqtt'
 import { afterEach, expect, test } from 'vitest'
 import { publish } from './support/fake-broker.ts'
 import { Stage } from './support/stage.ts'
@@ -116,7 +116,7 @@ test('reads packets that arrive in any parts, and writes long ones', () => {
   const reader = new PacketReader()
   const packets = [...bytes].flatMap((byte) => reader.read(Buffer.from([byte])))
   expect(packets).toEqual([{ type: 'connack', code: 0 }, { type: 'publish', topic: 'a/b' }, { type: 'pingresp' }])
-  const connectPacket = connect({ clientId: 'c', username: '', password: 'p'.repeat(300), keepAliveSeconds: 40 })
-  expect([...connectPacket.subarray(0, 3)]).toEqual([0x10, 0xbd, 0x02])
-  expect(subscribe('a').toString('hex')).toBe('8206000100016100')
+  const packet = connectPacket({ clientId: 'c', username: '', password: 'p'.repeat(300), keepAliveSeconds: 40 })
+  expect([...packet.subarray(0, 3)]).toEqual([0x10, 0xbd, 0x02])
+  expect(subscribePacket('a').toString('hex')).toBe('8206000100016100')
 })

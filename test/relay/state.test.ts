@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { OutputReport } from '@platform/contract/relay'
 import { retryDelayMs } from '@platform/relay/backoff'
-import { Backlog, callBytes, type Piece } from '@platform/relay/backlog'
+import { Backlog, maxRequestBytes, type Piece } from '@platform/relay/backlog'
 import type { Client } from '@platform/relay/client'
 import { relayUser, type ScriptUser } from '@platform/relay/executor/user'
 import { ensureWorkFolder } from '@platform/relay/executor/work-folder'
@@ -57,13 +57,13 @@ test('a reopened journal has unfinished and finished jobs', () => {
   journal.append({ state: 'spawned', jobId: 'job_1', leader: { pid: 7, stamp: 'now' } })
   journal.close()
   const reopened = new Journal(path)
-  expect(reopened.unfinished()).toEqual([started([{ pid: 7, stamp: 'now' }])])
+  expect(reopened.unfinishedEntries()).toEqual([started([{ pid: 7, stamp: 'now' }])])
   reopened.append(finished)
-  expect(reopened.unfinished()).toEqual([finished])
+  expect(reopened.unfinishedEntries()).toEqual([finished])
   reopened.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
   reopened.close()
   const last = new Journal(path)
-  expect([last.has('job_1'), last.unfinished()]).toEqual([true, []])
+  expect([last.has('job_1'), last.unfinishedEntries()]).toEqual([true, []])
 })
 
 test('forgets a rejected claim', () => {
@@ -79,10 +79,10 @@ test('drops a partial last record', () => {
   journal.close()
   appendFileSync(path, '{"state":"done","jobId":"jo')
   const reopened = new Journal(path)
-  expect(reopened.unfinished()).toEqual([claiming])
+  expect(reopened.unfinishedEntries()).toEqual([claiming])
   reopened.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
   reopened.close()
-  expect(new Journal(path).unfinished()).toEqual([])
+  expect(new Journal(path).unfinishedEntries()).toEqual([])
 })
 
 test('rejects a journal that is damaged before its end', () => {
@@ -100,7 +100,7 @@ test('remembers jobs for 30 days', () => {
   const journal = new Journal(path)
   expect(journal.has('job_30')).toBe(true)
   expect(journal.has('job_40')).toBe(false)
-  expect(journal.unfinished()).toHaveLength(1)
+  expect(journal.unfinishedEntries()).toHaveLength(1)
 })
 
 test('compacts the journal', () => {
@@ -185,7 +185,7 @@ test('splits output into requests of the maximum size between characters', () =>
     received += textOf(taken)
   }
   expect(received).toBe(text)
-  expect(Math.max(...sizes)).toBeLessThanOrEqual(callBytes)
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(maxRequestBytes)
 })
 
 test('keeps the order of arrival across streams, and joins writes of one stream', () => {
@@ -219,7 +219,7 @@ test.for(['stdout', 'stderr'] as const)(
     const backlog = new Backlog()
     const lines = Array.from({ length: 300_000 }, (_, index) => `${index}\n`)
     lines.forEach((line, index) => backlog.append('node', index % 2 ? other : 'stdout', Buffer.from(line)))
-    expect(backlog.sizeBytes).toBeLessThan(1024 * 1024 + 2 * callBytes)
+    expect(backlog.costBytes).toBeLessThan(1024 * 1024 + 2 * maxRequestBytes)
     const pieces = drain(backlog)
     const gaps = pieces.filter(({ droppedBytes }) => droppedBytes > 0)
     expect(gaps).toHaveLength(1)
@@ -259,8 +259,8 @@ test.for<[string, { everyMs: number; streams: Piece['stream'][]; text: string }]
     await vi.advanceTimersByTimeAsync(everyMs)
   }
   const writtenBytes = (10_000 / everyMs) * streams.length * (100 + text.length)
-  expect(sizes.filter((bytes) => bytes < callBytes - 100 - text.length).length).toBeLessThanOrEqual(10)
-  expect(sizes.length).toBeLessThanOrEqual(10 + writtenBytes / callBytes)
+  expect(sizes.filter((bytes) => bytes < maxRequestBytes - 100 - text.length).length).toBeLessThanOrEqual(10)
+  expect(sizes.length).toBeLessThanOrEqual(10 + writtenBytes / maxRequestBytes)
   expect(sizes.length).toBeGreaterThan(8)
 })
 

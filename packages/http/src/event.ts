@@ -5,9 +5,7 @@ import { newTraceId } from '@platform/core/lib/trace'
 import type * as z from 'zod'
 import { withVersionProbe } from './version-probe.ts'
 
-/**
- * Creates a Lambda function that handles a single event of an AWS service. An error is logged and fails the invocation.
- */
+/** Creates a Lambda function that handles one event of an AWS service. An error is logged and fails the invocation. */
 export const onEvent = <Schema extends z.ZodType>(schema: Schema, work: (event: z.output<Schema>) => Promise<void>) =>
   withVersionProbe((event: unknown): Promise<void> =>
     withTrace({ traceId: newTraceId() }, () =>

@@ -6,14 +6,14 @@ export type Stream = OutputPiece['stream']
 export type Piece = { nodeId: string; stream: Stream; bytes: Buffer; droppedBytes: number }
 
 /** Maximum size of the output in one request, in bytes. */
-export const callBytes = 64 * 1024
+export const maxRequestBytes = 64 * 1024
 
 // The server keeps the same first and last bytes of the whole output.
-const headBytes = 256 * 1024
-const tailBytes = 768 * 1024
-// Charged for each segment, so that many short writes use bounded memory and requests.
+const maxHeadBytes = 256 * 1024
+const maxTailBytes = 768 * 1024
+// Cost that is added for each segment, so that many short writes use bounded memory and few requests.
 const segmentCostBytes = 100
-// A longer line is cut within the line.
+// A line that is longer than this may be cut within the line.
 const lineSearchBytes = 8192
 const newline = 0x0a
 
@@ -26,33 +26,34 @@ type Segment = { nodeId: string; stream: Stream; parts: Buffer[]; sizeBytes: num
 export class Backlog {
   readonly #head = new Queue()
   readonly #tail = new Queue()
-  /** The start of a character, by node and stream, until its end arrives. */
-  readonly #starts = new Map<string, { nodeId: string; stream: Stream; bytes: Buffer }>()
+  /** Incomplete characters at the end of the output, by stream and node. */
+  readonly #partialCharacters = new Map<string, { nodeId: string; stream: Stream; bytes: Buffer }>()
   #droppedBytes = 0
   #lastTakenByte = newline
 
-  get sizeBytes(): number {
+  get costBytes(): number {
     return this.#head.costBytes + this.#tail.costBytes
   }
 
   append(nodeId: string, stream: Stream, bytes: Buffer): void {
     const key = `${stream} ${nodeId}`
-    const start = this.#starts.get(key)?.bytes
+    const start = this.#partialCharacters.get(key)?.bytes
     const joined = start ? Buffer.concat([start, bytes]) : bytes
-    const end = wholeCharacters(joined)
-    if (end < joined.length) this.#starts.set(key, { nodeId, stream, bytes: Buffer.from(joined.subarray(end)) })
-    else this.#starts.delete(key)
+    const end = wholeCharacterBytes(joined)
+    if (end < joined.length)
+      this.#partialCharacters.set(key, { nodeId, stream, bytes: Buffer.from(joined.subarray(end)) })
+    else this.#partialCharacters.delete(key)
     for (let rest = joined.subarray(0, end); rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
     // Drops output only when the tail exceeds its limit by the size of a request, so that many short writes do not each
     // copy a segment.
-    if (this.#tail.costBytes <= tailBytes + callBytes) return
-    while (this.#tail.costBytes > tailBytes) this.#dropOldest()
+    if (this.#tail.costBytes <= maxTailBytes + maxRequestBytes) return
+    while (this.#tail.costBytes > maxTailBytes) this.#dropOldest()
   }
 
-  /** Appends incomplete characters, because the output has ended. */
+  /** Ends the output: appends the incomplete characters. */
   complete(): void {
-    for (const { nodeId, stream, bytes } of this.#starts.values()) this.#appendPart(nodeId, stream, bytes)
-    this.#starts.clear()
+    for (const { nodeId, stream, bytes } of this.#partialCharacters.values()) this.#appendPart(nodeId, stream, bytes)
+    this.#partialCharacters.clear()
   }
 
   /** Removes and returns the output for one request. */
@@ -63,7 +64,7 @@ export class Backlog {
       const segment = queue.first
       if (!segment) return pieces
       costBytes += costOf(segment)
-      if (pieces.length > 0 && costBytes > callBytes) return pieces
+      if (pieces.length > 0 && costBytes > maxRequestBytes) return pieces
       queue.shift()
       const droppedBytes = queue === this.#tail ? this.#droppedBytes : 0
       const bytes = Buffer.concat(segment.parts)
@@ -73,25 +74,25 @@ export class Backlog {
     }
   }
 
-  // Appends what fits into the newest segment and returns the rest.
+  // Appends the part that fits into the newest segment and returns the rest.
   #appendPart(nodeId: string, stream: Stream, bytes: Buffer): Buffer {
     const { queue, segment } = this.#segmentFor(nodeId, stream)
-    const roomBytes = callBytes - segment.sizeBytes
-    const fits = bytes.length <= roomBytes ? bytes : cutBeforeCharacter(bytes, roomBytes)
-    // The reader may reuse its buffer.
-    queue.grow(segment, Buffer.from(fits))
-    return bytes.subarray(fits.length)
+    const roomBytes = maxRequestBytes - segment.sizeBytes
+    const part = bytes.length <= roomBytes ? bytes : cutBeforeCharacter(bytes, roomBytes)
+    // The part is copied, because the reader may reuse its buffer.
+    queue.grow(segment, Buffer.from(part))
+    return bytes.subarray(part.length)
   }
 
   #segmentFor(nodeId: string, stream: Stream): { queue: Queue; segment: Segment } {
     const isHead = this.#tail.first === undefined
     const newest = isHead ? this.#head.last : this.#tail.last
-    // A character has up to 4 bytes. A segment with less room counts as full.
-    const hasRoom = newest !== undefined && newest.sizeBytes <= callBytes - 4
+    // A character has up to 4 bytes, so a segment with less room counts as full.
+    const hasRoom = newest !== undefined && newest.sizeBytes <= maxRequestBytes - 4
     if (hasRoom && newest.nodeId === nodeId && newest.stream === stream) {
       return { queue: isHead ? this.#head : this.#tail, segment: newest }
     }
-    const queue = isHead && this.#head.costBytes < headBytes ? this.#head : this.#tail
+    const queue = isHead && this.#head.costBytes < maxHeadBytes ? this.#head : this.#tail
     const segment = { nodeId, stream, parts: [], sizeBytes: 0 }
     queue.add(segment)
     return { queue, segment }
@@ -105,14 +106,14 @@ export class Backlog {
     const { nodeId, stream, parts } = this.#tail.first!
     const bytes = Buffer.concat(parts)
     // At the first cut, the line before it is kept whole.
-    const keptEnd = this.#droppedBytes === 0 && this.#isLineOpenBeforeTail() ? afterLine(bytes, 0) : 0
-    const excessBytes = this.#tail.costBytes - tailBytes
-    const cut = keptEnd + excessBytes < bytes.length ? afterLine(bytes, keptEnd + excessBytes) : bytes.length
+    const keptEnd = this.#droppedBytes === 0 && this.#isLineOpenBeforeTail() ? indexAfterLine(bytes, 0) : 0
+    const excessBytes = this.#tail.costBytes - maxTailBytes
+    const cutIndex = keptEnd + excessBytes < bytes.length ? indexAfterLine(bytes, keptEnd + excessBytes) : bytes.length
     this.#tail.shift()
     if (keptEnd > 0) this.#head.add({ nodeId, stream, parts: [bytes.subarray(0, keptEnd)], sizeBytes: keptEnd })
-    const rest = bytes.subarray(cut)
+    const rest = bytes.subarray(cutIndex)
     if (rest.length > 0) this.#tail.addFirst({ nodeId, stream, parts: [rest], sizeBytes: rest.length })
-    this.#droppedBytes += cut - keptEnd
+    this.#droppedBytes += cutIndex - keptEnd
   }
 }
 
@@ -154,23 +155,23 @@ function costOf({ sizeBytes }: Segment): number {
   return sizeBytes + segmentCostBytes
 }
 
-// The start of the first line at or after `from`. In a long line, `from` itself, moved to the next character.
-function afterLine(bytes: Buffer, from: number): number {
+// Returns the index after the next newline. If the line is long, returns the next character boundary instead.
+function indexAfterLine(bytes: Buffer, from: number): number {
   const end = bytes.subarray(from, from + lineSearchBytes).indexOf(newline)
   if (end !== -1) return from + end + 1
-  let cut = from
-  while (cut < from + 3 && isContinuation(bytes[cut])) cut++
-  return cut
+  let cutIndex = from
+  while (cutIndex < from + 3 && isContinuation(bytes[cutIndex])) cutIndex++
+  return cutIndex
 }
 
 function cutBeforeCharacter(bytes: Buffer, limitBytes: number): Buffer {
-  let cut = limitBytes
-  while (cut > limitBytes - 3 && isContinuation(bytes[cut])) cut--
-  return bytes.subarray(0, isContinuation(bytes[cut]) ? limitBytes : cut)
+  let cutIndex = limitBytes
+  while (cutIndex > limitBytes - 3 && isContinuation(bytes[cutIndex])) cutIndex--
+  return bytes.subarray(0, isContinuation(bytes[cutIndex]) ? limitBytes : cutIndex)
 }
 
-// The length without an incomplete character at the end.
-function wholeCharacters(bytes: Buffer): number {
+// Returns the length without an incomplete character at the end.
+function wholeCharacterBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!
     if (isContinuation(byte)) continue

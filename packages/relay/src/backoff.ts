@@ -1,29 +1,29 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type RelayResponse, RetryableError } from './http.ts'
 
-const firstMs = 500
-// Below the time after which a cluster becomes Degraded, so that an outage of the platform causes no alerts.
+const firstDelayMs = 500
+// Shorter than the time after which a cluster becomes Degraded, so that an outage of the platform causes no alerts.
 const maxDelayMs = 15_000
 
 /**
- * A random delay in milliseconds whose upper bound doubles with each attempt (full jitter), so that relays do not
- * reconnect at the same time.
+ * Returns a random delay in milliseconds whose upper bound doubles with each attempt (full jitter), so that relays do
+ * not reconnect at the same time.
  */
 export function backOffMs(attempt: number): number {
-  return randomMs(Math.min(maxDelayMs, firstMs * 2 ** attempt))
+  return randomMs(Math.min(maxDelayMs, firstDelayMs * 2 ** attempt))
 }
 
-/** A random time up to the limit, so that relays do not act at the same time. */
+/** Returns a random time up to the limit, so that relays do not act at the same time. */
 export function randomMs(limitMs: number): number {
   return Math.random() * limitMs
 }
 
-/** A random time of about the period, so that the heartbeats of relays do not align. */
+/** Returns a random time of about the period, so that the heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
   return periodMs * (0.97 + randomMs(0.1))
 }
 
-/** Delay before the next attempt, in milliseconds: the server's `Retry-After`, if any, plus the back-off. */
+/** Returns the delay before the next attempt: the server's `Retry-After`, if any, plus the back-off; at most 15 s. */
 export function retryDelayMs(attempt: number, cause: RetryableError): number {
   return Math.min(maxDelayMs, cause.afterMs + backOffMs(attempt))
 }

@@ -1,7 +1,7 @@
 import type { Channel } from '@platform/contract/relay'
 import { isJsonObject } from './json.ts'
 
-/** The settings of a control channel with an absolute address; a text if the relay does not accept them. */
+/** Parses the settings of a control channel and resolves its address. Returns the problem if they are invalid. */
 export function parseChannel(value: unknown, server: string): Channel | string {
   if (!isJsonObject(value)) return 'it is not an object'
   const { url, clientId, topic, username, keepAliveSeconds } = value
@@ -11,7 +11,7 @@ export function parseChannel(value: unknown, server: string): Channel | string {
   if (!Number.isInteger(keepAliveSeconds) || Number(keepAliveSeconds) < 5 || Number(keepAliveSeconds) > 1200) {
     return 'keepAliveSeconds is not between 5 and 1200'
   }
-  const address = absolute(url, server)
+  const address = absoluteUrlOf(url, server)
   if (!URL.canParse(address)) return 'its address is invalid'
   const { protocol, username: user, password, hash } = new URL(address)
   if (protocol !== 'wss:' && protocol !== 'ws:') return 'its address is not wss'
@@ -25,6 +25,6 @@ function isText(value: unknown, minLength: number, maxLength: number): value is 
   return typeof value === 'string' && value.length >= minLength && value.length <= maxLength
 }
 
-function absolute(url: string, server: string): string {
+function absoluteUrlOf(url: string, server: string): string {
   return /^\/(?!\/)/.test(url) ? `${server.replace(/^http/i, 'ws')}${url}` : url
 }

@@ -5,7 +5,15 @@ import { backOffMs, randomMs } from './backoff.ts'
 import { parseChannel } from './channel-settings.ts'
 import { messageOf, info, warn } from './log.ts'
 import type { ChannelState } from './mode.ts'
-import { connect, disconnect, MqttError, type Packet, PacketReader, pingreq, subscribe } from './mqtt.ts'
+import {
+  connectPacket,
+  disconnectPacket,
+  MqttError,
+  type Packet,
+  PacketReader,
+  pingPacket,
+  subscribePacket,
+} from './mqtt.ts'
 import { agentFor } from './proxy.ts'
 import { relayVersion } from './version.ts'
 
@@ -14,9 +22,9 @@ const responseLimitMs = 10_000
 const maxMessageBytes = 4096
 // A connection that lasts this long shows that the address works.
 const stableMs = 30_000
-// Later attempts are rare, because something between this relay and the broker blocks the channel.
-const quickAttempts = 20
-const rareAttemptMs = 300_000
+// Further attempts are rare, because something between this relay and the broker probably blocks the channel.
+const maxQuickAttempts = 20
+const maxRareDelayMs = 300_000
 
 export type ControlChannelOptions = {
   server: string
@@ -26,7 +34,7 @@ export type ControlChannelOptions = {
   onWake: () => void
   /** Called after the channel has opened or closed. */
   onChange: () => void
-  /** Called when the channel cannot be opened. */
+  /** Called when the channel fails, but not again until it has been open. */
   onProblem: () => void
 }
 
@@ -36,8 +44,8 @@ export class ControlChannel {
   #settings: Channel | undefined
   #problem: string | undefined
   #connection: Connection | undefined
-  #stop = new AbortController()
-  #running = Promise.resolve()
+  #stopController = new AbortController()
+  #runPromise = Promise.resolve()
   #failure: string | undefined
 
   constructor(options: ControlChannelOptions) {
@@ -59,14 +67,14 @@ export class ControlChannel {
     this.close()
     this.#settings = settings
     if (settings === undefined) return
-    this.#stop = new AbortController()
-    const { signal } = this.#stop
-    this.#running = this.#running.then(() => this.#run(settings, signal))
+    this.#stopController = new AbortController()
+    const { signal } = this.#stopController
+    this.#runPromise = this.#runPromise.then(() => this.#run(settings, signal))
   }
 
   close(): void {
     this.#settings = undefined
-    this.#stop.abort()
+    this.#stopController.abort()
     this.#connection?.end()
   }
 
@@ -82,12 +90,12 @@ export class ControlChannel {
     for (let attempt = 0; !signal.aborted; attempt++) {
       const openMs = await this.#connect(settings)
       if (openMs >= stableMs) attempt = 0
-      const limitMs = attempt < quickAttempts ? 0 : randomMs(rareAttemptMs)
-      await sleep(Math.max(backOffMs(attempt), limitMs), undefined, { signal }).catch(() => {})
+      const minDelayMs = attempt < maxQuickAttempts ? 0 : randomMs(maxRareDelayMs)
+      await sleep(Math.max(backOffMs(attempt), minDelayMs), undefined, { signal }).catch(() => {})
     }
   }
 
-  // Returns how long the channel was open.
+  // Returns the time for which the channel was open, in milliseconds; negative if it was never open.
   async #connect(settings: Channel): Promise<number> {
     const { passwordFor, onWake, onChange } = this.#options
     let openedAtMs = Number.POSITIVE_INFINITY
@@ -119,7 +127,7 @@ export class ControlChannel {
   }
 }
 
-/** The reason why a connection to a broker cannot be opened; undefined if it can. */
+/** Returns the reason why a connection to a broker cannot be opened, or undefined if it can. */
 export function tryOpen(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = newSocket(url)
@@ -168,13 +176,13 @@ export class Connection {
   }
 
   end(): void {
-    if (this.isOpen) this.#send(disconnect)
+    if (this.isOpen) this.#send(disconnectPacket)
     this.#end('the relay closes it')
   }
 
   #openSocket(password: string): WebSocket {
     const socket = newSocket(this.#settings.url)
-    socket.on('open', () => this.#send(connect({ ...this.#settings, password })))
+    socket.on('open', () => this.#send(connectPacket({ ...this.#settings, password })))
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary))
     socket.on('error', (error) => this.#end(messageOf(error)))
     socket.on('close', (code) => this.#end(`the broker closed it (${code})`))
@@ -192,7 +200,7 @@ export class Connection {
 
   #handle(packet: Packet): void {
     if (packet.type === 'connack') {
-      if (packet.code === 0) this.#send(subscribe(this.#settings.topic))
+      if (packet.code === 0) this.#send(subscribePacket(this.#settings.topic))
       else this.#end(`the broker rejected the relay (code ${packet.code})`)
     } else if (packet.type === 'suback') {
       if (packet.code === 0) this.#onSubscribed()
@@ -215,7 +223,7 @@ export class Connection {
 
   #ping(): void {
     this.#responseTimer ??= setTimeout(() => this.#end('the broker does not respond'), responseLimitMs)
-    this.#send(pingreq)
+    this.#send(pingPacket)
   }
 
   #send(packet: Buffer): void {
@@ -230,7 +238,7 @@ export class Connection {
     clearTimeout(this.#responseTimer)
     for (const timer of this.#timers) clearTimeout(timer)
     this.#fail(new Error(reason))
-    // Packets that are still being sent, such as the last one, leave first.
+    // `close` first sends the packets that are queued.
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.close()
     const timer = setTimeout(() => this.#socket.terminate(), 1000)
     timer.unref()

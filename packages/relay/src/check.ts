@@ -14,7 +14,7 @@ import { proxyFor, proxyName } from './proxy.ts'
 
 const maxClockErrorMs = 300_000
 
-/** Prints the state of each hop to the platform, up to the first one that fails. Returns the exit code of that hop. */
+/** Prints the state of each hop to the platform, up to the first that fails. Returns its exit code, or 0. */
 export async function check({ server, stateFolder }: Options): Promise<number> {
   const identity = readIdentity(stateFolder)
   const address = server ?? identity?.server
@@ -35,7 +35,7 @@ export async function check({ server, stateFolder }: Options): Promise<number> {
   }
 }
 
-const codes = {
+const exitCodeByHop = {
   DNS: exitCodes.checkDns,
   Proxy: exitCodes.checkProxy,
   Connection: exitCodes.checkConnection,
@@ -47,10 +47,10 @@ const codes = {
 }
 
 class HopError extends Error {
-  readonly hop: keyof typeof codes
+  readonly hop: keyof typeof exitCodeByHop
   readonly exitCode: number
 
-  constructor(hop: keyof typeof codes, message: string, exitCode: number = codes[hop]) {
+  constructor(hop: keyof typeof exitCodeByHop, message: string, exitCode: number = exitCodeByHop[hop]) {
     super(message)
     this.hop = hop
     this.exitCode = exitCode
@@ -70,7 +70,7 @@ function readIdentity(stateFolder: string): Identity | undefined {
   }
 }
 
-// Returns the clock of the platform.
+// Checks the hops up to the time of the platform. Returns the clock of the platform.
 async function checkPlatform(address: string): Promise<ServerClock> {
   const url = new URL(`${address}/health/live`)
   const proxy = proxyFor(url)
@@ -148,31 +148,31 @@ function requirePlatform(address: string, { status, headers, body }: Response): 
 }
 
 function checkTime({ headers }: Pick<Response, 'headers'>): void {
-  const errorMs = now() - Date.parse(headers.date ?? '')
-  if (Math.abs(errorMs) <= maxClockErrorMs || Number.isNaN(errorMs)) return
-  const seconds = Math.round(Math.abs(errorMs) / 1000)
+  const clockErrorMs = now() - Date.parse(headers.date ?? '')
+  if (Math.abs(clockErrorMs) <= maxClockErrorMs || Number.isNaN(clockErrorMs)) return
+  const seconds = Math.round(Math.abs(clockErrorMs) / 1000)
   throw new HopError(
     'Time',
-    `The clock of this machine is ${seconds} s ${errorMs < 0 ? 'behind' : 'ahead of'} that of the platform. Correct it, for example with NTP, because certificates are valid only for a time.`,
+    `The clock of this machine is ${seconds} s ${clockErrorMs < 0 ? 'behind' : 'ahead of'} that of the platform. Correct it, for example with NTP, because certificates are valid only for a time.`,
   )
 }
 
 async function checkRelay(identity: Identity, stateFolder: string, clock: ServerClock): Promise<void> {
   const { relayId, clusterId, tokenId } = identity
   const client = new Client({ ...identity, privateKey: keyFor(stateFolder, tokenId) }, clock, () => {})
-  const answer = await client.probe().then(codeOf, messageOf)
-  if (answer === 'relay_revoked')
+  const answerCode = await client.probe().then(codeOf, messageOf)
+  if (answerCode === 'relay_revoked')
     throw new HopError(
       'Relay',
       `The platform has revoked ${relayId}. Issue a new enrollment token for ${clusterId} and start the relay with it.`,
       exitCodes.revoked,
     )
-  if (answer === 'job_not_claimable')
+  if (answerCode === 'job_not_claimable')
     return print('Relay', `ok, ${relayId} waits for approval. Approve it with "plat cluster approve ${clusterId}".`)
-  if (answer !== 'job_not_found')
+  if (answerCode !== 'job_not_found')
     throw new HopError(
       'Relay',
-      `The platform does not accept the requests of ${relayId} (${answer}). Check that no proxy changes or blocks POST requests, and that no other platform has this address.`,
+      `The platform does not accept the requests of ${relayId} (${answerCode}). Check that no proxy changes or blocks POST requests, and that no other platform has this address.`,
     )
   print('Relay', `ok, ${relayId} of ${clusterId} is accepted`)
 }
@@ -187,11 +187,11 @@ async function checkChannel(stateFolder: string): Promise<void> {
         ? 'the platform offers none, so the relay polls'
         : 'not checked, because the relay has not been started',
     )
-  const found = isRunning ? (problem ?? 'it is being opened') : await tryOpen(url)
-  if (found !== undefined)
+  const channelProblem = isRunning ? (problem ?? 'it is being opened') : await tryOpen(url)
+  if (channelProblem !== undefined)
     throw new HopError(
       'Channel',
-      `${url} is not open: ${found}. The relay works without it, but polls. Let proxies and firewalls pass WebSocket connections to this address.`,
+      `${url} is not open: ${channelProblem}. The relay works without it, but polls. Let proxies and firewalls pass WebSocket connections to this address.`,
     )
   print('Channel', 'ok, its address accepts connections; the relay is not running')
 }

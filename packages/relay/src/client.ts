@@ -35,7 +35,7 @@ export class Client {
     this.#onRevoked = onRevoked
   }
 
-  /** Sends the request once. Throws `RetryableError` if the server did not decide. */
+  /** Sends the request once. Throws `RetryableError` if the server did not decide, or the reason of the signal. */
   async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
@@ -59,17 +59,17 @@ export class Client {
   }
 
   /**
-   * Claims a job that does not exist, which has no effect. The response is `job_not_found` if the relay is accepted,
-   * and `job_not_claimable` if it waits for approval.
+   * Tries to claim a job that does not exist, which has no effect. The response is `job_not_found` if the relay is
+   * accepted, and `job_not_claimable` if it waits for approval.
    */
   probe(): Promise<RelayResponse> {
     const { signal } = new AbortController()
     return this.#post({ path: `/jobs/job_${'0'.repeat(26)}/claim`, body: {}, timeoutMs: 15_000, signal })
   }
 
-  /** The password of a control channel. */
+  /** Creates the password of a control channel. */
   channelPassword(clientId: string): string {
-    return this.#token({ path: `mqtt:${clientId}` })
+    return this.#createToken({ path: `mqtt:${clientId}` })
   }
 
   #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<RelayResponse> {
@@ -78,7 +78,7 @@ export class Client {
     return post({
       url: `${this.#signer.server}${apiPath}`,
       headers: {
-        authorization: `Relay ${this.#token({ path: apiPath, bodySha256: createHash('sha256').update(text).digest('base64url') })}`,
+        authorization: `Relay ${this.#createToken({ path: apiPath, bodySha256: createHash('sha256').update(text).digest('base64url') })}`,
         'user-agent': `platform-relay/${relayVersion}`,
         ...(body && { 'content-type': 'application/json' }),
         ...headers,
@@ -89,13 +89,13 @@ export class Client {
     })
   }
 
-  #token(subject: { path: string; bodySha256?: string }): string {
+  #createToken(subject: { path: string; bodySha256?: string }): string {
     const iat = this.#clock.now() / 1000 - backdateSeconds
     const claims = { aud: audience, iat, exp: iat + tokenLifetimeSeconds, jti: randomUUID(), ...subject }
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 
-  // Any other 401 can come from a wrong clock, a proxy or a server that is being restored.
+  // A 401 with any other code can come from a wrong clock, a proxy or a server that is being restored.
   #onRejected(response: RelayResponse): never {
     const code = codeOf(response)
     if (code === 'relay_revoked') this.#onRevoked()

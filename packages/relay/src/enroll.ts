@@ -23,12 +23,12 @@ export type Enrollment = {
 }
 
 /**
- * Exchanges the enrollment token for an identity. Retries network errors. Throws `FatalError` if the server rejects the
- * token.
+ * Exchanges the enrollment token or key for an identity. Retries until the server decides. Throws `FatalError` if the
+ * server rejects it or is not a platform.
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment
-  const response = await send(server, enrollRequest(enrollment), signal)
+  const response = await send(server, createRequest(enrollment), signal)
   const { body } = response
   if (response.status !== 201) throw rejectionError(server, token, response)
   if (!isEnrollResponse(body, nodes.length))
@@ -59,7 +59,7 @@ function send(server: string, request: EnrollRequest, signal: AbortSignal): Prom
   )
 }
 
-function enrollRequest({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
+function createRequest({ token, displayName, nodes, stateFolder }: Enrollment): EnrollRequest {
   return {
     ...(token.isKey ? { enrollmentKey: token.text } : { enrollmentToken: token.text }),
     publicKey: publicKeyOf(keyFor(stateFolder, token.id)),

@@ -2,7 +2,7 @@ import type { InvokeScriptPayload } from '@platform/contract/job'
 import type { Outcome } from '@platform/contract/relay'
 import type { Stream } from './backlog.ts'
 import { mapLimit } from './map-limit.ts'
-import type { Running, StopMode } from './executor/executor.ts'
+import type { RunningScript, StopMode } from './executor/executor.ts'
 import type { CompletionRecord } from './journal-entry.ts'
 import type { RelayNode } from './node.ts'
 import type { Leader } from './process-group.ts'
@@ -20,11 +20,11 @@ export type Work = {
   onSpawned: (leader: Leader) => void
 }
 
-/** One script on all its nodes, with a common time limit. */
+/** The execution of one script on all its nodes, with a common time limit. */
 export class Execution {
   readonly #work: Work
-  readonly #running = new Set<Running>()
-  readonly #stopped = new Set<Running>()
+  readonly #runningScripts = new Set<RunningScript>()
+  readonly #stoppedScripts = new Set<RunningScript>()
   #reason: StopReason | undefined
 
   constructor(work: Work) {
@@ -46,7 +46,7 @@ export class Execution {
   /** Stops the script. The first reason is reported, even if a later call forces the stop. */
   stop(reason: StopReason, mode: StopMode): void {
     this.#reason ??= reason
-    for (const running of this.#running) if (running.stop(mode)) this.#stopped.add(running)
+    for (const running of this.#runningScripts) if (running.stop(mode)) this.#stoppedScripts.add(running)
   }
 
   async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<CompletionRecord['nodes'][number]> {
@@ -59,22 +59,22 @@ export class Execution {
       onOutput: (stream, bytes) => onOutput(nodeId, stream, bytes),
       onSpawned,
     })
-    this.#running.add(running)
+    this.#runningScripts.add(running)
     const exitCode = await running.ended
-    this.#running.delete(running)
-    return { nodeId, exitCode: this.#stopped.has(running) ? null : exitCode }
+    this.#runningScripts.delete(running)
+    return { nodeId, exitCode: this.#stoppedScripts.has(running) ? null : exitCode }
   }
 }
 
-/** The completion of a job whose script was not started. */
+/** Returns the completion of a job whose script was not started. */
 export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }
 
 function completionOf(nodes: CompletionRecord['nodes'], reason: StopReason | undefined): CompletionRecord {
   const codes = nodes.map(({ exitCode }) => exitCode)
-  const exited = codes.filter((code) => code !== null)
-  const exitCode = exited.length === 0 ? null : (exited.find((code) => code !== 0) ?? 0)
+  const reportedCodes = codes.filter((code) => code !== null)
+  const exitCode = reportedCodes.length === 0 ? null : (reportedCodes.find((code) => code !== 0) ?? 0)
   const wasStopped = reason !== undefined && codes.includes(null)
   return { outcome: wasStopped ? reason : 'exited', exitCode, nodes }
 }

@@ -1,4 +1,4 @@
-/** The exit codes of the program. `--help` lists them. */
+/** The exit codes of the program. `--help` lists all but the internal `replaced`. */
 export const exitCodes = {
   stopped: 0,
   failed: 1,
@@ -17,7 +17,7 @@ export const exitCodes = {
   checkChannel: 17,
   serviceStopped: 20,
   serviceMissing: 21,
-  /** The supervisor starts the next program. */
+  /** Makes the supervisor start the next program. */
   replaced: 75,
 } as const
 

@@ -11,7 +11,7 @@ const timeLimitMs = 10_000
 const maxOutputBytes = 16_384
 const maxFacts = 32
 const maxValueLength = 200
-const key = /^[a-z0-9](?:[a-z0-9._/-]{0,55}[a-z0-9])?$/
+const keyPattern = /^[a-z0-9](?:[a-z0-9._/-]{0,55}[a-z0-9])?$/
 
 /**
  * Runs the programs of a folder, as the user of scripts, and reads `key=value` lines from their output. A program that
@@ -45,7 +45,7 @@ export class FactPrograms {
 
   async #outputOf(path: string, problems: string[], signal: AbortSignal): Promise<Buffer | undefined> {
     const chunks: Buffer[] = []
-    let size = 0
+    let sizeBytes = 0
     const limit = new AbortController()
     const running = this.#executor.start({
       jobId: `facts-${randomBytes(6).toString('hex')}`,
@@ -53,22 +53,22 @@ export class FactPrograms {
       script: scriptFor(path),
       onOutput: (stream, bytes) => {
         if (stream !== 'stdout') return
-        size += bytes.length
-        if (size <= maxOutputBytes) chunks.push(bytes)
+        sizeBytes += bytes.length
+        if (sizeBytes <= maxOutputBytes) chunks.push(bytes)
         else running.stop('force')
       },
       onSpawned: () => {},
     })
-    const untilLate = { signal: AbortSignal.any([limit.signal, signal]) }
-    const timer = sleep(timeLimitMs, 'late' as const, untilLate).catch(() => 'late' as const)
-    const first = await Promise.race([running.ended, timer])
+    const timerOptions = { signal: AbortSignal.any([limit.signal, signal]) }
+    const timer = sleep(timeLimitMs, 'late' as const, timerOptions).catch(() => 'late' as const)
+    const firstResult = await Promise.race([running.ended, timer])
     limit.abort()
-    if (first === 'late') running.stop('force')
+    if (firstResult === 'late') running.stop('force')
     const code = await running.ended
     const problem =
-      first === 'late'
+      firstResult === 'late'
         ? `took longer than ${timeLimitMs / 1000} s`
-        : size > maxOutputBytes
+        : sizeBytes > maxOutputBytes
           ? `wrote more than ${maxOutputBytes} bytes`
           : code === 0
             ? undefined
@@ -78,7 +78,7 @@ export class FactPrograms {
     return undefined
   }
 
-  // The same problems are reported once.
+  // Warns again only if the problems have changed.
   #report(problems: readonly string[]): void {
     const text = problems.slice(0, 10).join('; ')
     if (text !== '' && text !== this.#lastProblems) warn(`Facts of --facts-dir are incomplete: ${text}.`)
@@ -86,13 +86,16 @@ export class FactPrograms {
   }
 }
 
-// `timeout` ends the program if this relay has been killed.
+// If the system has `timeout`, it ends the program even after this relay was killed.
 const scriptFor = (path: string): string =>
   `#!/bin/sh\nlimit=$(command -v timeout)\nexec \${limit:+"$limit" -s KILL ${timeLimitMs / 1000 + 1}} '${path.replaceAll("'", String.raw`'\''`)}'\n`
 
-/** In the order of their names. Others must not be able to replace a program that may run as the relay's user. */
+/**
+ * Returns the programs of a folder in the order of their names. Rejects programs that other users could replace,
+ * because they may run as the relay's user.
+ */
 function programsIn(folder: string, problems: string[]): string[] {
-  const checked = <Found>(path: string, read: () => Found): Found | undefined => {
+  const tryRead = <Found>(path: string, read: () => Found): Found | undefined => {
     try {
       return read()
     } catch (error) {
@@ -100,16 +103,16 @@ function programsIn(folder: string, problems: string[]): string[] {
       return undefined
     }
   }
-  const names = checked(folder, () => {
+  const names = tryRead(folder, () => {
     requireProtected(statSync(folder))
     return readdirSync(folder)
   })
   const paths = (names ?? []).filter((name) => !name.startsWith('.')).map((name) => join(folder, name))
   return paths.toSorted().filter((path) =>
-    checked(path, () => {
-      const found = statSync(path)
-      const isProgram = found.isFile() && (found.mode & 0o111) !== 0
-      if (isProgram) requireProtected(found)
+    tryRead(path, () => {
+      const stats = statSync(path)
+      const isProgram = stats.isFile() && (stats.mode & 0o111) !== 0
+      if (isProgram) requireProtected(stats)
       return isProgram
     }),
   )
@@ -130,9 +133,9 @@ function factLines(output: Buffer, path: string, problems: string[]): [string, s
     .split('\n')
     .filter((line) => line.trim() !== '')
   return lines.flatMap((line): [string, string][] => {
-    const equals = line.indexOf('=')
-    const name = line.slice(0, Math.max(0, equals)).trim()
-    if (key.test(name)) return [[name, oneLine(line.slice(equals + 1), maxValueLength)]]
+    const separatorIndex = line.indexOf('=')
+    const name = line.slice(0, Math.max(0, separatorIndex)).trim()
+    if (keyPattern.test(name)) return [[name, oneLine(line.slice(separatorIndex + 1), maxValueLength)]]
     problems.push(`${path} wrote a line that is not "key=value": ${oneLine(line, 60)}`)
     return []
   })

@@ -13,7 +13,7 @@ type NodeFacts = Omit<FactsReport['nodes'][number], 'id'>
 const intervalMs = 900_000
 const maxConcurrentNodes = 16
 const maxTextLength = 100
-const memoryStep = 64 * 1024 * 1024
+const memoryStepBytes = 64 * 1024 * 1024
 // Free space is reported in steps of this share of the disk, so that usual changes are not reported.
 const freeShare = 1 / 20
 const shells = ['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh', 'fish', 'pwsh']
@@ -48,13 +48,13 @@ export class Facts {
     this.#deps = deps
   }
 
-  /** Changes with the facts; undefined until they were collected. */
+  /** The hash of the facts; undefined until facts have been collected. */
   get hash(): string | undefined {
     return this.#hash
   }
 
   report(): FactsReport {
-    // In a fixed order, because the hash depends on it.
+    // The order of the nodes is fixed, because the hash depends on it.
     const nodes = this.#deps.nodes.flatMap(({ id }) => {
       const facts = this.#facts.get(id)
       return facts === undefined ? [] : [{ id, ...facts }]
@@ -62,10 +62,10 @@ export class Facts {
     return { relayVersion, custom: this.#custom, nodes }
   }
 
-  /** Collects facts now, every 15 minutes, and of nodes that return, until the signal aborts. */
+  /** Collects facts now and every 15 minutes, and those of a node when it returns, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const returned = (id: string) => void this.#refresh([id])
-    this.#deps.watch.onReturn(returned)
+    const onReturn = (id: string) => void this.#refresh([id])
+    this.#deps.watch.onReturn(onReturn)
     while (!signal.aborted) {
       this.#custom = await this.#deps.programs.run(signal)
       await this.#refresh(this.#deps.watch.onlineIds())
@@ -87,31 +87,33 @@ export class Facts {
 }
 
 /** Reads the output of the script. Facts that are missing or invalid are omitted. */
-export function factsIn(output: string, before: NodeFacts | undefined): NodeFacts {
+export function factsIn(output: string, previous: NodeFacts | undefined): NodeFacts {
   const lines = output.split('\n').map((line): [string, string] => {
-    const equals = line.indexOf('=')
-    return [line.slice(0, equals), line.slice(equals + 1)]
+    const separatorIndex = line.indexOf('=')
+    return [line.slice(0, separatorIndex), line.slice(separatorIndex + 1)]
   })
   const values = new Map(lines)
-  const text = (key: 'os' | 'osVersion' | 'kernel' | 'arch') => {
+  const textFact = (key: 'os' | 'osVersion' | 'kernel' | 'arch') => {
     const value = oneLine(values.get(key) ?? '', maxTextLength)
     return value === '' ? {} : { [key]: value }
   }
-  const number = (key: string) => (/^\d{1,15}$/.test(values.get(key) ?? '') ? Number(values.get(key)) : undefined)
-  const cpus = number('cpus')
-  const memory = number('memoryBytes') ?? inBytes(number('memoryKiB'))
-  const disk = inBytes(number('diskKiB'))
-  const free = inBytes(number('freeKiB'))
+  const numberFact = (key: string) => (/^\d{1,15}$/.test(values.get(key) ?? '') ? Number(values.get(key)) : undefined)
+  const cpus = numberFact('cpus')
+  const memoryBytes = numberFact('memoryBytes') ?? inBytes(numberFact('memoryKiB'))
+  const diskBytes = inBytes(numberFact('diskKiB'))
+  const freeBytes = inBytes(numberFact('freeKiB'))
   return {
-    ...text('os'),
-    ...text('osVersion'),
-    ...text('kernel'),
-    ...text('arch'),
+    ...textFact('os'),
+    ...textFact('osVersion'),
+    ...textFact('kernel'),
+    ...textFact('arch'),
     ...(cpus !== undefined && cpus > 0 && cpus < 100_000 && { cpus }),
-    ...(memory !== undefined && { memoryBytes: Math.round(memory / memoryStep) * memoryStep }),
-    ...(disk !== undefined && { rootDiskBytes: disk }),
-    ...(disk !== undefined &&
-      free !== undefined && { rootDiskFreeBytes: steady(free, disk, before?.rootDiskFreeBytes) }),
+    ...(memoryBytes !== undefined && { memoryBytes: Math.round(memoryBytes / memoryStepBytes) * memoryStepBytes }),
+    ...(diskBytes !== undefined && { rootDiskBytes: diskBytes }),
+    ...(diskBytes !== undefined &&
+      freeBytes !== undefined && {
+        rootDiskFreeBytes: steadyFreeBytes(freeBytes, diskBytes, previous?.rootDiskFreeBytes),
+      }),
     shells: shells.filter((shell) => lines.some(([key, value]) => key === 'shell' && value === shell)),
   }
 }
@@ -119,18 +121,20 @@ export function factsIn(output: string, before: NodeFacts | undefined): NodeFact
 const inBytes = (kib: number | undefined): number | undefined =>
   kib === undefined || kib > 2 ** 42 ? undefined : kib * 1024
 
-// A value that alternates around the limit of a step does not change the report.
-function steady(free: number, disk: number, before: number | undefined): number {
-  const step = Math.max(1, Math.floor(disk * freeShare))
-  return before !== undefined && Math.abs(free - before) < step ? before : Math.round(free / step) * step
+// Keeps the previous value until the change reaches a step, so that small changes are not reported.
+function steadyFreeBytes(freeBytes: number, diskBytes: number, previousBytes: number | undefined): number {
+  const stepBytes = Math.max(1, Math.floor(diskBytes * freeShare))
+  return previousBytes !== undefined && Math.abs(freeBytes - previousBytes) < stepBytes
+    ? previousBytes
+    : Math.round(freeBytes / stepBytes) * stepBytes
 }
 
-/** Text without control characters, of at most `length` characters. */
-export function oneLine(text: string, length: number): string {
+/** Returns the text without control characters and truncated to `maxLength` characters. */
+export function oneLine(text: string, maxLength: number): string {
   return text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
     .trim()
-    .slice(0, length)
+    .slice(0, maxLength)
     .toWellFormed()
     .trim()
 }

@@ -21,7 +21,7 @@ export function writeDurably(path: string, text: string): void {
   syncFolder(dirname(path))
 }
 
-/** The text of a file, or undefined if the file does not exist. */
+/** Returns the text of a file, or undefined if the file does not exist. */
 export function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')

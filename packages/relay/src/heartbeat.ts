@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { jitterMs, randomMs, retryDelayMs } from './backoff.ts'
 import type { ControlChannel } from './channel.ts'
 import type { Client } from './client.ts'
-import { type Claimed, claimsIn, type WorkerPool } from './worker-pool.ts'
+import { type ClaimedJob, claimsIn, type WorkerPool } from './worker-pool.ts'
 import type { Facts } from './facts.ts'
 import { type RelayResponse, codeOf, RetryableError } from './http.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -17,11 +17,11 @@ const requestLimitMs = 15_000
 // Claims need time to complete; an earlier heartbeat would return the same jobs again.
 const claimDelayMs = 200
 const wakeDelayMs = 20
-const soonMs = 200
-// Without a channel, more work is likely after work.
-const activeMs = 60_000
+const soonDelayMs = 200
+// Without a channel, heartbeats are frequent for this time after work, because more work is likely.
+const activePeriodMs = 60_000
 const activeIntervalMs = 2000
-// Relays that lose their channels at the same time do not all respond in the same moment.
+// Relays that lose their channels at the same time report it at different times.
 const maxLossDelayMs = 2000
 
 export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
@@ -38,7 +38,7 @@ export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
 
 /**
  * Sends heartbeats, which report the state of the relay and return jobs. At most one request is active. Between
- * heartbeats the loop waits for the interval, a wake-up of the channel, or a free slot.
+ * heartbeats the loop waits for the interval, a wake-up of the channel, a free slot, or a change of the facts.
  */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
@@ -50,7 +50,7 @@ export class HeartbeatLoop {
   #isDue = false
   #isProbe = true
   #hasMoreJobs = false
-  #failures = 0
+  #failureCount = 0
   #activeUntilMs = 0
   #wantsFacts = false
 
@@ -59,12 +59,12 @@ export class HeartbeatLoop {
     this.#intervalSeconds = deps.intervalSeconds
   }
 
-  /** Sends a heartbeat, because the channel has received a message. Anyone at the broker may have sent it. */
+  /** Requests a heartbeat after a message of the channel. Limits the rate, because any client can send messages. */
   onWakeUp(): void {
     this.#wakeUps.request()
   }
 
-  /** Reports the change: without a channel, silence would make the cluster Degraded. */
+  /** Sends a heartbeat with the state of the channel: without a channel, silence would make the cluster Degraded. */
   onChannelChange(): void {
     const delayMs = this.#deps.channel.isOpen ? 0 : randomMs(maxLossDelayMs)
     setTimeout(() => this.#wake(), delayMs).unref()
@@ -114,12 +114,12 @@ export class HeartbeatLoop {
   async #sendHeartbeat(): Promise<number> {
     try {
       const response = await this.#call()
-      this.#failures = 0
+      this.#failureCount = 0
       return this.#apply(response)
     } catch (error) {
       if (!(error instanceof RetryableError)) throw error
       this.#deps.updater.onFailed()
-      return retryDelayMs(this.#failures++, error)
+      return retryDelayMs(this.#failureCount++, error)
     }
   }
 
@@ -127,9 +127,9 @@ export class HeartbeatLoop {
     const { client, channel, journal, workers, watch, statementKeys, scriptsIsolated, facts, updater } = this.#deps
     const body: Heartbeat = {
       nodes: watch.statuses(),
-      running: workers.running,
+      running: workers.leasedJobIds,
       freeSlots: this.#isProbe ? 0 : workers.freeSlots,
-      statementKey: statementKeys.newest,
+      statementKey: statementKeys.newestKid,
       instanceId: this.#instanceId,
       scriptsIsolated,
       factsHash: facts.hash,
@@ -156,44 +156,44 @@ export class HeartbeatLoop {
     if (Number.isInteger(body.heartbeatIntervalSeconds)) {
       this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     }
-    // An earlier version of the platform says nothing about further jobs.
+    // An earlier version of the platform does not report whether it has further jobs.
     this.#hasMoreJobs = body.moreJobs !== false
     server.acceptsLastOutput = typeof body.moreJobs === 'boolean'
     channel.use(body.channel)
-    const cancelled = stringsIn(body.cancel)
-    for (const jobId of cancelled) workers.cancel(jobId)
+    const cancelledIds = stringsIn(body.cancel)
+    for (const jobId of cancelledIds) workers.cancel(jobId)
     const claims = claimsIn(body.claims)
     const hasStarted = this.#start(claims, body.jobs)
-    const hasWork = hasStarted || claims.length > 0 || cancelled.length > 0
+    const hasWork = hasStarted || claims.length > 0 || cancelledIds.length > 0
     if (hasWork) this.#noteActivity()
     this.#wakeUps.conclude(hasWork)
     updater.onAccepted(body.update)
-    const wereSent = this.#wantsFacts
+    const wereFactsSent = this.#wantsFacts
     this.#wantsFacts = body.wantsFacts === true
-    const delayMs = this.#delayMs(hasStarted, claims.length > 0)
-    return this.#wantsFacts && !wereSent ? Math.min(delayMs, soonMs) : delayMs
+    const delayMs = this.#nextDelayMs(hasStarted, claims.length > 0)
+    return this.#wantsFacts && !wereFactsSent ? Math.min(delayMs, soonDelayMs) : delayMs
   }
 
   // Returns whether an offered job was started, which the relay still has to claim.
-  #start(claims: readonly Claimed[], offered: unknown): boolean {
+  #start(claims: readonly ClaimedJob[], offeredJobs: unknown): boolean {
     const { workers } = this.#deps
     // A former process of this relay may have made claims with the first key. Their scripts must not start twice.
     if (this.#isProbe) workers.concludeClaims(claims)
     else if (claims.length > 0) workers.accept(claims)
     // Job ids become part of file names, so other characters are rejected.
-    const jobIds = stringsIn(offered).filter((jobId) => /^\w{1,40}$/.test(jobId))
+    const jobIds = stringsIn(offeredJobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
     return jobIds.filter((jobId) => workers.offer(jobId)).length > 0
   }
 
   #noteActivity(): void {
-    this.#activeUntilMs = performance.now() + activeMs
+    this.#activeUntilMs = performance.now() + activePeriodMs
   }
 
-  #delayMs(hasStarted: boolean, hasClaims: boolean): number {
+  #nextDelayMs(hasStarted: boolean, hasClaims: boolean): number {
     const wasProbe = this.#isProbe
     this.#isProbe = false
     if (hasStarted) return claimDelayMs
-    if (wasProbe) return soonMs
+    if (wasProbe) return soonDelayMs
     if (hasClaims && this.#hasMoreJobs && this.#deps.workers.freeSlots > 0) return 0
     const intervalMs = this.#intervalSeconds * 1000
     const isActive = !this.#deps.channel.isOpen && performance.now() < this.#activeUntilMs
@@ -201,14 +201,14 @@ export class HeartbeatLoop {
   }
 }
 
-const freeWakeUps = 10
+const maxFreeWakeUps = 10
 const windowMs = 10_000
-const limitedMs = 1000
+const limitedDelayMs = 1000
 
-/** Limits wake-ups that bring no work to about one a second. */
+/** Limits wake-ups that bring no work: after ten of them within ten seconds, to about one per second. */
 class WakeUpLimit {
   readonly #onDue: () => void
-  #fruitlessAtMs: number[] = []
+  #fruitlessTimesMs: number[] = []
   #isPending = false
   #isRequested = false
 
@@ -218,15 +218,15 @@ class WakeUpLimit {
 
   request(): void {
     const startMs = performance.now() - windowMs
-    this.#fruitlessAtMs = this.#fruitlessAtMs.filter((atMs) => atMs > startMs)
-    const delayMs = this.#fruitlessAtMs.length < freeWakeUps ? 0 : limitedMs
+    this.#fruitlessTimesMs = this.#fruitlessTimesMs.filter((atMs) => atMs > startMs)
+    const delayMs = this.#fruitlessTimesMs.length < maxFreeWakeUps ? 0 : limitedDelayMs
     if (!this.#isPending) setTimeout(() => this.#fire(), delayMs).unref()
     this.#isPending = true
   }
 
   /** Call it after each heartbeat. */
   conclude(hasWork: boolean): void {
-    if (this.#isRequested && !hasWork) this.#fruitlessAtMs.push(performance.now())
+    if (this.#isRequested && !hasWork) this.#fruitlessTimesMs.push(performance.now())
     this.#isRequested = false
   }
 

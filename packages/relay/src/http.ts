@@ -17,14 +17,14 @@ export type Post = {
 
 export type RelayResponse = { status: number; headers: IncomingHttpHeaders; body: JsonObject }
 
-/** The error code of a response, or its status if it has none. */
+/** Returns the error code of a response, or its status if it has no code. */
 export function codeOf({ status, body }: Pick<RelayResponse, 'status' | 'body'>): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
 }
 
 /**
- * Thrown if the server did not decide: there is no response, an incomplete one, or one that asks for a retry. `afterMs`
- * is the time of its `Retry-After` header.
+ * Thrown if the server did not decide: there is no response, or it is incomplete or asks for a retry. `afterMs` is the
+ * time in its `Retry-After` header, or 0.
  */
 export class RetryableError extends Error {
   readonly afterMs: number
@@ -57,7 +57,7 @@ export async function post({ signal, timeoutMs, ...request }: Post): Promise<Rel
   }
 }
 
-/** Downloads a text. Throws `RetryableError` if that fails. */
+/** Downloads a text. Throws `RetryableError` if the download fails. */
 export async function getText(url: string): Promise<string> {
   const address = new URL(url)
   const get = address.protocol === 'https:' ? httpsGet : httpGet
@@ -77,10 +77,10 @@ export async function getText(url: string): Promise<string> {
 function send({ url, headers, body }: Pick<Post, 'url' | 'headers' | 'body'>, signal: AbortSignal) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const address = new URL(url)
-    const send = address.protocol === 'https:' ? httpsRequest : httpRequest
+    const request = address.protocol === 'https:' ? httpsRequest : httpRequest
     const options = { method: 'POST', agent: agentFor(address), signal }
-    const length = { 'content-length': Buffer.byteLength(body) }
-    send(address, { ...options, headers: { ...headers, ...length } }, resolve)
+    const lengthHeader = { 'content-length': Buffer.byteLength(body) }
+    request(address, { ...options, headers: { ...headers, ...lengthHeader } }, resolve)
       .once('error', reject)
       .end(body)
   })

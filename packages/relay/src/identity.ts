@@ -16,14 +16,14 @@ export type Identity = {
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** Public keys of the platform that verify job statements, newest first. The first one is pinned at enrollment. */
+  /** Public keys of the platform that verify job statements, newest first. The enrollment pins the oldest key. */
   statementKeys: StatementKey[]
   nodes: EnrolledNode[]
 }
 
 /**
- * The private key for an enrollment token. It is created once, so that an enrollment whose response was lost can be
- * repeated.
+ * Returns the private key for an enrollment token, and creates it at the first call. An enrollment whose response was
+ * lost can therefore be repeated.
  */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
@@ -34,7 +34,7 @@ export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   return privateKey
 }
 
-/** The stored identity, or undefined before the enrollment. Throws `FatalError` if the file is damaged. */
+/** Loads the identity, which is undefined before the enrollment. Throws `FatalError` if the file is damaged. */
 export function loadIdentity(stateFolder: string): Identity | undefined {
   const path = join(stateFolder, 'identity.json')
   const text = readIfPresent(path)
@@ -47,9 +47,9 @@ export function loadIdentity(stateFolder: string): Identity | undefined {
 }
 
 /** Stores an identity and deletes the key of the identity that it replaces. */
-export function storeIdentity(stateFolder: string, identity: Identity, replaced: Identity | undefined): void {
+export function storeIdentity(stateFolder: string, identity: Identity, replacedIdentity: Identity | undefined): void {
   writeDurably(join(stateFolder, 'identity.json'), JSON.stringify(identity, undefined, 2))
-  if (replaced) rmSync(keyPath(stateFolder, replaced.tokenId), { force: true })
+  if (replacedIdentity) rmSync(keyPath(stateFolder, replacedIdentity.tokenId), { force: true })
 }
 
 /** Replaces the public keys of the platform in the stored identity. */

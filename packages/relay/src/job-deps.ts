@@ -13,7 +13,7 @@ export type JobDeps = {
   clusterId: string
   statementKeys: StatementKeys
   nodes: RelayNode[]
-  /** Set once the server has shown that the report of a result may contain output. */
+  /** Whether the server accepts output in the report of a result, according to its last response to a heartbeat. */
   server: { acceptsLastOutput: boolean }
   /** Aborts when the relay has no time left to report results. */
   signal: AbortSignal

@@ -11,14 +11,14 @@ import type { JobDeps } from './job-deps.ts'
 import { StatementError, type UnverifiedClaim, verifyClaim } from './statement.ts'
 import { type Lease, Upload } from './upload.ts'
 
-type Accepted = { payload: InvokeScriptPayload; nodes: RelayNode[] }
+type AcceptedJob = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 
 /** One job, from the claim to the acknowledged report. Each step is recorded in the journal before it is taken. */
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps
   #execution: Execution | undefined
-  #stopped: { reason: StopReason; mode: StopMode } | undefined
+  #stopRequest: { reason: StopReason; mode: StopMode } | undefined
   #isLeased = false
 
   constructor(jobId: string, deps: JobDeps) {
@@ -31,7 +31,7 @@ export class JobRun {
     return this.#isLeased
   }
 
-  /** Runs a job that the server has offered. */
+  /** Claims and runs a job that the server has offered. */
   async run(): Promise<void> {
     const { journal } = this.#deps
     const jobId = this.#jobId
@@ -54,7 +54,7 @@ export class JobRun {
     await this.#handle(claim, true)
   }
 
-  /** Reports that a job is not run. */
+  /** Reports the job as rejected, without running it. */
   async reject({ leaseId }: UnverifiedClaim, reason: string): Promise<void> {
     this.#isLeased = true
     warn(`Job ${this.#jobId} was rejected and not run: ${reason}.`)
@@ -63,7 +63,7 @@ export class JobRun {
 
   /** Stops the script, or prevents its start. */
   stop(reason: StopReason, mode: StopMode): void {
-    this.#stopped = { reason, mode }
+    this.#stopRequest = { reason, mode }
     this.#execution?.stop(reason, mode)
   }
 
@@ -80,17 +80,17 @@ export class JobRun {
     }
   }
 
-  #accept(claim: UnverifiedClaim): Accepted {
+  #accept(claim: UnverifiedClaim): AcceptedJob {
     const { clusterId, statementKeys, clock, nodes } = this.#deps
     const keys = statementKeys.trusted
     const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
-    const targets = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
-    const accepted = nodes.filter(({ id }) => targets.has(id))
-    if (accepted.length < targets.size) throw new StatementError('it is for a node that this relay does not serve')
-    return { payload, nodes: accepted }
+    const targetIds = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
+    const targetNodes = nodes.filter(({ id }) => targetIds.has(id))
+    if (targetNodes.length < targetIds.size) throw new StatementError('it is for a node that this relay does not serve')
+    return { payload, nodes: targetNodes }
   }
 
-  async #execute(lease: Lease, { payload, nodes }: Accepted): Promise<void> {
+  async #execute(lease: Lease, { payload, nodes }: AcceptedJob): Promise<void> {
     const { client, journal, server, signal } = this.#deps
     const { jobId } = lease
     info(`Job ${jobId}: running on ${nodes.length} node(s).`)
@@ -109,8 +109,8 @@ export class JobRun {
       },
       onSpawned: (leader) => warnOnError(() => journal.append({ state: 'spawned', jobId, leader })),
     })
-    if (this.#stopped) this.#execution.stop(this.#stopped.reason, this.#stopped.mode)
-    const ending = await this.#execution.run()
-    await reportCompletion(this.#deps, lease, { ...ending, outputSha256: hash.digest() }, upload)
+    if (this.#stopRequest) this.#execution.stop(this.#stopRequest.reason, this.#stopRequest.mode)
+    const completion = await this.#execution.run()
+    await reportCompletion(this.#deps, lease, { ...completion, outputSha256: hash.digest() }, upload)
   }
 }

@@ -13,7 +13,7 @@ export type Entry =
   | { state: 'done'; jobId: string; atMs: number }
 
 /** The entry of a job whose result the server has not acknowledged. */
-export type Unfinished = Exclude<Entry, { state: 'done' }>
+export type UnfinishedEntry = Exclude<Entry, { state: 'done' }>
 
 /** One line of the journal. The newest `nextClaimKey` is that of the next heartbeat. */
 export type JournalRecord = { nextClaimKey?: string } & (
@@ -22,7 +22,7 @@ export type JournalRecord = { nextClaimKey?: string } & (
   | { state: 'dropped'; jobId: string }
 )
 
-/** Records a key without a job. Earlier versions of the relay ignore it. */
+/** Creates a record of a key without a job. Earlier versions of the relay ignore the record. */
 export function keyRecord(nextClaimKey: string): JournalRecord {
   return { state: 'dropped', jobId: '', nextClaimKey }
 }
@@ -46,7 +46,7 @@ export function parseRecord(line: string): JournalRecord | undefined {
   return value && isRecord(value) ? value : undefined
 }
 
-const members = {
+const requiredMembers = {
   claiming: ['claimKey'],
   started: ['leaseId', 'leaders'],
   finished: ['leaseId', 'ending'],
@@ -56,6 +56,6 @@ const members = {
 } satisfies Record<JournalRecord['state'], string[]>
 
 function isRecord(value: JsonObject): value is JournalRecord {
-  const required: string[] | undefined = new Map(Object.entries(members)).get(String(value.state))
+  const required: string[] | undefined = new Map(Object.entries(requiredMembers)).get(String(value.state))
   return typeof value.jobId === 'string' && required !== undefined && required.every((name) => name in value)
 }

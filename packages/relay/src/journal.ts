@@ -8,7 +8,7 @@ import {
   type JournalRecord,
   keyRecord,
   parseRecord,
-  type Unfinished,
+  type UnfinishedEntry,
 } from './journal-entry.ts'
 
 // Longer than any statement is valid, so that a job whose entry was removed cannot be replayed.
@@ -42,7 +42,7 @@ export class Journal {
   }
 
   /** The jobs whose result the server has not acknowledged. */
-  unfinished(): Unfinished[] {
+  unfinishedEntries(): UnfinishedEntry[] {
     return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
   }
 
@@ -57,7 +57,7 @@ export class Journal {
       writeFully(this.#file, lines, this.#sizeBytes)
       if (records.some(mustSurvive)) fdatasyncSync(this.#file)
     } catch (error) {
-      // The next record would be appended to a partial one and be unreadable.
+      // A record after a partial one would be unreadable, so the partial records are removed.
       ftruncateSync(this.#file, this.#sizeBytes)
       throw error
     }
@@ -90,7 +90,7 @@ export class Journal {
   }
 }
 
-// After a power loss, no process runs, and a repeated report has no effect.
+// A power loss may remove other records: no process runs then, and a repeated report has no effect.
 function mustSurvive({ state, nextClaimKey }: JournalRecord): boolean {
   return nextClaimKey !== undefined || !['spawned', 'dropped', 'done'].includes(state)
 }

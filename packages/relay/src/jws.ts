@@ -6,8 +6,8 @@ export class InvalidJws extends Error {}
 
 /** Signs claims as a compact JWS with Ed25519 (RFC 7515, RFC 8037). */
 export function signJws(header: { typ: string; kid: string }, claims: JsonObject, privateKey: KeyObject): string {
-  const signed = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
-  return `${signed}.${sign(null, Buffer.from(signed), privateKey).toString('base64url')}`
+  const signingInput = `${encode({ alg: 'EdDSA', ...header })}.${encode(claims)}`
+  return `${signingInput}.${sign(null, Buffer.from(signingInput), privateKey).toString('base64url')}`
 }
 
 /**
@@ -26,15 +26,15 @@ export function verifyJws(token: string, typ: string, keys: ReadonlyMap<string, 
   return decodeObject(claims)
 }
 
-/** The parts of a JWS without a check of its signature. */
-export function unverifiedJws(token: string): { header: JsonObject; claims: JsonObject } {
+/** Decodes a compact JWS without verifying its signature. Throws `InvalidJws`. */
+export function decodeUnverifiedJws(token: string): { header: JsonObject; claims: JsonObject } {
   const [header = '', claims = ''] = token.split('.')
   return { header: decodeObject(header), claims: decodeObject(claims) }
 }
 
 function keyFor(header: JsonObject, typ: string, keys: ReadonlyMap<string, KeyObject>): KeyObject {
-  const unknown = Object.keys(header).find((name) => !['alg', 'typ', 'kid'].includes(name))
-  if (unknown !== undefined) throw new InvalidJws(`its header contains ${unknown}, which is not supported`)
+  const unknownName = Object.keys(header).find((name) => !['alg', 'typ', 'kid'].includes(name))
+  if (unknownName !== undefined) throw new InvalidJws(`its header contains ${unknownName}, which is not supported`)
   if (header.alg !== 'EdDSA') throw new InvalidJws('its algorithm is not EdDSA')
   if (header.typ !== typ) throw new InvalidJws(`its type is not ${typ}`)
   const key = typeof header.kid === 'string' ? keys.get(header.kid) : undefined

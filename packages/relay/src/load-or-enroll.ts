@@ -23,7 +23,7 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
     )
   if (!options.server) throw new FatalError('usage', 'Set --server or PLAT_RELAY_SERVER to the URL of the platform.')
   warnAboutHttp(options.server)
-  const nodes = options.nodesFile ? readNodes(options.nodesFile) : thisMachine()
+  const nodes = options.nodesFile ? readNodes(options.nodesFile) : localNodes()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
   storeIdentity(stateFolder, identity, stored)
   info(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
@@ -38,7 +38,7 @@ function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): 
   return identity
 }
 
-// The enrollment assigned ids by node name.
+// Adds the ids that the enrollment assigned to node names.
 function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
   const names = [...ids.keys()].join(', ')
@@ -48,9 +48,9 @@ function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): Enrol
       `The nodes file names none of the enrolled nodes (${names}). Use their names, or enroll with a new token.`,
     )
   }
-  const missing = [...ids.keys()].filter((name) => !configs.some((config) => config.name === name))
-  if (missing.length > 0)
-    warn(`The nodes file does not name ${missing.join(', ')}; the platform shows them as Offline.`)
+  const missingNames = [...ids.keys()].filter((name) => !configs.some((config) => config.name === name))
+  if (missingNames.length > 0)
+    warn(`The nodes file does not name ${missingNames.join(', ')}; the platform shows them as Offline.`)
   return configs.flatMap((config) => {
     const id = ids.get(config.name)
     if (id === undefined) warn(`Node ${config.name} is not enrolled. To add it, enroll the relay with a new token.`)
@@ -58,7 +58,7 @@ function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): Enrol
   })
 }
 
-function thisMachine(): NodeConfig[] {
+function localNodes(): NodeConfig[] {
   return [{ name: hostname().slice(0, 64) || 'localhost', executor: 'local' }]
 }
 

@@ -10,13 +10,13 @@ import { messageOf, info, warn } from './log.ts'
 import { type Options, parseOptions } from './options.ts'
 import { isolatesScripts, Relay } from './relay.ts'
 import { install, uninstall } from './service/install.ts'
-import { status } from './service/status.ts'
+import { printStatus } from './service/status.ts'
 import { followSupervisor, isSupervised, supervise } from './update/supervisor.ts'
 
 const stopLimitMs = 9500
 
 // The first SIGTERM or SIGINT stops the relay in an orderly way; the second one ends the program immediately.
-function stopSignal(): AbortSignal {
+function createStopSignal(): AbortSignal {
   const stop = new AbortController()
   const onSignal = (signal: NodeJS.Signals) => {
     if (stop.signal.aborted) process.exit(128 + constants.signals[signal])
@@ -55,14 +55,14 @@ function start(options: Options, signal: AbortSignal): Promise<number> {
 }
 
 async function main(): Promise<number> {
-  const signal = stopSignal()
+  const signal = createStopSignal()
   try {
     const options = parseOptions(process.argv.slice(2), process.env)
     if (options === 'help') process.stdout.write(helpText)
     else if (options === 'version') process.stdout.write(`${versionText}\n`)
     else if (options.command === 'install') install(options)
     else if (options.command === 'uninstall') uninstall(options)
-    else if (options.command === 'status') return status(options)
+    else if (options.command === 'status') return printStatus(options)
     else if (options.check) return await check(options)
     else return await start(options, signal)
     return exitCodes.stopped

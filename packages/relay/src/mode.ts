@@ -10,8 +10,7 @@ export type ChannelState = { isOpen: boolean; url?: string | undefined; problem?
 export type Mode = ChannelState & { isRunning: boolean }
 
 /**
- * Stores how a running relay learns of work. `--check` reads it, because a second connection would disturb the first
- * one.
+ * Stores the state of the control channel. `--check` reads it, because a second connection would disturb the first one.
  */
 export class ModeFile {
   readonly #path: string
@@ -25,7 +24,7 @@ export class ModeFile {
     try {
       writeFileSync(this.#path, JSON.stringify({ relay, ...state }), { mode: 0o600 })
     } catch {
-      // Only `--check` needs it.
+      // The relay works without this file.
     }
   }
 

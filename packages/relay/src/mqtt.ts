@@ -1,8 +1,17 @@
-// The packets of MQTT 3.1.1 that a subscriber with QoS 0 needs. The broker is not trusted.
+// The packets of MQTT 3.1.1 that a subscriber with QoS 0 needs. The relay does not trust the broker.
 
 const maxPacketBytes = 2048
 
-const types = { connect: 1, connack: 2, publish: 3, subscribe: 8, suback: 9, pingreq: 12, pingresp: 13, disconnect: 14 }
+const packetTypes = {
+  connect: 1,
+  connack: 2,
+  publish: 3,
+  subscribe: 8,
+  suback: 9,
+  pingreq: 12,
+  pingresp: 13,
+  disconnect: 14,
+}
 
 /** Thrown for a packet that the relay does not accept. */
 export class MqttError extends Error {}
@@ -16,24 +25,24 @@ export type Packet =
   | { type: 'publish'; topic: string }
   | { type: 'pingresp' }
 
-/** Starts a clean session. */
-export function connect({ clientId, username, password, keepAliveSeconds }: Connect): Buffer {
+/** Creates the packet that starts a clean session. */
+export function connectPacket({ clientId, username, password, keepAliveSeconds }: Connect): Buffer {
   const flags = 0b1100_0010
-  return packet(types.connect, 0, [
-    text('MQTT'),
+  return encodePacket(packetTypes.connect, 0, [
+    encodeText('MQTT'),
     Buffer.from([4, flags, keepAliveSeconds >> 8, keepAliveSeconds & 0xff]),
-    ...[clientId, username, password].map(text),
+    ...[clientId, username, password].map(encodeText),
   ])
 }
 
-export function subscribe(topic: string): Buffer {
-  return packet(types.subscribe, 0b0010, [Buffer.from([0, 1]), text(topic), Buffer.from([0])])
+export function subscribePacket(topic: string): Buffer {
+  return encodePacket(packetTypes.subscribe, 0b0010, [Buffer.from([0, 1]), encodeText(topic), Buffer.from([0])])
 }
 
-export const pingreq = packet(types.pingreq, 0, [])
-export const disconnect = packet(types.disconnect, 0, [])
+export const pingPacket = encodePacket(packetTypes.pingreq, 0, [])
+export const disconnectPacket = encodePacket(packetTypes.disconnect, 0, [])
 
-function packet(type: number, flags: number, parts: Buffer[]): Buffer {
+function encodePacket(type: number, flags: number, parts: Buffer[]): Buffer {
   const body = Buffer.concat(parts)
   const length: number[] = []
   for (let rest = body.length; length.length === 0 || rest > 0; rest >>= 7)
@@ -41,7 +50,7 @@ function packet(type: number, flags: number, parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([(type << 4) | flags, ...length]), body])
 }
 
-function text(value: string): Buffer {
+function encodeText(value: string): Buffer {
   const bytes = Buffer.from(value)
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 0xff]), bytes])
 }
@@ -50,7 +59,7 @@ function text(value: string): Buffer {
 export class PacketReader {
   #bytes: Buffer = Buffer.alloc(0)
 
-  /** Throws `MqttError` if the bytes are not a packet that the relay expects. */
+  /** Returns the complete packets. Throws `MqttError` if the bytes are not a packet that the relay expects. */
   read(bytes: Buffer): Packet[] {
     this.#bytes = Buffer.concat([this.#bytes, bytes])
     const packets: Packet[] = []
@@ -81,11 +90,11 @@ function lengthOf(bytes: Buffer): { length: number; start: number } {
 
 function parse(header: number, body: Buffer): Packet {
   const type = header >> 4
-  if (type === types.connack && body.length === 2) return { type: 'connack', code: body[1]! }
-  if (type === types.suback && body.length === 3) return { type: 'suback', code: body[2]! }
-  if (type === types.pingresp && body.length === 0) return { type: 'pingresp' }
+  if (type === packetTypes.connack && body.length === 2) return { type: 'connack', code: body[1]! }
+  if (type === packetTypes.suback && body.length === 3) return { type: 'suback', code: body[2]! }
+  if (type === packetTypes.pingresp && body.length === 0) return { type: 'pingresp' }
   const isQos0 = (header & 0b0110) === 0
-  if (type === types.publish && isQos0 && body.length >= 2 && body.length >= 2 + body.readUInt16BE(0)) {
+  if (type === packetTypes.publish && isQos0 && body.length >= 2 && body.length >= 2 + body.readUInt16BE(0)) {
     return { type: 'publish', topic: body.toString('utf8', 2, 2 + body.readUInt16BE(0)) }
   }
   throw new MqttError(`a packet of type ${type} is unexpected or malformed`)

@@ -32,7 +32,7 @@ const sshRules: Record<string, (value: unknown) => boolean> = {
   knownHostsFile: (value) => isNonEmptyString(value) && /^[^"\p{Cc}]+$/u.test(value),
 }
 
-/** Reads the nodes file. Throws `FatalError` with the name of the invalid setting. */
+/** Reads the nodes file. Throws `FatalError` if the file or a setting is invalid. */
 export function readNodes(path: string): NodeConfig[] {
   const nodes = parseJsonObject(readText(path))?.nodes
   if (!Array.isArray(nodes) || nodes.length === 0 || nodes.length > maxNodes) {
@@ -57,16 +57,16 @@ function parseNode(value: unknown, where: string): NodeConfig {
 function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
   const { name: _name, executor: _executor, ...settings } = value
   if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
-  throw new FatalError('usage', `${where}: ${invalidSetting(settings)} is missing, invalid or unknown.`)
+  throw new FatalError('usage', `${where}: ${findInvalidSetting(settings)} is missing, invalid or unknown.`)
 }
 
 function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {
-  return invalidSetting(settings) === undefined
+  return findInvalidSetting(settings) === undefined
 }
 
-function invalidSetting(settings: JsonObject): string | undefined {
-  const invalid = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
-  return invalid?.[0]
+function findInvalidSetting(settings: JsonObject): string | undefined {
+  const invalidEntry = Object.entries({ host: undefined, ...settings }).find(([key, value]) => !sshRules[key]?.(value))
+  return invalidEntry?.[0]
 }
 
 function readText(path: string): string {

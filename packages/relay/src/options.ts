@@ -36,7 +36,7 @@ export function parseOptions(args: string[], environment: NodeJS.ProcessEnv): Op
   const { values: flags, positionals } = parseFlags(args)
   if (flags.help) return 'help'
   if (flags.version) return 'version'
-  const key = keyText(flags['enrollment-key'], environment.PLAT_ENROLLMENT_KEY)
+  const key = readKey(flags['enrollment-key'], environment.PLAT_ENROLLMENT_KEY)
   const token = parseToken(environment.PLAT_ENROLLMENT_TOKEN, false) ?? parseToken(key, true)
   const server = parseServer(flags.server ?? environment.PLAT_RELAY_SERVER)
   checkProxies()
@@ -98,8 +98,8 @@ function parseFlags(args: string[]) {
   }
 }
 
-// Other users can see the arguments of a program, so the option names a file.
-function keyText(file: string | undefined, text: string | undefined): string | undefined {
+// Other users can see the arguments of a program, so the option names a file and not the key.
+function readKey(file: string | undefined, text: string | undefined): string | undefined {
   if (file === undefined) return text
   try {
     return readFileSync(file, 'utf8').trim()

@@ -10,19 +10,19 @@ export class Output {
   readonly #backlog = new Backlog()
   #calls: OutputCall[]
   #nextSeq = 0
-  #frozen: boolean
+  #isFrozen: boolean
 
   /**
-   * `undelivered` are the requests that an earlier run of the relay did not deliver. If they are given, no more output
-   * is accepted.
+   * `undeliveredCalls` are the requests that an earlier run of the relay did not deliver. If they are given, no more
+   * output is accepted.
    */
-  constructor(undelivered?: OutputCall[]) {
-    this.#calls = undelivered ?? []
-    this.#frozen = undelivered !== undefined
+  constructor(undeliveredCalls?: OutputCall[]) {
+    this.#calls = undeliveredCalls ?? []
+    this.#isFrozen = undeliveredCalls !== undefined
   }
 
   get pendingBytes(): number {
-    return this.#backlog.sizeBytes
+    return this.#backlog.costBytes
   }
 
   /** The number of requests that are not acknowledged, after `freeze`. */
@@ -31,10 +31,10 @@ export class Output {
   }
 
   append(nodeId: string, stream: Stream, bytes: Buffer): void {
-    if (!this.#frozen) this.#backlog.append(nodeId, stream, bytes)
+    if (!this.#isFrozen) this.#backlog.append(nodeId, stream, bytes)
   }
 
-  /** The request to send. It stays the same until it is acknowledged. */
+  /** Returns the request to send, if any. It stays the same until it is acknowledged. */
   next(): OutputCall | undefined {
     if (this.#calls.length === 0) this.#takeCall()
     return this.#calls[0]
@@ -48,7 +48,7 @@ export class Output {
   freeze(): readonly OutputCall[] {
     this.#backlog.complete()
     while (this.#takeCall());
-    this.#frozen = true
+    this.#isFrozen = true
     return this.#calls
   }
 
@@ -60,12 +60,12 @@ export class Output {
 
   #takeCall(): boolean {
     const pieces = this.#backlog.take()
-    if (pieces.length > 0) this.#calls.push({ seq: this.#nextSeq++, chunks: pieces.map(encoded) })
+    if (pieces.length > 0) this.#calls.push({ seq: this.#nextSeq++, chunks: pieces.map(encode) })
     return pieces.length > 0
   }
 }
 
-function encoded({ nodeId, stream, bytes, droppedBytes }: Piece): OutputPiece {
+function encode({ nodeId, stream, bytes, droppedBytes }: Piece): OutputPiece {
   return {
     nodeId,
     stream,

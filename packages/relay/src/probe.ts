@@ -6,7 +6,7 @@ import { type PeerCertificate, TLSSocket } from 'node:tls'
 import { messageOf } from './log.ts'
 import { agentFor, ProxyError, proxyFor } from './proxy.ts'
 
-const limitMs = 15_000
+const timeoutMs = 15_000
 
 /** The steps of a request, in order. */
 export type Hop = 'DNS' | 'Proxy' | 'Connection' | 'TLS' | 'Platform'
@@ -24,7 +24,7 @@ export type Response = {
   tls: { certificate: PeerCertificate; problem: string | undefined } | undefined
 }
 
-/** Sends a GET request, also to a server whose certificate is not valid. Send nothing secret. */
+/** Sends a GET request, even to a server whose certificate is not valid. The URL must contain no secrets. */
 export async function probe(url: URL): Promise<Response | Failure> {
   const isSecure = url.protocol === 'https:'
   const isProxied = proxyFor(url) !== undefined
@@ -32,16 +32,16 @@ export async function probe(url: URL): Promise<Response | Failure> {
   const startedMs = performance.now()
   try {
     return await new Promise((resolve, reject) => {
-      const limit = AbortSignal.timeout(limitMs)
+      const limit = AbortSignal.timeout(timeoutMs)
       const agent = agentFor(url, { keepAlive: false })
       // The caller reports an invalid certificate, with the names and times in it.
       const options = { agent, signal: limit, rejectUnauthorized: false }
       const outgoing = (isSecure ? httpsRequest : httpRequest)(url, options)
-      const connected = () => (hop = isSecure ? 'TLS' : 'Platform')
+      const onConnected = () => (hop = isSecure ? 'TLS' : 'Platform')
       outgoing.once('socket', (socket) => {
-        if (isProxied) connected()
+        if (isProxied) onConnected()
         socket.once('lookup', (error) => (hop = error ? hop : 'Connection'))
-        socket.once('connect', connected)
+        socket.once('connect', onConnected)
         socket.once('secureConnect', () => (hop = 'Platform'))
       })
       outgoing.once('response', (incoming) => {
@@ -51,7 +51,9 @@ export async function probe(url: URL): Promise<Response | Failure> {
         const durationMs = Math.round(performance.now() - startedMs)
         text(incoming).then((body) => resolve({ status, headers, body, address, durationMs, tls }), reject)
       })
-      outgoing.once('error', (error) => reject(limit.aborted ? new Error(`no response in ${limitMs / 1000} s`) : error))
+      outgoing.once('error', (error) =>
+        reject(limit.aborted ? new Error(`no response in ${timeoutMs / 1000} s`) : error),
+      )
       outgoing.end()
     })
   } catch (error) {
@@ -61,7 +63,7 @@ export async function probe(url: URL): Promise<Response | Failure> {
 }
 
 function tlsOf(socket: TLSSocket): Response['tls'] {
-  // Despite its type, it is the code of the error.
+  // Despite its type, `authorizationError` is the code of the error.
   const problem: unknown = socket.authorizationError
   const isValid = problem === null || problem === undefined
   return { certificate: socket.getPeerCertificate(), problem: isValid ? undefined : messageOf(problem) }

@@ -4,18 +4,18 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** The leader of a process group. The stamp distinguishes it from a later process with the same id. */
 export type Leader = { pid: number; stamp: string }
 
-/** A stamp of the process with this id, or undefined if there is none. A zombie has a stamp. */
+/** Returns the stamp of the process with this id, or undefined if there is no such process. A zombie has a stamp. */
 export function stampOf(pid: number): string | undefined {
   return processOf(pid)?.stamp
 }
 
-/** Whether the process with this stamp is still running. A zombie is not. */
+/** Whether the process with this stamp is still running. A zombie is not running. */
 export function isAlive({ pid, stamp }: Leader): boolean {
   const found = processOf(pid)
   return found?.stamp === stamp && !isZombie(found.state)
 }
 
-/** Sends a signal to every process of a group. Returns false if the group does not exist. */
+/** Sends a signal to every process of a group. Returns false if this is not possible. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal)
@@ -24,7 +24,7 @@ export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** The number of running processes of a group. Zombies do not count, because they may never be reaped. */
+/** Returns the number of running processes of a group. Zombies do not count, because they may never be reaped. */
 export function countMembers(groupId: number): number {
   if (!signalGroup(groupId, 0)) return 0
   const states = process.platform === 'linux' ? linuxStates(groupId) : bsdStates(groupId)
@@ -49,8 +49,8 @@ function linuxProcess(pid: number): ProcessInfo {
   return { stamp: `${boot} ${fields[19]}`, state: fields[0]! }
 }
 
-// Field 2 is the process name in parentheses and may contain spaces. The result starts with field 3, the state; then
-// come the parent and the group. Field 22 is the start time.
+// Returns the fields of `stat` from field 3 on: the state, the parent and the group. Field 22 is the start time. Field
+// 2, the process name in parentheses, may contain spaces.
 function linuxFields(pid: number | string): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')

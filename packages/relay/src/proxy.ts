@@ -4,28 +4,28 @@ import { BlockList, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
 const connectLimitMs = 15_000
-const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
-const ports: Record<string, string> = { 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443' }
+const loopbackPattern = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
+const defaultPorts: Record<string, string> = { 'http:': '80', 'https:': '443', 'ws:': '80', 'wss:': '443' }
 
 /**
  * Thrown if the setting of a proxy is invalid. The message names the setting and the correction, but no credentials.
  */
 export class ProxySettingError extends Error {}
 
-/** Thrown if a proxy does not open a connection. The message says what to do. */
+/** Thrown if a proxy does not open a connection. The message states the next step. */
 export class ProxyError extends Error {}
 
 type Environment = Record<string, string | undefined>
 
 /**
- * The proxy for an address, from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, or undefined. Lower-case names take
- * precedence. Connections to this machine use none. Throws `ProxySettingError`.
+ * Returns the proxy for an address, if any, from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. Lower-case names take
+ * precedence. Connections to this machine use no proxy. Throws `ProxySettingError`.
  */
 export function proxyFor(url: URL, environment: Environment = process.env): URL | undefined {
   const name = isSecure(url) ? 'https_proxy' : 'http_proxy'
-  const found = [name, name.toUpperCase()].find((key) => environment[key]?.trim())
-  if (found === undefined || loopback.test(url.hostname)) return undefined
-  const proxy = parseProxy(found, environment[found]!.trim())
+  const variable = [name, name.toUpperCase()].find((key) => environment[key]?.trim())
+  if (variable === undefined || loopbackPattern.test(url.hostname)) return undefined
+  const proxy = parseProxy(variable, environment[variable]!.trim())
   return isExempt(url, environment['no_proxy'] || environment['NO_PROXY'] || '') ? undefined : proxy
 }
 
@@ -59,13 +59,13 @@ function parseProxy(name: string, text: string): URL {
 const credentialsOf = ({ username, password }: URL): string =>
   `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
 
-// An entry is `*`, a name, an address or a block of addresses; all but the last with an optional port.
+// An entry of NO_PROXY is `*`, a name or an address, each with an optional port, or a block of addresses.
 function isExempt(url: URL, noProxy: string): boolean {
   const host = url.hostname.replaceAll(/^\[|\]$|\.$/g, '')
   const entries = noProxy.toLowerCase().split(/[\s,]+/)
   return entries.some((entry) => {
     const { name, port } = partsOf(entry)
-    if (name === '' || (port !== undefined && port !== (url.port || ports[url.protocol]))) return false
+    if (name === '' || (port !== undefined && port !== (url.port || defaultPorts[url.protocol]))) return false
     return name === '*' || (isIP(host) === 0 ? isWithinDomain(host, name) : isInBlock(host, name))
   })
 }
@@ -93,16 +93,14 @@ function isInBlock(address: string, text: string): boolean {
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** The proxy without its credentials, for messages. */
+/** Returns the address of a proxy without credentials, for messages. */
 export function proxyName({ protocol, host }: URL): string {
   return `${protocol}//${host}`
 }
 
 const agents = new Map<string, http.Agent>()
 
-/**
- * Opens connections, through the proxy if there is one. Keeps them open for later requests unless `keepAlive` is false.
- */
+/** Returns an agent that connects through the proxy, if any. It reuses connections unless `keepAlive` is false. */
 export function agentFor(url: URL, { keepAlive = true } = {}): http.Agent {
   const proxy = proxyFor(url)
   const key = `${isSecure(url)} ${keepAlive} ${proxy?.href}`
@@ -131,7 +129,7 @@ function openTunnel(proxy: URL, target: string, callback: Callback): void {
   const name = proxyName(proxy)
   const request = (proxy.protocol === 'https:' ? https : http).request({
     hostname: proxy.hostname.replaceAll(/^\[|\]$/g, ''),
-    port: proxy.port || ports[proxy.protocol],
+    port: proxy.port || defaultPorts[proxy.protocol],
     method: 'CONNECT',
     path: target,
     headers: { host: target, ...(proxy.username && { 'proxy-authorization': authorization }) },

@@ -1,5 +1,5 @@
 import { notStarted } from './execution.ts'
-import type { Unfinished } from './journal-entry.ts'
+import type { UnfinishedEntry } from './journal-entry.ts'
 import { info, warn } from './log.ts'
 import { Output } from './output.ts'
 import { type Leader, signalGroup, stampOf } from './process-group.ts'
@@ -8,7 +8,7 @@ import type { JobDeps } from './job-deps.ts'
 import { Upload } from './upload.ts'
 
 /** Completes a job that an earlier run of the relay left unfinished. Its script does not run again. */
-export async function recover(entry: Unfinished, deps: JobDeps): Promise<void> {
+export async function recover(entry: UnfinishedEntry, deps: JobDeps): Promise<void> {
   const { jobId } = entry
   if (entry.state === 'claiming') {
     const claim = await claimJob(deps, jobId, entry.claimKey)

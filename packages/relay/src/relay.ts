@@ -27,11 +27,11 @@ import { Updater } from './update/updater.ts'
 
 // Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
 // result are reported as Offline.
-const firstCheckMs = 20_000
-// Includes the time that stopped scripts have to clean up.
+const firstCheckLimitMs = 20_000
+// This limit includes the time that stopped scripts have to clean up.
 const reportLimitMs = 7500
 const goodbyeLimitMs = 2000
-// The users of scripts cannot create folders here, unlike in `/tmp`.
+// Unlike in `/tmp`, the users of scripts cannot create folders here.
 const protectedFolder = '/var/lib'
 
 export type RelaySettings = Pick<Options, 'stateFolder' | 'slots' | 'workFolder' | 'runAs' | 'factsFolder'> & {
@@ -50,7 +50,7 @@ export class Relay {
   readonly #channel: ControlChannel
   readonly #mode: ModeFile
   readonly #heartbeats: HeartbeatLoop
-  readonly #reporting = new AbortController()
+  readonly #reportController = new AbortController()
   #isRevoked = false
   #isReplaced = false
 
@@ -73,7 +73,7 @@ export class Relay {
       statementKeys,
       nodes,
       server: { acceptsLastOutput: false },
-      signal: this.#reporting.signal,
+      signal: this.#reportController.signal,
     }
     const storage = new Storage([stateFolder, this.#workFolder], () => ensureWorkFolder(this.#workFolder, this.#user))
     this.#watch = new NodeWatch(nodes)
@@ -111,8 +111,8 @@ export class Relay {
   }
 
   /**
-   * Runs until the signal aborts, or until another program has to replace this one: then returns true. Throws
-   * `FatalError` if the server has revoked the relay.
+   * Runs until the signal aborts or another program has to replace this one. Returns whether it has to be replaced.
+   * Throws `FatalError` if the server has revoked the relay.
    */
   async run(signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
@@ -121,9 +121,9 @@ export class Relay {
     await this.#recover()
     // The relay exits without waiting for this check, because an unresponsive node must not delay the exit.
     const firstCheck = this.#watch.check()
-    void firstCheck.then(() => this.#watch.run(this.#reporting.signal))
-    void firstCheck.then(() => this.#facts.run(this.#reporting.signal))
-    await Promise.race([firstCheck, sleep(firstCheckMs, undefined, { ref: false }), once(signal, 'abort')])
+    void firstCheck.then(() => this.#watch.run(this.#reportController.signal))
+    void firstCheck.then(() => this.#facts.run(this.#reportController.signal))
+    await Promise.race([firstCheck, sleep(firstCheckLimitMs, undefined, { ref: false }), once(signal, 'abort')])
     await this.#heartbeats.run()
     const isReplaced = this.#isReplaced && !signal.aborted
     await (this.#isRevoked || isReplaced ? this.#abandon() : this.#shutDown(String(signal.reason)))
@@ -135,7 +135,7 @@ export class Relay {
   }
 
   async #recover(): Promise<void> {
-    for (const entry of this.#journal.unfinished()) this.#workers.resume(entry)
+    for (const entry of this.#journal.unfinishedEntries()) this.#workers.resume(entry)
     ensureWorkFolder(this.#workFolder, this.#user)
     await clearWorkFolder(this.#workFolder)
   }
@@ -145,7 +145,7 @@ export class Relay {
     this.#heartbeats.onChannelChange()
   }
 
-  // The program that follows reports to the platform, so this one does not sign off.
+  // The next program reports to the platform, so this program sends no goodbye.
   #replace(): void {
     this.#isReplaced = true
     this.#heartbeats.stop()
@@ -158,15 +158,15 @@ export class Relay {
 
   async #abandon(): Promise<void> {
     this.#channel.close()
-    this.#reporting.abort()
+    this.#reportController.abort()
     await this.#workers.close()
   }
 
   async #shutDown(reason: string): Promise<void> {
-    const timer = setTimeout(() => this.#reporting.abort(), reportLimitMs)
+    const timer = setTimeout(() => this.#reportController.abort(), reportLimitMs)
     await this.#workers.close()
     clearTimeout(timer)
-    this.#reporting.abort()
+    this.#reportController.abort()
     try {
       const body = { reason }
       await this.#client.attempt({
@@ -187,7 +187,7 @@ export function isolatesScripts({ nodes }: Identity, runAs: ScriptUser | undefin
   return runAs !== undefined || nodes.every(({ config }) => config.executor !== 'local')
 }
 
-// Another user cannot reach the state folder, and relays may share the folder of `--work-dir`.
+// Another user cannot enter the state folder, and relays may share the folder of `--work-dir`.
 function workFolderOf(
   { relayId }: Identity,
   { stateFolder, workFolder, runAs }: Pick<Options, 'stateFolder' | 'workFolder' | 'runAs'>,

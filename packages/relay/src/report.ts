@@ -15,7 +15,7 @@ import type { Lease, Upload } from './upload.ts'
 export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): Promise<UnverifiedClaim | undefined> {
   const { status, body } = await deps.client.deliver({
     path: `/jobs/${jobId}/claim`,
-    body: { statementKey: deps.statementKeys.newest } satisfies ClaimRequest,
+    body: { statementKey: deps.statementKeys.newestKid } satisfies ClaimRequest,
     headers: { 'idempotency-key': claimKey },
     signal: deps.signal,
   })
@@ -28,13 +28,13 @@ export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): 
 }
 
 /**
- * Sends the remaining output and then the result of a job. Returns when the server has acknowledged it. Both are stored
- * on disk first, so that a restarted relay can continue.
+ * Sends the remaining output and then the result of a job. Returns when the server has accepted or rejected the result.
+ * Both are stored on disk first, so that a restarted relay can continue.
  */
 export async function reportCompletion(
   deps: JobDeps,
   lease: Lease,
-  ending: CompletionRecord,
+  completion: CompletionRecord,
   upload?: Upload,
 ): Promise<void> {
   const { jobId, leaseId } = lease
@@ -42,37 +42,38 @@ export async function reportCompletion(
   const undelivered = upload?.close() ?? []
   warnOnError(() => {
     spool.store(jobId, undelivered)
-    journal.append({ state: 'finished', jobId, leaseId, ending })
+    journal.append({ state: 'finished', jobId, leaseId, ending: completion })
   })
-  await complete(deps, lease, ending, await upload?.sent())
+  await complete(deps, lease, completion, await upload?.sent())
   warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
     spool.remove(jobId)
   })
 }
 
-/** Reports the result of a job. Retries until the server accepts or rejects it. */
+/** Reports the result of a job with the last output, if any. Retries until the server accepts or rejects it. */
 export async function complete(
   deps: JobDeps,
   { jobId, leaseId }: Lease,
-  ending: CompletionRecord,
-  last?: OutputCall,
+  completion: CompletionRecord,
+  lastOutput?: OutputCall,
 ): Promise<void> {
   const send = (output: Completion['output']) => {
-    const body: Completion = { leaseId, ...ending, output }
+    const body: Completion = { leaseId, ...completion, output }
     return deps.client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: deps.signal })
   }
-  let response = await send(last?.chunks && { seq: last.seq, chunks: last.chunks })
-  if (last && codeOf(response) === 'output_out_of_order') {
+  let response = await send(lastOutput?.chunks && { seq: lastOutput.seq, chunks: lastOutput.chunks })
+  if (lastOutput && codeOf(response) === 'output_out_of_order') {
     warn(`The server rejected output of job ${jobId} (${codeOf(response)}); it is not sent.`)
     response = await send(undefined)
   }
-  const result = ending.exitCode === null ? ending.outcome : `${ending.outcome} with code ${ending.exitCode}`
+  const result =
+    completion.exitCode === null ? completion.outcome : `${completion.outcome} with code ${completion.exitCode}`
   if (response.status === 200) info(`Job ${jobId}: ${result}.`)
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
-/** Warns instead of throwing if the work fails: a full disk must not prevent the report of a result. */
+/** Warns if writing to the journal fails, because a full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()

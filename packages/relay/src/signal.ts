@@ -6,7 +6,7 @@ export class Signal {
     this.#finish()
   }
 
-  /** Resolves when woken, or after the timeout. */
+  /** Resolves at the next call of `wake`, or after the timeout. */
   wait(timeoutMs?: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs)

@@ -12,7 +12,7 @@ export class Spool {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
   }
 
-  /** The requests are durable when the function returns. */
+  /** Stores the requests, which are durable when the function returns. */
   store(jobId: string, calls: readonly OutputCall[]): void {
     if (calls.length > 0) writeDurably(this.#path(jobId), JSON.stringify(calls))
   }

@@ -2,23 +2,23 @@ import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { now } from './clock.ts'
 import { type Identity, storeStatementKeys } from './identity.ts'
 import { isJsonObject, stringsIn } from './json.ts'
-import { InvalidJws, unverifiedJws, verifyJws } from './jws.ts'
+import { InvalidJws, decodeUnverifiedJws, verifyJws } from './jws.ts'
 import { info, warn } from './log.ts'
 import { warnOnError } from './report.ts'
 
 const successorType = 'statement-key+jws'
-// As many as the platform keeps.
+// The platform keeps at most this number of successors.
 const maxSuccessors = 10
 // Servers sign with a replaced key for a few minutes, and a statement is valid for ten minutes.
 const graceMs = 3_600_000
 
-const unknownKey =
+const unknownKeyWarning =
   'This relay does not know the key that the platform signs jobs with, so it claims no jobs. Issue a token with "plat cluster enrollment-token CLUSTER", and start the relay with it in PLAT_ENROLLMENT_TOKEN.'
 
 /** A public key of the platform. A replaced key is trusted for a limited time. */
 export type StatementKey = JsonWebKey & { kid: string; trustedUntilMs?: number }
 
-/** The public keys that verify job statements: the pinned key and its successors, each signed by its predecessor. */
+/** The public keys that verify job statements. Each successor of the pinned key is signed by its predecessor. */
 export class StatementKeys {
   readonly #stateFolder: string
   #keys: StatementKey[]
@@ -30,7 +30,7 @@ export class StatementKeys {
   }
 
   /** The `kid` of the newest trusted key. */
-  get newest(): string | undefined {
+  get newestKid(): string | undefined {
     return this.#keys[0]?.kid
   }
 
@@ -47,11 +47,11 @@ export class StatementKeys {
 
   /** Learns the successors in a response from the platform. Known successors have no effect. */
   learn(successors: unknown): void {
-    const before = this.newest
+    const previousKid = this.newestKid
     const isLearned = successors === undefined || (Array.isArray(successors) && this.#learnAll(stringsIn(successors)))
-    if (!isLearned && !this.#isOutdated) warn(unknownKey)
+    if (!isLearned && !this.#isOutdated) warn(unknownKeyWarning)
     this.#isOutdated = !isLearned
-    if (this.newest === before) return
+    if (this.newestKid === previousKid) return
     info('The platform has replaced the key that signs jobs. This relay trusts the new one.')
     // If the key cannot be stored, the relay learns it again after a restart.
     warnOnError(() => storeStatementKeys(this.#stateFolder, this.#keys))
@@ -59,11 +59,14 @@ export class StatementKeys {
 
   #learnAll(successors: string[]): boolean {
     try {
-      const parts = successors.slice(0, maxSuccessors).map((each) => ({ each, ...unverifiedJws(each) }))
-      const first = parts.findIndex(({ header }) => header.kid === this.newest)
+      const decodedSuccessors = successors
+        .slice(0, maxSuccessors)
+        .map((each) => ({ each, ...decodeUnverifiedJws(each) }))
+      const firstIndex = decodedSuccessors.findIndex(({ header }) => header.kid === this.newestKid)
       // The response may contain only keys that the relay has already learned.
-      if (first === -1) return parts.some(({ claims: { key } }) => isJsonObject(key) && key.kid === this.newest)
-      for (const { each } of parts.slice(first)) this.#learnOne(each)
+      if (firstIndex === -1)
+        return decodedSuccessors.some(({ claims: { key } }) => isJsonObject(key) && key.kid === this.newestKid)
+      for (const { each } of decodedSuccessors.slice(firstIndex)) this.#learnOne(each)
       return true
     } catch (error) {
       if (!(error instanceof InvalidJws)) throw error
@@ -77,8 +80,8 @@ export class StatementKeys {
     const [newest] = this.#keys
     const { key } = verifyJws(successor, successorType, new Map(newest && [[newest.kid, keyObjectOf(newest)]]))
     if (!isStatementKey(key)) throw new InvalidJws('it contains no key')
-    const replaced = newest ? [{ ...newest, trustedUntilMs: now() + graceMs }] : []
-    this.#keys = [{ kty: 'OKP', crv: 'Ed25519', x: key.x, kid: key.kid }, ...replaced]
+    const replacedKeys = newest ? [{ ...newest, trustedUntilMs: now() + graceMs }] : []
+    this.#keys = [{ kty: 'OKP', crv: 'Ed25519', x: key.x, kid: key.kid }, ...replacedKeys]
   }
 }
 

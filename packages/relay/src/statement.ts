@@ -15,8 +15,8 @@ export class StatementError extends Error {}
 export type ExpectedClaim = { jobId: string; clusterId: string; keys: ReadonlyMap<string, KeyObject>; nowMs: number }
 
 /**
- * Returns the payload of a claim. Throws `StatementError` unless the server has signed this payload for this job and
- * cluster, and the statement has not expired.
+ * Returns the payload of a claim. Throws `StatementError` unless the payload is valid, the server has signed it for
+ * this job and cluster, and the statement has not expired.
  */
 export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: ExpectedClaim): InvokeScriptPayload {
   if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it has no statement')

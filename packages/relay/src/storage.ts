@@ -4,7 +4,7 @@ import { FatalError } from './exit-codes.ts'
 import { hasCode } from './files.ts'
 import { messageOf, warn } from './log.ts'
 
-// Enough for the journal, the undelivered output and the script of a job.
+// This is enough for the journal, the undelivered output and the script of a job.
 const neededBytes = 2 * 1024 * 1024
 
 /** Creates the state folder. Throws `FatalError` if it cannot be used. */
@@ -22,7 +22,7 @@ function stateError(folder: string, cause: unknown): FatalError {
   return new FatalError('stateUnusable', `The state folder ${folder} cannot be used: ${messageOf(cause)}. ${advice}`)
 }
 
-/** Turns the error of a full or read-only disk into a `FatalError`. */
+/** Converts the error of a full or read-only disk to a `FatalError`, and returns other errors unchanged. */
 export function explainStorageError(folder: string, error: unknown): unknown {
   const isStorageError = ['ENOSPC', 'EDQUOT', 'EROFS'].some((code) => hasCode(error, code))
   return isStorageError ? stateError(folder, error) : error
@@ -47,15 +47,15 @@ export class Storage {
     this.#ensure = ensure
   }
 
-  /** Whether all folders are writable and have enough space. Warns once when one is not. */
+  /** Whether all folders are writable and have enough space. Warns when this is no longer so. */
   get isWritable(): boolean {
-    const problem = this.#problem()
+    const problem = this.#findProblem()
     if (problem && this.#wasWritable) warn(`No jobs are claimed: ${problem}.`)
     this.#wasWritable = problem === undefined
     return this.#wasWritable
   }
 
-  #problem(): string | undefined {
+  #findProblem(): string | undefined {
     try {
       this.#ensure()
     } catch (error) {

@@ -1,4 +1,4 @@
-import { callBytes, type Stream } from './backlog.ts'
+import { maxRequestBytes, type Stream } from './backlog.ts'
 import type { Client } from './client.ts'
 import { type RelayResponse, codeOf } from './http.ts'
 import { warn } from './log.ts'
@@ -27,8 +27,8 @@ export type UploadOptions = {
 export class Upload {
   readonly #options: UploadOptions
   readonly #signal = new Signal()
-  #closed = false
-  #sent: Promise<OutputCall | undefined> = Promise.resolve(undefined)
+  #isClosed = false
+  #sending: Promise<OutputCall | undefined> = Promise.resolve(undefined)
   #sentAtMs = -intervalMs
 
   constructor(options: UploadOptions) {
@@ -42,24 +42,24 @@ export class Upload {
 
   /** Starts sending until the signal aborts or the output has ended. */
   start(signal: AbortSignal): void {
-    this.#sent = this.#run(signal)
+    this.#sending = this.#run(signal)
     // `sent` returns this promise. Without a handler, Node.js would end the process before a caller awaits it.
-    this.#sent.catch(() => {})
+    this.#sending.catch(() => {})
   }
 
-  /** Ends the output and sends the rest at the maximum rate. Returns the unacknowledged requests. */
+  /** Ends the output, and sends the rest at the maximum rate. Returns the requests that are not acknowledged. */
   close(): readonly OutputCall[] {
-    this.#closed = true
+    this.#isClosed = true
     this.#signal.wake()
     return this.#options.output.freeze()
   }
 
   /**
-   * Resolves after `close`, when the server has acknowledged or rejected all output, or all but the returned last
-   * request, which has not been sent.
+   * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast`, the last request
+   * is not sent but returned.
    */
   sent(): Promise<OutputCall | undefined> {
-    return this.#sent
+    return this.#sending
   }
 
   async #run(signal: AbortSignal): Promise<OutputCall | undefined> {
@@ -67,19 +67,19 @@ export class Upload {
     for (;;) {
       await this.#untilDue(output)
       const call = output.next()
-      if (call && this.#closed && keepsLast() && output.callCount === 1) return call
+      if (call && this.#isClosed && keepsLast() && output.callCount === 1) return call
       if (call) {
         this.#sentAtMs = performance.now()
         await this.#send(call, signal)
-      } else if (this.#closed) return undefined
+      } else if (this.#isClosed) return undefined
     }
   }
 
   async #untilDue(output: Output): Promise<void> {
-    while (!this.#closed && output.pendingBytes === 0) await this.#signal.wait()
+    while (!this.#isClosed && output.pendingBytes === 0) await this.#signal.wait()
     const collectedAtMs = performance.now() + collectMs
     for (;;) {
-      const isFull = this.#closed || output.pendingBytes >= callBytes
+      const isFull = this.#isClosed || output.pendingBytes >= maxRequestBytes
       const dueAtMs = isFull ? this.#sentAtMs + fullIntervalMs : Math.max(collectedAtMs, this.#sentAtMs + intervalMs)
       const remainingMs = dueAtMs - performance.now()
       if (remainingMs <= 0) return

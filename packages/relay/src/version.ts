@@ -1,4 +1,4 @@
-// Defined by the build of a release.
+// The build of a release defines this constant.
 declare const builtRelease: { version: string; publicKeyPem: string } | undefined
 
 /**
@@ -6,7 +6,7 @@ declare const builtRelease: { version: string; publicKeyPem: string } | undefine
  */
 export const relayVersion = typeof builtRelease === 'undefined' ? '0.1.0' : builtRelease.version
 
-/** Verifies later versions of this program; undefined if no release contains it. */
+/** The key that verifies later versions of this program; undefined if this program is not part of a release. */
 export const releaseKeyPem = typeof builtRelease === 'undefined' ? undefined : builtRelease.publicKeyPem
 
 /** Whether a version, such as `1.10.0`, is newer than another one. Prereleases are not distinguished. */

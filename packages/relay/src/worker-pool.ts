@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { JobRun } from './job-run.ts'
-import { type JournalRecord, keyRecord, type Unfinished } from './journal-entry.ts'
+import { type JournalRecord, keyRecord, type UnfinishedEntry } from './journal-entry.ts'
 import { isJsonObject } from './json.ts'
 import { messageOf, warn } from './log.ts'
 import { recover } from './recovery.ts'
@@ -13,10 +13,10 @@ type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> 
 export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
 
 /** A job that the server has leased to this relay with a heartbeat. */
-export type Claimed = UnverifiedClaim & { jobId: string }
+export type ClaimedJob = UnverifiedClaim & { jobId: string }
 
-/** The claims in the response to a heartbeat. Job ids become part of file names, so other characters are rejected. */
-export function claimsIn(value: unknown): Claimed[] {
+/** Returns the valid claims of a heartbeat response. Job ids become part of file names, so their form is checked. */
+export function claimsIn(value: unknown): ClaimedJob[] {
   return (Array.isArray(value) ? value : []).flatMap((item: unknown) => {
     if (!isJsonObject(item)) return []
     const { jobId, leaseId, statement, payload } = item
@@ -29,8 +29,8 @@ export function claimsIn(value: unknown): Claimed[] {
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #jobs = new Map<string, ActiveJob>()
-  readonly #rejected = new Set<string>()
-  #closed = false
+  readonly #rejectedIds = new Set<string>()
+  #isClosed = false
   #isDraining = false
 
   constructor(options: WorkerPoolOptions) {
@@ -38,11 +38,11 @@ export class WorkerPool {
   }
 
   get freeSlots(): number {
-    const { slots: allSlots, deps, storage } = this.#options
-    const slots = Math.max(0, allSlots - this.#jobs.size)
-    return this.#closed || this.#isDraining || slots === 0 || deps.statementKeys.isOutdated || !storage.isWritable
+    const { slots, deps, storage } = this.#options
+    const freeSlots = Math.max(0, slots - this.#jobs.size)
+    return this.#isClosed || this.#isDraining || freeSlots === 0 || deps.statementKeys.isOutdated || !storage.isWritable
       ? 0
-      : slots
+      : freeSlots
   }
 
   get isIdle(): boolean {
@@ -55,7 +55,7 @@ export class WorkerPool {
   }
 
   /** Ids of the jobs that the server has leased to this relay. */
-  get running(): string[] {
+  get leasedJobIds(): string[] {
     return [...this.#jobs].filter(([, job]) => job.run.isLeased).map(([jobId]) => jobId)
   }
 
@@ -67,19 +67,19 @@ export class WorkerPool {
     const isReplay = this.#options.deps.journal.has(jobId)
     const run = new JobRun(jobId, this.#options.deps)
     this.#add(jobId, run, run.run())
-    return !isReplay && !this.#rejected.has(jobId)
+    return !isReplay && !this.#rejectedIds.has(jobId)
   }
 
   /**
-   * Starts claimed jobs. Before the first script starts, the journal has all of them, and the key of the next
-   * heartbeat: the same key would return the same claims.
+   * Starts claimed jobs. Before the first script starts, the journal contains all of them and a new key for the next
+   * heartbeat, because the same key would return the same claims.
    */
-  accept(claims: readonly Claimed[]): void {
+  accept(claims: readonly ClaimedJob[]): void {
     const { deps } = this.#options
-    const added = claims.filter(({ jobId }) => !this.#jobs.has(jobId))
-    const isNew = new Map(added.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
-    const problem = this.#record(added.filter(({ jobId }) => isNew.get(jobId)).map(startedRecord))
-    for (const claim of added) {
+    const newClaims = claims.filter(({ jobId }) => !this.#jobs.has(jobId))
+    const isNew = new Map(newClaims.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
+    const problem = this.#record(newClaims.filter(({ jobId }) => isNew.get(jobId)).map(startedRecord))
+    for (const claim of newClaims) {
       const run = new JobRun(claim.jobId, deps)
       const reason = isNew.get(claim.jobId) ? problem : 'this relay has already claimed it'
       this.#add(claim.jobId, run, reason === undefined ? run.runClaimed(claim) : run.reject(claim, reason))
@@ -87,7 +87,7 @@ export class WorkerPool {
   }
 
   /** Reports claims that a former process of this relay made but did not record. Their scripts have not started. */
-  concludeClaims(claims: readonly Claimed[]): void {
+  concludeClaims(claims: readonly ClaimedJob[]): void {
     const entries = claims.filter(({ jobId }) => !this.#jobs.has(jobId)).map(startedRecord)
     const problem = this.#record(entries)
     if (problem !== undefined) warn(`Claims of the former process may be reported again, because ${problem}.`)
@@ -105,7 +105,7 @@ export class WorkerPool {
   }
 
   /** Continues a job that an earlier run of the relay left unfinished. */
-  resume(entry: Unfinished): void {
+  resume(entry: UnfinishedEntry): void {
     this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#options.deps))
   }
 
@@ -118,7 +118,7 @@ export class WorkerPool {
    * Accepts no more jobs and stops all scripts. Resolves when the results are reported, or can no longer be reported.
    */
   async close(): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     const jobs = [...this.#jobs.values()]
     for (const job of jobs) job.run.stop('interrupted', 'graceful')
     await Promise.all(jobs.map((job) => job.ended))
@@ -132,13 +132,13 @@ export class WorkerPool {
       })
       .finally(() => {
         this.#jobs.delete(jobId)
-        if (!run.isLeased) this.#rejected.add(jobId)
+        if (!run.isLeased) this.#rejectedIds.add(jobId)
         this.#options.onSlotFreed()
       })
     this.#jobs.set(jobId, { run, ended })
   }
 }
 
-function startedRecord({ jobId, leaseId }: Claimed): Unfinished & { state: 'started' } {
+function startedRecord({ jobId, leaseId }: ClaimedJob): UnfinishedEntry & { state: 'started' } {
   return { state: 'started', jobId, leaseId, leaders: [] }
 }

@@ -23,10 +23,7 @@ const deniedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone'
 // Browsers use only HTTPS for one year. Over plain HTTP, they ignore the header.
 const transportSecurityHeaders = { 'strict-transport-security': 'max-age=31536000' }
 
-/**
- * Returns the headers of the portal's page. `protocol` is the protocol of the request to the gateway: `https` or
- * `http`.
- */
+/** Returns the headers of the portal's page. `protocol` is that of the request to the gateway: `https` or `http`. */
 export const shellHeaders = (protocol: string | undefined): Record<string, string> => ({
   'content-security-policy': contentPolicy,
   'cross-origin-opener-policy': 'same-origin',

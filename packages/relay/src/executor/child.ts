@@ -5,40 +5,38 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Stream } from '../backlog.ts'
 import { messageOf } from '../log.ts'
 import { countMembers, signalGroup, stampOf } from '../process-group.ts'
-import { textProblem } from './environment.ts'
-import { endedProcessesLine, graceMs, type Running, settleMs, type StopMode, type Task } from './executor.ts'
+import { findTextProblem } from './environment.ts'
+import { endedProcessesLine, graceMs, type RunningScript, settleMs, type StopMode, type Task } from './executor.ts'
 
 const drainMs = 1000
 const pollMs = 50
 const newline = 0x0a
-const cannotExecute = 126
-const notFound = 127
+const cannotExecuteCode = 126
+const notFoundCode = 127
 
 export type Pipes = Record<Stream, Readable>
 
-/** How to stop a child gracefully. The default sends SIGTERM to its process group. */
+/** A graceful stop of a child. The default sends SIGTERM to its process group. */
 export type GracefulStop = { request: () => void; killAfterMs: number }
 
 /**
  * Forwards the output of a child that leads its own process group. `ended` resolves when the child, its group and its
  * output have ended.
  */
-export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): Running {
+export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): RunningScript {
   const { pid } = child
   const output = forward(pipes, task)
   // Without a process id the child did not start; its `error` event has the cause.
-  if (pid === undefined) return { ended: outcome(child, output, task), stop: () => false }
+  if (pid === undefined) return { ended: awaitExitCode(child, output, task), stop: () => false }
   const stamp = stampOf(pid)
   if (stamp !== undefined) task.onSpawned({ pid, stamp })
   const group = new Group(pid, gracefulStop ?? { request: () => signalGroup(pid, 'SIGTERM'), killAfterMs: graceMs })
-  return { ended: outcome(child, output, task, group), stop: (mode) => group.stop(mode) }
+  return { ended: awaitExitCode(child, output, task, group), stop: (mode) => group.stop(mode) }
 }
 
-/**
- * A script that could not be started. Writes the cause to its output and ends with the exit code that a shell returns.
- */
-export function failedStart(cause: unknown, task: Task): Running {
-  return { ended: Promise.resolve(failureCode(cause, task)), stop: () => false }
+/** Writes the cause of a failed start to the output. The script ends with the exit code that a shell returns. */
+export function reportFailedStart(cause: unknown, task: Task): RunningScript {
+  return { ended: Promise.resolve(reportFailure(cause, task)), stop: () => false }
 }
 
 /** The process group that a child leads. */
@@ -54,7 +52,7 @@ class Group {
     this.#gracefulStop = gracefulStop
   }
 
-  /** A repeated stop does not signal again, because a second SIGTERM would interrupt the script's cleanup. */
+  /** A repeated graceful stop sends no signal, because a second SIGTERM would interrupt the script's cleanup. */
   stop(mode: StopMode): boolean {
     if (this.#isOver) return false
     if (mode === 'force') this.#kill()
@@ -66,16 +64,16 @@ class Group {
     return true
   }
 
-  /** Ends the group after its leader. Returns the number of processes that the script left behind. */
+  /** Ends the group after its leader. Returns the number of processes left behind, or 0 if the script was stopped. */
   async end(): Promise<number> {
     const isStopped = this.#killAtMs !== undefined
     this.#isOver = !isStopped
     await this.#untilEmpty(this.#killAtMs ?? performance.now() + settleMs)
     this.#isOver = true
-    const left = isStopped ? 0 : countMembers(this.#id)
+    const leftCount = isStopped ? 0 : countMembers(this.#id)
     clearTimeout(this.#timer)
     this.#kill()
-    return left
+    return leftCount
   }
 
   async #untilEmpty(limitMs: number): Promise<void> {
@@ -87,13 +85,13 @@ class Group {
   }
 }
 
-async function outcome(child: ChildProcess, output: Forwarded, task: Task, group?: Group): Promise<number> {
-  const code = await exitCodeOf(child).catch((error: unknown) => failureCode(error, task))
-  const left = (await group?.end()) ?? 0
+async function awaitExitCode(child: ChildProcess, output: ForwardedOutput, task: Task, group?: Group): Promise<number> {
+  const code = await exitCodeOf(child).catch((error: unknown) => reportFailure(error, task))
+  const leftCount = (await group?.end()) ?? 0
   await output.end()
-  const problem = code === 0 ? undefined : textProblem(task.script)
+  const problem = code === 0 ? undefined : findTextProblem(task.script)
   if (problem) writeLine(task, output.isLineOpen, `[${problem}]`)
-  if (left > 0) writeLine(task, !problem && output.isLineOpen, endedProcessesLine(left))
+  if (leftCount > 0) writeLine(task, !problem && output.isLineOpen, endedProcessesLine(leftCount))
   return code
 }
 
@@ -105,11 +103,11 @@ function exitCodeOf(child: ChildProcess): Promise<number> {
 }
 
 /** The output of a child. `isLineOpen` is true if the last line does not end with a newline. */
-type Forwarded = { readonly isLineOpen: boolean; end: () => Promise<void> }
+type ForwardedOutput = { readonly isLineOpen: boolean; end: () => Promise<void> }
 
-function forward(pipes: Pipes, task: Task): Forwarded {
+function forward(pipes: Pipes, task: Task): ForwardedOutput {
   let lastByte = newline
-  const closed = (['stdout', 'stderr'] as const).map((stream) => {
+  const closings = (['stdout', 'stderr'] as const).map((stream) => {
     const pipe = pipes[stream]
     pipe.on('data', (bytes: Buffer) => {
       lastByte = bytes.at(-1) ?? lastByte
@@ -124,12 +122,12 @@ function forward(pipes: Pipes, task: Task): Forwarded {
     },
     // A descendant outside of the group may keep the pipes open forever, so its further output is ignored.
     async end() {
-      const limit = new AbortController()
-      await Promise.race([Promise.all(closed), sleep(drainMs, undefined, { signal: limit.signal })])
-      limit.abort()
+      const drainLimit = new AbortController()
+      await Promise.race([Promise.all(closings), sleep(drainMs, undefined, { signal: drainLimit.signal })])
+      drainLimit.abort()
       pipes.stdout.destroy()
       pipes.stderr.destroy()
-      await Promise.all(closed)
+      await Promise.all(closings)
     },
   }
 }
@@ -138,7 +136,7 @@ function writeLine(task: Task, isLineOpen: boolean, text: string): void {
   task.onOutput('stderr', Buffer.from(`${isLineOpen ? '\n' : ''}${text}\n`))
 }
 
-function failureCode(error: unknown, task: Task): number {
+function reportFailure(error: unknown, task: Task): number {
   writeLine(task, false, `The script could not be started: ${messageOf(error)}`)
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? notFound : cannotExecute
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? notFoundCode : cannotExecuteCode
 }

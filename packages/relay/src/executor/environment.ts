@@ -1,6 +1,6 @@
 import type { Task } from './executor.ts'
 
-/** The variables of a script that do not depend on its user. They are the same on every node. */
+/** Returns the environment variables of a script that do not depend on its user. */
 export function scriptVariables({ jobId, nodeName }: Task): Record<string, string> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -14,8 +14,8 @@ export function scriptVariables({ jobId, nodeName }: Task): Record<string, strin
 export const scriptUmask = '022'
 
 /**
- * The command that runs a script, without the path of the script. The relay reads the `#!` line itself, so that a
- * script also runs from a file system that is mounted `noexec`, and an error names the interpreter.
+ * Returns the command that runs a script, without the path of the script. The relay reads the `#!` line itself, so that
+ * a script also runs from a file system that is mounted `noexec`, and an error names the interpreter.
  */
 export function interpreterOf(script: string): string[] {
   const [, program, argument] = /^#![ \t]*([^ \t\n]+)[ \t]*([^\n]*)/.exec(script) ?? []
@@ -24,8 +24,8 @@ export function interpreterOf(script: string): string[] {
   return trimmed ? [program, trimmed] : [program]
 }
 
-/** A problem in the text of a failed script that may have caused the failure, or undefined. */
-export function textProblem(script: string): string | undefined {
+/** Returns a problem in the text of a failed script that may have caused the failure, if there is one. */
+export function findTextProblem(script: string): string | undefined {
   if (script.startsWith('\uFEFF')) return 'The script begins with a byte order mark, which a shell reads as a command.'
   if (script.includes('\r\n')) return 'Lines of the script end with CR LF, which may be the cause. Convert them to LF.'
   if (/^\s+#!/.test(script)) return 'The "#!" line is not the first line, so the script ran with sh.'

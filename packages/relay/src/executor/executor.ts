@@ -13,7 +13,7 @@ export type Task = {
 
 export type StopMode = 'graceful' | 'force'
 
-export type Running = {
+export type RunningScript = {
   /**
    * The exit code as a shell reports it: 128 + signal after a signal, 126 or 127 if the script could not be started.
    */
@@ -27,9 +27,9 @@ export type Running = {
 
 /** Runs scripts on one node. */
 export type Executor = {
-  start: (task: Task) => Running
+  start: (task: Task) => RunningScript
   isOnline: () => Promise<boolean>
-  /** The output of a shell command of the relay itself, or an empty text if it fails. */
+  /** Runs a shell command of the relay itself. Returns its output, or an empty text if it fails. */
   probe: (command: string) => Promise<string>
 }
 
@@ -42,7 +42,7 @@ export const graceMs = 5000
 /** Time that background processes have to end by themselves after the script, in milliseconds. */
 export const settleMs = 250
 
-/** The line at the end of the output of a script that left processes behind. */
+/** Returns the last line of the output of a script that left processes behind. */
 export function endedProcessesLine(count: number | string): string {
   return `[Background processes ended with the script: ${count}]`
 }

@@ -2,9 +2,9 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { lchownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { failedStart, pipeOutput } from './child.ts'
+import { reportFailedStart, pipeOutput } from './child.ts'
 import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
-import { type Executor, probeLimits, type Running, type Task } from './executor.ts'
+import { type Executor, probeLimits, type RunningScript, type Task } from './executor.ts'
 import { FifoPair } from './fifo.ts'
 import { relayUser, type ScriptUser, startAs } from './user.ts'
 import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
@@ -12,8 +12,8 @@ import { ensureWorkFolder, removeWorkFolder } from './work-folder.ts'
 const run = promisify(execFile)
 
 // The shell waits for a line, so that the relay records the group leader before the script runs. If the relay is killed
-// first, the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
-const waitForStart = `read -r PLAT_START <&3 || exit 1; exec 3<&-; umask ${scriptUmask}; exec env -i "$@"`
+// before that, the pipe closes and the shell exits. `$0` is the prefix of error messages of `exec`.
+const waitScript = `read -r PLAT_START <&3 || exit 1; exec 3<&-; umask ${scriptUmask}; exec env -i "$@"`
 
 /** Runs scripts on this machine, each in a new folder under `parent` that is removed afterwards. */
 export function localExecutor(parent: string, user: ScriptUser = relayUser()): Executor {
@@ -22,8 +22,8 @@ export function localExecutor(parent: string, user: ScriptUser = relayUser()): E
     isOnline: () => Promise.resolve(true),
     probe: async (command) => {
       const env = { PATH: process.env['PATH'] }
-      const probed = run('sh', ['-c', command], { ...probeLimits, env, cwd: '/' })
-      return probed.then(
+      const result = run('sh', ['-c', command], { ...probeLimits, env, cwd: '/' })
+      return result.then(
         ({ stdout }) => stdout,
         () => '',
       )
@@ -31,7 +31,7 @@ export function localExecutor(parent: string, user: ScriptUser = relayUser()): E
   }
 }
 
-function startUnder(parent: string, user: ScriptUser, task: Task): Running {
+function startUnder(parent: string, user: ScriptUser, task: Task): RunningScript {
   let folder: string | undefined
   const clear = async () => {
     if (folder) await removeWorkFolder(folder)
@@ -43,7 +43,7 @@ function startUnder(parent: string, user: ScriptUser, task: Task): Running {
     return { ...running, ended: clearAfter(running.ended, clear) }
   } catch (error) {
     void clear()
-    return failedStart(error, task)
+    return reportFailedStart(error, task)
   }
 }
 
@@ -53,21 +53,21 @@ async function clearAfter(ended: Promise<number>, clear: () => Promise<void>): P
   return code
 }
 
-function start(folder: string, user: ScriptUser, task: Task): Running {
+function start(folder: string, user: ScriptUser, task: Task): RunningScript {
   const script = join(folder, 'script')
   const workFolder = join(folder, 'work')
   writeFileSync(script, task.script, { mode: 0o700, flag: 'wx' })
   mkdirSync(workFolder, { mode: 0o700 })
   const fifos = new FifoPair(folder)
-  const owned = [script, workFolder, ...fifos.paths, folder]
+  const ownedPaths = [script, workFolder, ...fifos.paths, folder]
   try {
-    if (user.isOther) for (const path of owned) lchownSync(path, user.uid, user.gid)
+    if (user.isOther) for (const path of ownedPaths) lchownSync(path, user.uid, user.gid)
     const variables = { HOME: user.home, USER: user.name, LOGNAME: user.name, ...scriptVariables(task) }
     const words = [
       ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       ...interpreterOf(task.script),
     ]
-    const command = ['sh', '-c', waitForStart, 'The script could not be started', ...words, script]
+    const command = ['sh', '-c', waitScript, 'The script could not be started', ...words, script]
     const { program, args, options } = startAs(user, workFolder, command)
     const child = spawn(program, args, {
       ...options,
@@ -77,14 +77,14 @@ function start(folder: string, user: ScriptUser, task: Task): Running {
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })
     const running = pipeOutput(child, fifos.pipes, task)
-    release(child)
+    releaseScript(child)
     return running
   } finally {
     fifos.releaseWriters()
   }
 }
 
-function release({ stdio: [, , , startPipe] }: ChildProcess): void {
+function releaseScript({ stdio: [, , , startPipe] }: ChildProcess): void {
   // If the shell has exited without reading the line, its exit code shows the cause.
   startPipe?.on('error', () => {})
   if (startPipe && 'end' in startPipe) startPipe.end('\n')

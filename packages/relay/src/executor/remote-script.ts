@@ -5,8 +5,9 @@ const pollSeconds = 0.05
 const pollsPerSecond = 1 / pollSeconds
 
 /**
- * Shell command that reads a script from standard input and runs it in a new folder and process group. It passes on the
- * output and exit code. When standard input closes, because of a stop or a lost connection, it ends the process group.
+ * Returns a shell command that reads a script from standard input and runs it in a new folder and process group. It
+ * passes on the output and exit code. When standard input closes, because of a stop or a lost connection, it ends the
+ * process group.
  */
 export function remoteCommand(task: Task, parent?: string): string {
   const sizeBytes = Buffer.byteLength(task.script)

@@ -2,8 +2,8 @@ import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { promisify } from 'node:util'
 import type { SshNode } from '../nodes.ts'
-import { failedStart, pipeOutput } from './child.ts'
-import { type Executor, probeLimits, type Running, type Task } from './executor.ts'
+import { reportFailedStart, pipeOutput } from './child.ts'
+import { type Executor, probeLimits, type RunningScript, type Task } from './executor.ts'
 import { quote, remoteCommand } from './remote-script.ts'
 
 const run = promisify(execFile)
@@ -19,7 +19,7 @@ export function sshExecutor(node: SshNode): Executor {
       try {
         return start(node, task)
       } catch (error) {
-        return failedStart(error, task)
+        return reportFailedStart(error, task)
       }
     },
     isOnline: () => isOnline(node),
@@ -27,7 +27,7 @@ export function sshExecutor(node: SshNode): Executor {
   }
 }
 
-function start(node: SshNode, task: Task): Running {
+function start(node: SshNode, task: Task): RunningScript {
   const child = spawn('ssh', sshArguments(node, remoteCommand(task, node.workDir)), {
     env: clientEnvironment(),
     detached: true,
@@ -66,7 +66,7 @@ async function probe(node: SshNode, command: string): Promise<string> {
   }
 }
 
-// The environment of the relay without its own variables, which include the enrollment token.
+// Returns the environment of the relay without its own variables, which include the enrollment token.
 function clientEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_')))
 }

@@ -7,7 +7,7 @@ import { readIfPresent } from '../files.ts'
 /** The user that scripts on this machine run as. `isOther` is false for the user of the relay. */
 export type ScriptUser = { name: string; uid: number; gid: number; home: string; isOther: boolean }
 
-/** The user of the relay itself. */
+/** Returns the user of the relay itself. */
 export function relayUser(): ScriptUser {
   const uid = process.getuid?.() ?? 0
   const gid = process.getgid?.() ?? 0
@@ -20,7 +20,7 @@ export function relayUser(): ScriptUser {
   }
 }
 
-/** The user that `--run-as` names. Throws `FatalError` if scripts cannot run as this user. */
+/** Finds the user that `--run-as` names. Throws `FatalError` if scripts cannot run as this user. */
 export function findUser(name: string): ScriptUser {
   if (process.getuid?.() !== 0 && !hasCapabilities())
     throw new FatalError('usage', '--run-as needs a relay that runs as root, or a service that `install` creates.')
@@ -34,27 +34,30 @@ export function findUser(name: string): ScriptUser {
 const neededCapabilities = 0b1110_0001n
 
 function hasCapabilities(): boolean {
-  const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readIfPresent('/proc/self/status') ?? '') ?? []
-  return effective !== undefined && (BigInt(`0x${effective}`) & neededCapabilities) === neededCapabilities
+  const [, effectiveCapabilities] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readIfPresent('/proc/self/status') ?? '') ?? []
+  return (
+    effectiveCapabilities !== undefined &&
+    (BigInt(`0x${effectiveCapabilities}`) & neededCapabilities) === neededCapabilities
+  )
 }
 
-type Start = { program: string; args: string[]; options: { cwd: string; uid?: number; gid?: number } }
+type StartCommand = { program: string; args: string[]; options: { cwd: string; uid?: number; gid?: number } }
 
-/** How to start a program as a user in a folder. The options are for `spawn`. */
+/** Returns the command and the options of `spawn` that start a program as a user in a folder. */
 export function startAs(
   { uid, gid }: Pick<ScriptUser, 'uid' | 'gid'>,
   cwd: string,
   [program = '', ...args]: string[],
-): Start {
+): StartCommand {
   const ownId = process.getuid?.()
   if (ownId === uid || ownId === undefined) return { program, args, options: { cwd } }
   if (ownId === 0) return { program, args, options: { cwd, uid, gid } }
   // A change of the user alone would keep the capabilities of the relay.
-  const limits = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--', 'env', `--chdir=${cwd}`]
+  const restrictions = ['--clear-groups', '--inh-caps=-all', '--ambient-caps=-all', '--', 'env', `--chdir=${cwd}`]
   return {
     program: 'setpriv',
-    args: [`--reuid=${uid}`, `--regid=${gid}`, ...limits, program, ...args],
-    // Only the user can enter its folder.
+    args: [`--reuid=${uid}`, `--regid=${gid}`, ...restrictions, program, ...args],
+    // Only the user can enter its folder, so `env` enters it.
     options: { cwd: '/' },
   }
 }

@@ -10,8 +10,8 @@ import { type ScriptUser, startAs } from './user.ts'
 const run = promisify(execFile)
 
 /**
- * Creates the folder below which scripts run, if it is missing: hosts remove old folders below `/tmp`. Throws
- * `FatalError` if another user owns the folder.
+ * Creates the folder below which scripts run if it is missing, for example because the host has removed it. Throws
+ * `FatalError` if another user owns the folder or it cannot be used.
  */
 export function ensureWorkFolder(parent: string, { isOther }: ScriptUser): void {
   try {
@@ -33,11 +33,11 @@ export async function clearWorkFolder(parent: string): Promise<void> {
   for (const name of readdirSync(parent)) await removeWorkFolder(join(parent, name))
 }
 
-/** Removes the folder of a script, including read-only content. Warns about what it cannot remove. */
+/** Removes the folder of a script, including read-only content. Warns if the folder cannot be removed. */
 export async function removeWorkFolder(path: string): Promise<void> {
   try {
     const { uid, gid } = lstatSync(path)
-    // The script's user removes the content: root would follow links that a remaining process puts there.
+    // The content is removed as the script's user, because root would follow links that a remaining process creates.
     const command = ['sh', '-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path]
     const { program, args, options } = startAs({ uid, gid }, '/', command)
     await run(program, args, { env: { PATH: process.env['PATH'] }, ...options }).catch(() => {})

@@ -19,7 +19,7 @@ import { messageOf } from '../log.ts'
 import type { Options } from '../options.ts'
 import { environmentText, pathsIn, relayUserName, scriptUserName, serviceName, unitText } from './unit.ts'
 
-const inherited = [
+const inheritedNames = [
   'HTTPS_PROXY',
   'https_proxy',
   'HTTP_PROXY',
@@ -34,7 +34,7 @@ type Settings = Pick<
   'server' | 'token' | 'runAsName' | 'slots' | 'displayName' | 'nodesFile' | 'factsFolder' | 'root' | 'allowSudo'
 >
 
-/** Installs the relay as a systemd service, or updates its files. Idempotent; completes an interrupted run. */
+/** Installs the relay as a systemd service, or updates its files. A repeated call completes an interrupted one. */
 export function install(settings: Settings, environment: NodeJS.ProcessEnv = process.env): void {
   const { root } = settings
   const paths = pathsIn(root)
@@ -43,11 +43,11 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
   const runAs = settings.runAsName ?? scriptUserName
   ensureUser(root, relayUserName, paths.state)
   if (runAs === scriptUserName) ensureUser(root, scriptUserName, paths.work)
-  const { uid, gid } = userIn(root, relayUserName)
-  if (userIn(root, runAs).uid === uid || userIn(root, runAs).uid === 0)
+  const { uid, gid } = requireUserIn(root, relayUserName)
+  if (requireUserIn(root, runAs).uid === uid || requireUserIn(root, runAs).uid === 0)
     throw new FatalError('usage', '--run-as must name a user other than root and the user of the relay.')
   ensureFolder(paths.state, 0o700, uid, gid)
-  // Scripts enter their own folder below it, but cannot list the folder.
+  // Scripts can enter their own folders below this one, but cannot list it.
   ensureFolder(paths.work, 0o711, uid, gid)
   ensureFolder(paths.programFolder, 0o755, 0, 0)
   ensureFolder(paths.settingsFolder, 0o700, 0, 0)
@@ -55,26 +55,26 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
   const problem = root === '/' ? nodeProblem(node, settings.allowSudo) : undefined
   if (problem !== undefined) throw new FatalError('usage', problem)
   const unit = unitText({ ...settings, node, runAs, name: settings.displayName })
-  // Remains if this run ends before systemd has loaded the files.
+  // The marker remains if this run ends before systemd has loaded the files.
   const marker = join(paths.settingsFolder, 'install-incomplete')
   const wasInterrupted = existsSync(marker)
   writeFileSync(marker, '')
-  const changes = [
+  const changeFlags = [
     wasInterrupted,
     replaceFile(paths.program, readFileSync(process.argv[1]!), 0o755),
     replaceFile(paths.environment, environmentText(variables), 0o600),
     replaceFile(paths.unit, unit, 0o644),
   ]
-  const isChanged = changes.includes(true)
+  const isChanged = changeFlags.includes(true)
   systemctl(root, 'enable', '--quiet', serviceName)
-  if (isRunning(root)) {
+  if (isSystemdRunning(root)) {
     if (isChanged) systemctl(root, 'daemon-reload')
     systemctl(root, isChanged ? 'restart' : 'start', serviceName)
   }
   rmSync(marker)
-  say(
+  print(
     isChanged ? 'The service is installed.' : 'The service was already installed.',
-    isRunning(root)
+    isSystemdRunning(root)
       ? `Next: journalctl -u ${serviceName} -f`
       : 'systemd is not running here. The service starts at the next boot.',
   )
@@ -86,16 +86,16 @@ export function uninstall({ root, purge }: Pick<Options, 'root' | 'purge'>): voi
   requireRoot('uninstall')
   if (existsSync(paths.unit)) {
     systemctl(root, 'disable', '--quiet', serviceName)
-    if (isRunning(root)) systemctl(root, 'stop', serviceName)
+    if (isSystemdRunning(root)) systemctl(root, 'stop', serviceName)
   }
   for (const path of [paths.unit, paths.programFolder]) rmSync(path, { recursive: true, force: true })
-  if (isRunning(root)) systemctl(root, 'daemon-reload')
-  if (!purge) return say('The service is removed.', `Its state remains in ${paths.state}; --purge removes it too.`)
+  if (isSystemdRunning(root)) systemctl(root, 'daemon-reload')
+  if (!purge) return print('The service is removed.', `Its state remains in ${paths.state}; --purge removes it too.`)
   for (const path of [paths.settingsFolder, paths.state, paths.work]) rmSync(path, { recursive: true, force: true })
   for (const name of [relayUserName, scriptUserName]) {
     if (findUserIn(root, name)) run('userdel', [...prefixOf(root), name])
   }
-  say(
+  print(
     'The service, its state and its users are removed.',
     'To end its identity, remove the cluster or enroll a new relay.',
   )
@@ -106,20 +106,20 @@ function requireRoot(command: string): void {
   if (process.platform !== 'linux') throw new FatalError('usage', `${command} needs Linux with systemd.`)
 }
 
-const credentials = ['PLAT_ENROLLMENT_KEY', 'PLAT_ENROLLMENT_TOKEN'] as const
+const credentialNames = ['PLAT_ENROLLMENT_KEY', 'PLAT_ENROLLMENT_TOKEN'] as const
 
 // Variables that are not set again keep their stored values.
 function variablesOf({ server, token, root }: Settings, environment: NodeJS.ProcessEnv): Record<string, string> {
   const paths = pathsIn(root)
   const variables: Record<string, string> = { ...storedVariables(paths.environment) }
-  for (const name of inherited) if (environment[name]) variables[name] = environment[name]
+  for (const name of inheritedNames) if (environment[name]) variables[name] = environment[name]
   if (server) variables['PLAT_RELAY_SERVER'] = server
   if (token) {
-    for (const name of credentials) delete variables[name]
-    variables[credentials[token.isKey ? 0 : 1]] = token.text
+    for (const name of credentialNames) delete variables[name]
+    variables[credentialNames[token.isKey ? 0 : 1]] = token.text
   }
   const isEnrolled = existsSync(paths.state) && loadIdentity(paths.state) !== undefined
-  if (!isEnrolled && !(variables['PLAT_RELAY_SERVER'] && credentials.some((name) => variables[name])))
+  if (!isEnrolled && !(variables['PLAT_RELAY_SERVER'] && credentialNames.some((name) => variables[name])))
     throw new FatalError(
       'usage',
       'Set --server, and PLAT_ENROLLMENT_TOKEN or --enrollment-key: the service enrolls with them at its first start.',
@@ -136,18 +136,18 @@ function storedVariables(path: string): Record<string, string> {
 
 const advice = 'Install Node for all users, for example with the packages of the system, and use it for this command.'
 
-/** Why the service must not run this program, or undefined. `path` has no symbolic links. */
+/** Returns the reason why the service must not run this program, if any. `path` has no symbolic links. */
 export function nodeProblem(path: string, allowSudo: boolean): string | undefined {
   if (!allowSudo && /^\/(?:home|root|run\/user)\//.test(path))
     return `The service cannot run ${path}, because its sandbox hides home folders. ${advice}`
-  for (let each = path; ; each = dirname(each)) {
-    const { mode, uid } = statSync(each)
+  for (let ancestor = path; ; ancestor = dirname(ancestor)) {
+    const { mode, uid } = statSync(ancestor)
     if ((mode & 0o001) === 0)
-      return `The service cannot run ${path}, because only its owner can enter ${each}. ${advice}`
+      return `The service cannot run ${path}, because only its owner can enter ${ancestor}. ${advice}`
     // In a folder with the sticky bit, such as /tmp, other users cannot replace the files of root.
     if (uid !== 0 || (mode & 0o022 && !(mode & 0o1000)))
-      return `The service must not run ${path}, because users other than root can change ${each}. ${advice}`
-    if (each === '/') return undefined
+      return `The service must not run ${path}, because users other than root can change ${ancestor}. ${advice}`
+    if (ancestor === '/') return undefined
   }
 }
 
@@ -160,7 +160,7 @@ function findUserIn(root: string, name: string): User | undefined {
   return uid === undefined || gid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) }
 }
 
-function userIn(root: string, name: string): User {
+function requireUserIn(root: string, name: string): User {
   const user = findUserIn(root, name)
   if (user === undefined)
     throw new FatalError('usage', `There is no local user ${name}. Create it first: useradd --system ${name}`)
@@ -191,7 +191,7 @@ function ensureFolder(path: string, mode: number, uid: number, gid: number): voi
   chownSync(path, uid, gid)
 }
 
-// Returns whether the file has changed. A crash leaves the old or the new file.
+// Writes a file unless it has this content, and returns whether it wrote. A crash leaves the old or the new file.
 function replaceFile(path: string, content: string | Buffer, mode: number): boolean {
   const isSame = existsSync(path) && Buffer.from(content).equals(readFileSync(path))
   if (isSame) chmodSync(path, mode)
@@ -205,7 +205,7 @@ function replaceFile(path: string, content: string | Buffer, mode: number): bool
   return !isSame
 }
 
-const isRunning = (root: string): boolean => root === '/' && existsSync('/run/systemd/system')
+const isSystemdRunning = (root: string): boolean => root === '/' && existsSync('/run/systemd/system')
 
 function systemctl(root: string, ...args: string[]): void {
   run('systemctl', root === '/' ? args : ['--root', root, ...args])
@@ -222,6 +222,6 @@ function run(program: string, args: string[]): void {
   }
 }
 
-function say(...lines: string[]): void {
+function print(...lines: string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }

@@ -8,18 +8,18 @@ import type { Options } from '../options.ts'
 import { pathsIn, serviceName } from './unit.ts'
 
 /** Prints the state of the service. Returns an exit code that shows whether the relay is running. */
-export function status({ root }: Pick<Options, 'root'>): number {
+export function printStatus({ root }: Pick<Options, 'root'>): number {
   const paths = pathsIn(root)
   const isInstalled = existsSync(paths.unit)
   const mode = new ModeFile(paths.state).read()
   const channel = mode.isOpen ? 'open' : 'closed'
-  const relay = mode.isRunning ? `running, control channel ${channel}` : 'not running'
+  const relayState = mode.isRunning ? `running, control channel ${channel}` : 'not running'
   const lines = [
     ['Service', isInstalled ? `${stateOf('is-enabled', root)}, ${stateOf('is-active', root)}` : 'not installed'],
-    // A program of an image must not run as the user of this command.
+    // With `--root`, the program belongs to the image of another system, so it must not run here.
     ['Program', isInstalled ? (root === '/' ? versionOf(paths.program) : 'installed') : 'none'],
     ['Identity', identityIn(paths.state)],
-    ['Relay', relay],
+    ['Relay', relayState],
   ]
   process.stdout.write(lines.map(([name, text]) => `${name}: ${text}\n`).join(''))
   if (mode.isRunning) return exitCodes.stopped
@@ -31,7 +31,7 @@ function stateOf(verb: string, root: string): string {
   try {
     return execFileSync('systemctl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   } catch (error) {
-    // The exit code of a state other than `enabled` or `active` is not 0.
+    // `systemctl` exits with a code other than 0 for all states except `enabled` and `active`.
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout).trim() : ''
     return output || 'unknown'
   }

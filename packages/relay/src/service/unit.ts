@@ -6,7 +6,7 @@ export const relayUserName = 'platform-relay'
 /** The default user of scripts. */
 export const scriptUserName = 'platform-scripts'
 
-/** The files of the service. `root` is `/`, or the folder of an image. */
+/** Returns the paths of the service. `root` is `/`, or the folder of an image. */
 export const pathsIn = (root: string) => ({
   programFolder: join(root, '/usr/local/lib/platform-relay'),
   program: join(root, '/usr/local/lib/platform-relay/relay.mjs'),
@@ -26,14 +26,14 @@ export type UnitSettings = {
   name: string
   nodesFile: string | undefined
   factsFolder: string | undefined
-  /** Scripts may gain rights with sudo. */
+  /** Whether scripts may gain rights with sudo. */
   allowSudo: boolean
 }
 
 // With these capabilities, the relay starts and ends processes of another user.
 const capabilities = 'CAP_CHOWN CAP_KILL CAP_SETGID CAP_SETUID'
 
-// They also apply to scripts, except for the capabilities, which scripts do not have.
+// These settings also apply to scripts, except for the capabilities, which scripts do not have.
 const sandbox = [
   `CapabilityBoundingSet=${capabilities}`,
   'NoNewPrivileges=yes',
@@ -57,7 +57,7 @@ const sandbox = [
   'SystemCallErrorNumber=EPERM',
 ]
 
-/** The unit file of the service. */
+/** Returns the unit file of the service. */
 export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, allowSudo }: UnitSettings): string {
   const command = [node, paths.program, '--state-dir', paths.state, '--work-dir', paths.work, '--run-as', runAs]
   const options = ['--slots', String(slots), '--name', name]
@@ -95,13 +95,13 @@ export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, all
   ].join('\n')
 }
 
-// `%` and `$` have a meaning in a unit.
+// Escapes `%` and `$`, which have a special meaning in a unit.
 function quoteWord(word: string): string {
   const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
   return /^[\w./:@%+,-]+$/.test(word) ? escaped : `"${escaped.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }
 
-/** An environment file. Throws `RangeError` if a value has more than one line. */
+/** Returns the text of an environment file. Throws `RangeError` if a value has more than one line. */
 export function environmentText(variables: Record<string, string>): string {
   return Object.entries(variables)
     .map(([name, value]) => {

@@ -6,18 +6,18 @@ import { isJsonObject, parseJsonObject } from '../json.ts'
 import { messageOf, warn } from '../log.ts'
 import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
 
-/** A downloaded version of the relay. `id` is that of the update, and `signature` is by the release key. */
+/** A downloaded version of the relay. `id` identifies the update. The release key has created `signature`. */
 export type Program = { id: string; version: string; sha256: string; signature: string }
 
 /**
- * `staged`: verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has not,
- * and the previous program shows whether the platform is reachable. `rolledBack`: only the new program failed.
+ * `staged`: it is verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has
+ * completed none, and the previous program shows whether the platform is reachable. `rolledBack`: it cannot be used.
  */
 export type Candidate = Program & { state: (typeof states)[number]; tries: number; reason?: string | undefined }
 
 const states = ['staged', 'trying', 'paused', 'rolledBack'] as const
 
-type Stored = { active?: Program | undefined; previous?: Program | undefined; candidate?: Candidate | undefined }
+type StoredState = { active?: Program | undefined; previous?: Program | undefined; candidate?: Candidate | undefined }
 
 const maxTries = 3
 
@@ -57,20 +57,20 @@ export class Programs {
     this.#change({ candidate: { ...programOf(program), state: 'rolledBack', tries: 0, reason } })
   }
 
-  /** Makes the candidate the next program to start. `isRepeated`: the last try does not count. */
+  /** Makes the candidate the next program to start. If `isRepeated`, the last try does not count. */
   try({ isRepeated = false } = {}): void {
-    this.#move('trying', ({ tries }) => ({ tries: isRepeated ? Math.max(0, tries - 1) : tries }))
+    this.#setCandidateState('trying', ({ tries }) => ({ tries: isRepeated ? Math.max(0, tries - 1) : tries }))
   }
 
   pause(reason: string): void {
-    this.#move('paused', () => ({ reason }))
+    this.#setCandidateState('paused', () => ({ reason }))
   }
 
   rollBack(): void {
-    this.#move('rolledBack')
+    this.#setCandidateState('rolledBack')
   }
 
-  /** The candidate has completed a heartbeat. */
+  /** Makes the candidate the active program after its first heartbeat, and removes earlier programs. */
   commit(): void {
     const { active, candidate } = this.#read()
     if (candidate) this.#change({ active: programOf(candidate), previous: active, candidate: undefined })
@@ -82,9 +82,9 @@ export class Programs {
   }
 
   /**
-   * The program to start next; undefined for the file that was started. A trial is counted before it starts, so that a
-   * program that ends this machine is not tried forever. Scripts may be able to write the folder, so each program is
-   * verified.
+   * Returns the program to start next; undefined for the file that was started. A trial is counted before it starts, so
+   * that a program that ends this machine is not tried forever. Scripts may be able to write the folder, so each
+   * program is verified.
    */
   next(): (Program & { isTrial: boolean }) | undefined {
     const { active, previous, candidate } = this.#read()
@@ -94,16 +94,18 @@ export class Programs {
     } catch (error) {
       warn(`The trial of relay ${candidate?.version} could not be recorded: ${messageOf(error)}.`)
     }
-    const usable = [active, previous].find((program) => program && this.#isIntact(program))
-    // Otherwise, a newer file was installed by hand.
-    return usable && isNewer(usable.version, relayVersion) ? { ...usable, isTrial: false } : undefined
+    const usableProgram = [active, previous].find((program) => program && this.#isIntact(program))
+    // If the program is not newer, the file that was started was installed by hand later.
+    return usableProgram && isNewer(usableProgram.version, relayVersion)
+      ? { ...usableProgram, isTrial: false }
+      : undefined
   }
 
   #startTrial(candidate: Candidate): boolean {
     const canStart = candidate.tries < maxTries && this.#isIntact(candidate)
     const reason = candidate.reason ?? 'it was tried three times, or its file is damaged'
     if (canStart) this.#change({ candidate: { ...candidate, tries: candidate.tries + 1 } })
-    else this.#move('rolledBack', () => ({ reason }))
+    else this.#setCandidateState('rolledBack', () => ({ reason }))
     return canStart
   }
 
@@ -115,16 +117,19 @@ export class Programs {
     }
   }
 
-  #move(state: Candidate['state'], change: (candidate: Candidate) => Partial<Candidate> = () => ({})): void {
+  #setCandidateState(
+    state: Candidate['state'],
+    change: (candidate: Candidate) => Partial<Candidate> = () => ({}),
+  ): void {
     const { candidate } = this.#read()
     if (candidate) this.#change({ candidate: { ...candidate, ...change(candidate), state } })
   }
 
-  #change(change: Stored): void {
+  #change(change: StoredState): void {
     writeDurably(this.#stateFile, JSON.stringify({ ...this.#read(), ...change }))
   }
 
-  #read(): Stored {
+  #read(): StoredState {
     const { active, previous, candidate } = parseJsonObject(readIfPresent(this.#stateFile) ?? '') ?? {}
     return {
       active: isProgram(active) ? active : undefined,
@@ -133,12 +138,15 @@ export class Programs {
     }
   }
 
-  // Keeps the active program and the one before it.
+  // Removes all programs except the active program and the previous one.
   #clear(): void {
     const { active, previous } = this.#read()
-    const kept = [this.#stateFile, ...[active, previous].flatMap((program) => (program ? [this.path(program)] : []))]
+    const keptPaths = [
+      this.#stateFile,
+      ...[active, previous].flatMap((program) => (program ? [this.path(program)] : [])),
+    ]
     for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name)))
-      if (!kept.includes(path)) rmSync(path, { force: true })
+      if (!keptPaths.includes(path)) rmSync(path, { force: true })
   }
 }
 

@@ -6,13 +6,13 @@ import { exitCodes } from '../exit-codes.ts'
 import { info, messageOf, warn } from '../log.ts'
 import { type Program, Programs } from './programs.ts'
 
-/** Set for a relay that another relay process has started. */
+/** Whether another relay process has started this relay. */
 export const isSupervised = process.env['PLAT_RELAY_SUPERVISED'] === '1'
 /** A new program has to complete a heartbeat within this time. */
 const trialLimitMs = 1000 * (Number(process.env['PLAT_RELAY_TRIAL_SECONDS']) || 180)
 
 const stopLimitMs = 10_000
-// A relay whose supervisor was killed needs some time to end.
+// A relay whose supervisor was killed keeps the lock until it has ended.
 const lockWaitMs = 15_000
 
 /**
@@ -27,18 +27,19 @@ export async function supervise(
   const programs = new Programs(stateFolder)
   const startedMs = performance.now()
   for (;;) {
-    const next = programs.next()
-    const code = next ? await runProgram(programs, next, signal) : await runOwn()
+    const nextProgram = programs.next()
+    const code = nextProgram ? await runProgram(programs, nextProgram, signal) : await runOwn()
     if (signal.aborted) return code
     const { candidate } = programs
-    const isOpenTrial = next?.isTrial === true && candidate?.sha256 === next.sha256
-    const isLocked = code === exitCodes.stateInUse && next !== undefined && performance.now() - startedMs < lockWaitMs
+    const isOpenTrial = nextProgram?.isTrial === true && candidate?.sha256 === nextProgram.sha256
+    const isLocked =
+      code === exitCodes.stateInUse && nextProgram !== undefined && performance.now() - startedMs < lockWaitMs
     if (isLocked) await sleep(1000)
     try {
       if (isLocked && isOpenTrial) programs.try({ isRepeated: true })
       else if (isOpenTrial && candidate?.state === 'trying') programs.pause(`it ended with exit code ${code}`)
     } catch (error) {
-      warn(`The end of the trial of relay ${next?.version} could not be recorded: ${messageOf(error)}.`)
+      warn(`The end of the trial of relay ${nextProgram?.version} could not be recorded: ${messageOf(error)}.`)
     }
     if (!isLocked && !isOpenTrial && code !== exitCodes.replaced) return code
   }
@@ -46,24 +47,24 @@ export async function supervise(
 
 async function runProgram(
   programs: Programs,
-  next: Program & { isTrial: boolean },
+  nextProgram: Program & { isTrial: boolean },
   signal: AbortSignal,
 ): Promise<number> {
-  info(next.isTrial ? `Trying relay ${next.version}.` : `Starting relay ${next.version}.`)
-  const child = spawn(process.execPath, [...process.execArgv, programs.path(next), ...process.argv.slice(2)], {
+  info(nextProgram.isTrial ? `Trying relay ${nextProgram.version}.` : `Starting relay ${nextProgram.version}.`)
+  const child = spawn(process.execPath, [...process.execArgv, programs.path(nextProgram), ...process.argv.slice(2)], {
     env: { ...process.env, PLAT_RELAY_SUPERVISED: '1' },
     // Ctrl-C signals only this process, which passes it on. The channel closes if this process is killed.
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  const stop = () => end(child)
+  const stop = () => endChild(child)
   signal.addEventListener('abort', stop)
-  const timer = next.isTrial ? setInterval(() => endTrial(programs, child), trialLimitMs) : undefined
+  const timer = nextProgram.isTrial ? setInterval(() => endTrial(programs, child), trialLimitMs) : undefined
   try {
     await once(child, 'exit')
     return child.exitCode ?? 128 + constants.signals[child.signalCode!]
   } catch (error) {
-    warn(`Relay ${next.version} could not be started: ${String(error)}`)
+    warn(`Relay ${nextProgram.version} could not be started: ${String(error)}`)
     return exitCodes.failed
   } finally {
     clearInterval(timer)
@@ -76,13 +77,13 @@ function endTrial(programs: Programs, child: ChildProcess): void {
   try {
     programs.pause(`it completed no heartbeat within ${trialLimitMs / 1000} s`)
   } catch (error) {
-    // It may work, and only be unable to record that.
+    // The program may work and only be unable to record this.
     return warn(`The trial of a relay continues, because its end cannot be recorded: ${messageOf(error)}.`)
   }
-  end(child)
+  endChild(child)
 }
 
-function end(child: ChildProcess): void {
+function endChild(child: ChildProcess): void {
   child.kill('SIGTERM')
   setTimeout(() => child.kill('SIGKILL'), stopLimitMs).unref()
 }

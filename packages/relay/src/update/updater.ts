@@ -18,7 +18,7 @@ type UpdaterOptions = {
   stateFolder: string
   server: string
   isIdle: () => boolean
-  /** Accepts no more jobs. */
+  /** Makes the relay accept no more jobs. */
   drain: () => void
   /** Ends this relay, so that the supervisor starts the next program. */
   swap: () => void
@@ -29,8 +29,8 @@ export class Updater {
   readonly #options: UpdaterOptions
   readonly #programs: Programs
   #hasFailed = false
-  #stagedMs = performance.now()
-  #offered: Pick<Program, 'id' | 'version'> | undefined
+  #stagedAtMs = performance.now()
+  #offeredVersion: Pick<Program, 'id' | 'version'> | undefined
   #isStaging = false
   #isDraining = false
   #problem: string | undefined
@@ -42,16 +42,16 @@ export class Updater {
 
   /** The progress of the update, for the next heartbeat. */
   get report(): Heartbeat['update'] {
-    if (this.#offered === undefined) return undefined
-    const { id, version } = this.#offered
+    if (this.#offeredVersion === undefined) return undefined
+    const { id, version } = this.#offeredVersion
     if (version === relayVersion && this.#problem === undefined) return { id, status: 'completed' }
     if (version === relayVersion) return { id, status: 'pending', reason: this.#problem }
-    const skipped = skipReason(version)
-    if (skipped !== undefined) return { id, status: 'skipped', reason: skipped }
+    const reasonToSkip = skipReasonFor(version)
+    if (reasonToSkip !== undefined) return { id, status: 'skipped', reason: reasonToSkip }
     const { candidate } = this.#programs
-    const own = candidate?.id === id ? candidate : undefined
-    const status = own?.state === 'rolledBack' ? 'rolledBack' : 'pending'
-    const reason = status === 'rolledBack' ? own?.reason : (this.#problem ?? own?.reason)
+    const ownCandidate = candidate?.id === id ? candidate : undefined
+    const status = ownCandidate?.state === 'rolledBack' ? 'rolledBack' : 'pending'
+    const reason = status === 'rolledBack' ? ownCandidate?.reason : (this.#problem ?? ownCandidate?.reason)
     return { id, status, ...(reason && { reason: reason.slice(0, 200) }) }
   }
 
@@ -63,7 +63,7 @@ export class Updater {
       warn(`The update of the relay waits: ${this.#setProblem(error)}.`)
     }
     const parsed = parseOffer(offer)
-    this.#offered = parsed
+    this.#offeredVersion = parsed
     if (parsed) void this.#consider(parsed)
   }
 
@@ -72,20 +72,22 @@ export class Updater {
     this.#hasFailed = true
   }
 
-  // Throws if a file cannot be written, for example because the disk is full. The next heartbeat repeats it.
+  // Performs the next step. Throws if a file cannot be written, for example because the disk is full. The next
+  // heartbeat then repeats the step.
   #proceed(): void {
     const { candidate } = this.#programs
     if (candidate?.state === 'trying' && isSupervised && candidate.version === relayVersion) {
       this.#programs.commit()
       info(`Relay ${relayVersion} is in use.`)
     } else if (candidate?.state === 'paused') this.#conclude()
-    // The supervisor starts no trial that it cannot record.
+    // The candidate is still `trying` if the supervisor could not record the trial and so did not start it.
     else if (candidate?.state === 'staged' || candidate?.state === 'trying') this.#swapWhenIdle()
     else return
     this.#problem = undefined
   }
 
-  // The previous program reached the platform. If it did not at once, the platform may have been down for both.
+  // This program has replaced the candidate and reached the platform. If an earlier heartbeat failed, the platform may
+  // have been unavailable to both.
   #conclude(): void {
     if (!this.#hasFailed) {
       this.#programs.rollBack()
@@ -98,8 +100,8 @@ export class Updater {
 
   #swapWhenIdle(): void {
     const isIdle = this.#options.isIdle()
-    if (!isIdle && performance.now() - this.#stagedMs <= idleWaitMs) return
-    // Before it drains, because a relay that cannot record the trial has to accept jobs.
+    if (!isIdle && performance.now() - this.#stagedAtMs <= idleWaitMs) return
+    // The trial is recorded before the relay drains, because it must accept jobs if this fails.
     if (!this.#isDraining) this.#programs.try()
     if (isIdle) return this.#options.swap()
     this.#isDraining = true
@@ -107,11 +109,11 @@ export class Updater {
   }
 
   async #consider(offer: Program): Promise<void> {
-    if (this.#isStaging || skipReason(offer.version) !== undefined) return
+    if (this.#isStaging || skipReasonFor(offer.version) !== undefined) return
     this.#isStaging = true
     try {
-      const known = this.#programs.candidate
-      if (known?.id === offer.id && known.sha256 === offer.sha256) return
+      const { candidate } = this.#programs
+      if (candidate?.id === offer.id && candidate.sha256 === offer.sha256) return
       await this.#stage(offer)
       this.#problem = undefined
     } catch (error) {
@@ -140,7 +142,7 @@ export class Updater {
   async #stage(program: Program): Promise<void> {
     const { version, sha256, signature } = program
     const text = await getText(`${this.#options.server}/relay/relay.mjs`)
-    // The platform may have been updated in between.
+    // The platform may have been updated since its offer.
     if (createHash('sha256').update(text).digest('hex') !== sha256)
       throw new RetryableError('its file has another hash')
     if (!isSigned(Buffer.from(text), signature)) throw new Error('the release key has not signed it')
@@ -149,16 +151,16 @@ export class Updater {
     const { stdout } = await run(process.execPath, [path, '--version'], { timeout: testLimitMs })
     if (stdout !== `platform-relay ${version}\n`) throw new Error('it has another version')
     this.#programs.stage(program)
-    this.#stagedMs = performance.now()
+    this.#stagedAtMs = performance.now()
     info(`Relay ${version} is verified. It starts when no script is running.`)
   }
 }
 
-/** Such as a full disk, which says nothing about the program. */
+/** Whether the system, for example with a full disk, and not the program has caused an error. */
 const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error
 
-/** Why this relay does not install a version. */
-function skipReason(version: string): string | undefined {
+/** Returns the reason why this relay does not install a version, if any. */
+function skipReasonFor(version: string): string | undefined {
   if (releaseKeyPem === undefined)
     return 'The relay is not part of a release, so it cannot verify updates. Install its program again'
   return isNewer(version, relayVersion) ? undefined : `The relay has version ${relayVersion}`
