@@ -3,10 +3,10 @@ import { type Permission } from '@platform/contract/permission'
 export interface Caller {
   kind: 'user'
   userId: string
-  /** Read with the user of each request. */
+  /** Set once the user's record has been read. */
   username?: string
   organisationId: string
-  /** Empty if the request has an API token. */
+  /** Empty if the request has an API token, and before sign-in. */
   sessionId: string
   tokenId?: string
   permissions: ReadonlySet<Permission>
@@ -25,7 +25,7 @@ export interface SessionRights {
   /** The permission that the endpoint requires. */
   permission: Permission | undefined
   isConfirmed?: true
-  /** Also reads other items in the same call. Throws `unauthenticated` or `forbidden`. */
+  /** Reads the rights again, and returns further items of the same read. Throws `unauthenticated` or `forbidden`. */
   confirm: (itemKeys?: readonly { pk: string; sk: string }[]) => Promise<(Record<string, unknown> | undefined)[]>
 }
 
@@ -45,7 +45,7 @@ export interface RelayCaller {
   relayId: string
   organisationId: string
   clusterId: string
-  /** Every use case consumes this id of the request's token, so that requests cannot be replayed. */
+  /** The id of the request's token. A heartbeat stores it, so that it cannot be replayed. */
   tokenId: string
   issuedAtMs: number
 }

@@ -1,4 +1,4 @@
-/** The only source of time, so that tests can set it. The system clock may be changed at any moment. */
+/** Provides the current time, which tests can shift. The system clock may be changed at any moment. */
 
 let offsetMs = 0
 
@@ -14,18 +14,17 @@ let elapsedOffsetMs = 0
 /** For durations within a process. Never decreases, even if the system clock is set back. */
 export const elapsedMs = (): number => performance.now() + elapsedOffsetMs
 
-/** Only the API uses ISO 8601 strings; the code uses milliseconds. */
+/** The API and the log use ISO 8601 strings; the code uses milliseconds. */
 export const iso = (ms: number): string => new Date(ms).toISOString()
 
 export const optionalTimestamp = (name: string, ms: number | undefined) => (ms === undefined ? {} : { [name]: iso(ms) })
 
-/** Returns false for future times, which occur after the clock was set back. */
+/** Also returns false if `atMs` is in the future, which occurs after the clock was set back. */
 export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
 /**
- * Whether the stored end of a lease or pause of at most `maxMs` is in the future. An end much further in the future was
- * stored before the clock was set back, and counts as past. The tolerance is twice `maxMs`, because the clocks of
- * several machines differ.
+ * Whether the stored end of a lease or pause of at most `maxMs` is in the future. An end more than `2 * maxMs` in the
+ * future was stored before the clock was set back, and counts as past. The clocks of several machines differ by less.
  */
 export const isAhead = (untilMs: number, maxMs: number): boolean => now() < untilMs && untilMs <= now() + 2 * maxMs
 

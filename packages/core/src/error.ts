@@ -30,9 +30,8 @@ export class PlatformError extends Error {
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
-/** `names` is the plural of the limited resource. */
-export const limitReached = (limit: number, names: string, used: number = limit): PlatformError =>
-  new PlatformError('limit_reached', `There can be at most ${limit} ${names}. Remove one first.`, { limit, used })
+export const limitReached = (limit: number, pluralName: string, used: number = limit): PlatformError =>
+  new PlatformError('limit_reached', `There can be at most ${limit} ${pluralName}. Remove one first.`, { limit, used })
 
 export const storeContention = (): PlatformError =>
   new PlatformError('conflict', 'Too many concurrent changes of the same resource. Nothing was changed; try again.', {

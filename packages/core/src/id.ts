@@ -4,7 +4,7 @@ import { now } from './clock.ts'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 
-/** Crockford base32 of the low `length × 5` bits, most significant first. */
+/** Encodes the low `length × 5` bits in Crockford's base32, the most significant digit first. */
 function base32(value: bigint, length: number): string {
   let text = ''
   for (let remaining = value; text.length < length; remaining >>= 5n) text = alphabet[Number(remaining & 31n)] + text
@@ -14,10 +14,10 @@ function base32(value: bigint, length: number): string {
 const ulid = (timeMs: number, entropy: Uint8Array): string =>
   base32(BigInt(timeMs), 10) + base32(BigInt(`0x${Buffer.from(entropy).toString('hex')}`), 16)
 
-/** 48 bits of time and 80 random bits. `timeMs` overrides the time, to keep ids in order. */
+/** Returns a prefixed ULID: 48 bits of time and 80 random bits. A caller passes `timeMs` to keep ids in order. */
 export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${prefix}_${ulid(timeMs, randomBytes(10))}`
 
-/** Deterministic, so that a retried write finds the result of its first attempt. */
+/** Returns the same id for the same arguments, so that a retried write finds the result of its first attempt. */
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
   `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
 
@@ -40,16 +40,16 @@ export const isId = (prefix: IdPrefix, text: string): boolean =>
 
 const ulidSuffix = new RegExp(`^_[${alphabet}]{26}$`)
 
-/** 256 random bits, safe in URLs and shells. */
+/** Returns 256 random bits as text that is safe in URLs and shells. */
 export const newSecret = (): string => randomBytes(32).toString('base64url')
 
 export const newNonce = (): string => randomBytes(6).toString('base64url')
 
-/** Returns hex. Plain hashing suffices for tokens, because they have 256 bits of entropy. */
+/** Returns hexadecimal digits. Plain hashing suffices for tokens, because they have 256 bits of entropy. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
-/** Only for jitter, because it is predictable. */
+/** Returns a number from 0 to 1, excluding 1. It is predictable, so use it only for jitter. */
 export const jitter = (): number => Math.random()
 
-/** Sorts after every id created before `timeMs` and before every later one. */
+/** Returns a bound that sorts after all ids created before `timeMs`, and before all others. */
 export const idsBefore = (prefix: IdPrefix, timeMs: number): string => `${prefix}_${base32(BigInt(timeMs), 10)}`

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { iso, now } from './clock.ts'
 import { config } from './config.ts'
 
-/** Must not contain secrets or bodies. */
+/** Fields must not contain secrets or request bodies. */
 export type LogFields = Record<string, unknown>
 
 const levels = ['debug', 'info', 'warn', 'error'] as const
@@ -29,7 +29,7 @@ export function log(level: LogLevel, message: string, fields: LogFields = {}): v
   process.stdout.write(`${escapeTerminal(line)}\n`)
 }
 
-/** Errors have no enumerable members, so JSON would render them as `{}`. */
+/** The stack and the cause of an error are not enumerable, so JSON would omit them. */
 function serialiseErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { stack, cause } = value

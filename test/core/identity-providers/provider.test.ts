@@ -282,7 +282,7 @@ async function configured() {
 const changeRequest = { ...oidc, clientSecret: 'second secret' }
 
 async function orphanMarkers() {
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
+  const shards = Array.from({ length: keys.dueShardCount }, (_, shard) =>
     query({ index: 'due', pk: keys.duePartition(shard) }),
   )
   return (await Promise.all(shards)).flatMap(({ items }) => items).filter(isOrphanedSecret)

@@ -15,15 +15,15 @@ import { type Projection } from '../outbox/run-projections.ts'
  * subtracted from the items, so an item may become negative.
  */
 
-const shards = 4
+const shardCount = 4
 
-/** The item of counts is the last one. */
+/** Returns the keys of the items that share the count, and as the last one that of the item of counts. */
 export const activeJobsKeys = (organisationId: string): keys.Key[] => [
-  ...Array.from({ length: shards }, (_, shard) => keys.activeJobs(organisationId, shard)),
+  ...Array.from({ length: shardCount }, (_, shard) => keys.activeJobs(organisationId, shard)),
   keys.organisationCounts(organisationId),
 ]
 
-const endedIn = (items: readonly (Item | undefined)[]): number => Number(items[shards]?.['activeEnded'] ?? 0)
+const endedIn = (items: readonly (Item | undefined)[]): number => Number(items[shardCount]?.['activeEnded'] ?? 0)
 
 const ActiveCount = z
   .object({
@@ -39,7 +39,7 @@ const ActiveCount = z
   .prefault({})
 
 const parseCounts = (items: readonly (Item | undefined)[]) =>
-  items.slice(0, shards).map((item) => ActiveCount.parse(item))
+  items.slice(0, shardCount).map((item) => ActiveCount.parse(item))
 
 const sum = (counts: readonly { count: number }[]): number => counts.reduce((total, { count }) => total + count, 0)
 
@@ -47,9 +47,9 @@ export const sumOfActiveJobs = (items: readonly (Item | undefined)[]): number =>
   sum(parseCounts(items)) - endedIn(items)
 
 const shareOf = (total: number, shard: number): number =>
-  Math.floor(total / shards) + (shard < ((total % shards) + shards) % shards ? 1 : 0)
+  Math.floor(total / shardCount) + (shard < ((total % shardCount) + shardCount) % shardCount ? 1 : 0)
 
-const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % shards
+const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % shardCount
 
 /**
  * The organisations' own quotas as last read. With an outdated quota, the write fails and the retry reads the current
@@ -57,27 +57,27 @@ const shardOf = (id: string): number => (id.codePointAt(id.length - 1) ?? 0) % s
  */
 const ownLimits = new BoundedCache<number>(10_000)
 
-function admissionWrite(organisationId: string, shard: number, jobs: number): WriteItem {
+function admissionWrite(organisationId: string, shard: number, jobCount: number): WriteItem {
   const limit = ownLimits.get(organisationId)
-  const room = shareOf(limit ?? config.PLAT_QUOTA_ACTIVE_JOBS, shard) - jobs
+  const maxCount = shareOf(limit ?? config.PLAT_QUOTA_ACTIVE_JOBS, shard) - jobCount
   return upsert(
     keys.activeJobs(organisationId, shard),
-    { add: { count: jobs } },
+    { add: { count: jobCount } },
     {
       limit: unchanged(limit),
       isOver: { absent: true },
-      count: room >= 0 ? { absentOrAtMost: room } : { atMost: room },
+      count: maxCount >= 0 ? { absentOrAtMost: maxCount } : { atMost: maxCount },
     },
   )
 }
 
 /** Counts new jobs in the transaction that accepts them. If it fails, use `retryAdmission`. */
-export const admissionWrites = (organisationId: string, id: string, jobs: number): WriteItem[] => [
-  admissionWrite(organisationId, shardOf(id), jobs),
+export const admissionWrites = (organisationId: string, id: string, jobCount: number): WriteItem[] => [
+  admissionWrite(organisationId, shardOf(id), jobCount),
 ]
 
-/** Spreads the jobs over the items with the most room. Throws `limit_reached` if they exceed the quota. */
-export async function retryAdmission(organisationId: string, jobs: number): Promise<WriteItem[]> {
+/** Returns writes that spread new jobs over the items with the most room. Throws `limit_reached` beyond the quota. */
+export async function retryAdmission(organisationId: string, jobCount: number): Promise<WriteItem[]> {
   const items = await itemsWithoutEnded(organisationId)
   const counts = parseCounts(items)
   const ownLimit = counts[0]?.limit
@@ -85,16 +85,16 @@ export async function retryAdmission(organisationId: string, jobs: number): Prom
   else ownLimits.set(organisationId, ownLimit)
   const limit = ownLimit ?? config.PLAT_QUOTA_ACTIVE_JOBS
   const used = sum(counts)
-  if (used + jobs > limit) throw quotaReached('activeJobs', { limit, used })
-  if (counts.some(({ isOver }) => isOver)) return spreadWrites(organisationId, items, used + jobs, ownLimit)
+  if (used + jobCount > limit) throw quotaReached('activeJobs', { limit, used })
+  if (counts.some(({ isOver }) => isOver)) return spreadWrites(organisationId, items, used + jobCount, ownLimit)
   const byRoom = counts
     .map(({ count }, shard) => ({ shard, room: shareOf(limit, shard) - count }))
     .toSorted((one, other) => other.room - one.room)
-  let left = jobs
+  let remaining = jobCount
   return byRoom.flatMap(({ shard, room }) => {
-    const part = Math.min(left, room)
+    const part = Math.min(remaining, room)
     if (part <= 0) return []
-    left -= part
+    remaining -= part
     return [admissionWrite(organisationId, shard, part)]
   })
 }
@@ -105,15 +105,15 @@ async function itemsWithoutEnded(organisationId: string): Promise<(Item | undefi
   const items = await getConsistent(itemKeys)
   const ended = endedIn(items)
   if (ended === 0) return items
-  const writes = Array.from({ length: shards }, (_, shard) =>
+  const writes = Array.from({ length: shardCount }, (_, shard) =>
     upsert(keys.activeJobs(organisationId, shard), { add: { count: -shareOf(ended, shard) } }),
   )
-  await transact([...subtractEnded(organisationId, ended), ...writes])
+  await transact([...subtractEndedWrites(organisationId, ended), ...writes])
   return getConsistent(itemKeys)
 }
 
-/** Fails if the ended jobs were subtracted concurrently. */
-const subtractEnded = (organisationId: string, ended: number): WriteItem[] =>
+/** The write fails if the ended jobs were subtracted concurrently. */
+const subtractEndedWrites = (organisationId: string, ended: number): WriteItem[] =>
   ended === 0
     ? []
     : [
@@ -130,10 +130,10 @@ export const limitWrites = (
   limit: number | null,
 ): WriteItem[] => [
   ...spreadWrites(organisationId, items, sumOfActiveJobs(items), limit ?? undefined),
-  ...subtractEnded(organisationId, endedIn(items)),
+  ...subtractEndedWrites(organisationId, endedIn(items)),
 ]
 
-/** Spreads the count evenly over the items, which must be unchanged. */
+/** Returns writes that spread the count evenly over the items. They fail if an item has changed. */
 function spreadWrites(
   organisationId: string,
   items: readonly (Item | undefined)[],

@@ -34,7 +34,7 @@ export const permissionsIn = (
   among: readonly Permission[],
 ): Permission[] => among.filter((permission) => permissions.includes(permission))
 
-const pattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
+const tokenPattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
@@ -42,7 +42,7 @@ export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 const ownerKeyCache = new BoundedCache<readonly keys.Key[]>(500)
 
 export async function verifyApiToken(text: string): Promise<Caller> {
-  const [, ulid = '', secret = ''] = pattern.exec(text) ?? []
+  const [, ulid = '', secret = ''] = tokenPattern.exec(text) ?? []
   if (secret === '') throw platformError('unauthenticated')
   const tokenId = `tok_${ulid}`
   const cachedKeys = ownerKeyCache.get(tokenId)
@@ -90,9 +90,9 @@ const callerOf = (token: ApiTokenRecord, { id, username, organisationId, roles }
 const hourMs = 3_600_000
 
 /**
- * Writes at most once an hour, to limit cost. A failure does not reject the request. A token of a user of an identity
- * provider becomes due for the sweep, which confirms the user: the function that handles the request cannot read the
- * provider's secret.
+ * Records the use at most once an hour, to limit cost. A failure does not reject the request. A token of a user of an
+ * identity provider becomes due for the sweep, which confirms the user: the function that handles the request cannot
+ * read the provider's secret.
  */
 async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User): Promise<void> {
   const atMs = now()

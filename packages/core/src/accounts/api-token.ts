@@ -30,8 +30,8 @@ const view = (record: ApiTokenRecord): ApiToken => ({
 export async function list({ organisationId, userId }: Caller): Promise<{ items: ApiToken[] }> {
   const user = await find(organisationId, userId)
   if (user === undefined) throw platformError('unauthenticated')
-  const newestFirst = [...user.tokenIds].toSorted().toReversed()
-  const items = await getConsistent(newestFirst.map(keys.apiToken))
+  const newestIds = [...user.tokenIds].toSorted().toReversed()
+  const items = await getConsistent(newestIds.map(keys.apiToken))
   return { items: items.filter((item) => item !== undefined).map((item) => view(parseApiToken(item))) }
 }
 

@@ -22,12 +22,12 @@ import { timeOf } from '../id.ts'
 import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
 
 /**
- * A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. The user's record
- * must be unchanged, so that no API token created at the same time is missed.
+ * A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. A change of the
+ * user's record causes a retry, so that no API token created at the same time is missed.
  */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
   let attempt: Attempt | undefined
-  let checked: Credential | undefined
+  let credential: Credential | undefined
   let newHash: string | undefined
   await retryOnConflict(async () => {
     const [{ user }, platform] = await reauthorize(caller, [], [keys.platform()])
@@ -37,11 +37,11 @@ export async function changePassword(caller: Caller, request: PasswordChange, or
     await checkNewPassword({ field: 'newPassword', password, username, platformName: platform?.['platformName'] })
     const proof = { ...origin, sessionId: caller.sessionId }
     attempt ??= await beginAttempt(username, proof)
-    checked ??= await comparePassword(attempt, request.currentPassword)
+    credential ??= await comparePassword(attempt, request.currentPassword)
     newHash ??= await hashPassword(password, keys.username(username).pk)
-    return tryChange(caller, user, { attempt, passwordHash: checked.passwordHash, newHash, request })
+    return tryChange(caller, user, { attempt, passwordHash: credential.passwordHash, newHash, request })
   }).catch((error: unknown) => {
-    if (attempt !== undefined && checked !== undefined) return failAccepted(attempt, error)
+    if (attempt !== undefined && credential !== undefined) return failAccepted(attempt, error)
     throw error
   })
 }
@@ -60,23 +60,23 @@ async function tryChange(
 ): Promise<true | undefined> {
   const { organisationId, userId, sessionId } = caller
   const sinceMs = revokeTokensSince === undefined ? Infinity : Date.parse(revokeTokensSince)
-  const revoked = [...user.tokenIds].filter((tokenId) => timeOf(tokenId) >= sinceMs)
-  const isUnchanged = { passwordHash: { is: passwordHash }, epoch: unchanged(user.epoch || undefined) }
+  const revokedIds = [...user.tokenIds].filter((tokenId) => timeOf(tokenId) >= sinceMs)
+  const unchangedCredential = { passwordHash: { is: passwordHash }, epoch: unchanged(user.epoch || undefined) }
   const change = {
     ...endSessions(sessionId === '' ? undefined : sessionId),
-    ...(revoked.length > 0 && { drop: { tokenIds: new Set(revoked) } }),
+    ...(revokedIds.length > 0 && { drop: { tokenIds: new Set(revokedIds) } }),
   }
   const failure = await commit(caller, {
     writes: [
       patch(keys.user(organisationId, userId), change, userUnchanged(user)),
-      orThrow(renewCredential(user, newHash, isUnchanged), 'conflict'),
-      ...revoked.map((tokenId) => remove(keys.apiToken(tokenId))),
+      orThrow(renewCredential(user, newHash, unchangedCredential), 'conflict'),
+      ...revokedIds.map((tokenId) => remove(keys.apiToken(tokenId))),
       ...acceptedWrites(attempt),
     ],
     audit: {
       action: 'password.change',
       resource: userId,
-      detail: revokeTokensSince === undefined ? '' : `${revoked.length} API tokens revoked`,
+      detail: revokeTokensSince === undefined ? '' : `${revokedIds.length} API tokens revoked`,
     },
   })
   return failure === undefined ? true : undefined

@@ -131,13 +131,13 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
   const [item, ...others] = await getConsistent([
     keys.username(username),
     ...(deviceKey ? [deviceKey] : []),
-    ...groups.flat().flatMap((counter) => counter.keys),
+    ...groups.flat().flatMap((counter) => counter.countKeys),
   ])
   const known = deviceKey && parseDevice(token ?? '', others.shift())
   const credential = item && Credential.parse(item)
   const isSignIn = sessionId === undefined
   const [strangers = [], own = [], knownName = [], [successes] = []] = groups.map((counters) =>
-    counters.map((counter) => ({ counter, counts: others.splice(0, counter.keys.length).map(countOf) })),
+    counters.map((counter) => ({ counter, counts: others.splice(0, counter.countKeys.length).map(countOf) })),
   )
   const isOwnUser = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
   // The name of a directory user on the platform may differ from the name that was typed.
@@ -163,12 +163,12 @@ async function reserve({ failures }: Attempt): Promise<void> {
   const failure = await transact(writes)
   const exceeded = failure && failures[failure.index]
   if (exceeded) throw limitExceeded(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
-  reportTightest(failures.map(oneMore))
+  reportTightest(failures.map(withOneMore))
 }
 
 /** For the transaction that follows a correct password: removes the counted failure and counts a sign-in. */
 export function acceptedWrites({ failures, successes, isSignIn }: Attempt): WriteItem[] {
-  reportTightest([...failures, oneMore(successes)])
+  reportTightest([...failures, withOneMore(successes)])
   return [
     ...failures.map(({ counter }) => adjustCountWrite(counter, -1)),
     ...(isSignIn ? [orThrow(countCallWrite(successes.counter), 'rate_limited')] : []),
@@ -191,7 +191,7 @@ export async function failAccepted({ failures, successes, isSignIn }: Attempt, e
   throw error
 }
 
-/** Throws `rate_limited` if the user has signed in too often in this minute. */
+/** Counts a sign-in. Throws `rate_limited` if the user has signed in too often in this minute. */
 export const countSignIn = (username: string): Promise<void> => countAllowedCall(successLimit(subjectOf(username)))
 
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
@@ -213,9 +213,9 @@ export async function comparePassword(attempt: Attempt, password: string): Promi
 
 const remainingOf = ({ counter, counts }: Limit): number => stateOf(counter, counts).remaining
 
-const oneMore = ({ counter, counts: [count = 0, ...earlier] }: Limit): Limit => ({
+const withOneMore = ({ counter, counts: [count = 0, ...earlierCounts] }: Limit): Limit => ({
   counter,
-  counts: [count + 1, ...earlier],
+  counts: [count + 1, ...earlierCounts],
 })
 
 function enforceLimits(limits: readonly Limit[]): void {

@@ -22,7 +22,7 @@ export interface CurrentRights {
 
 /**
  * Throws `unauthenticated` if the user, its session or its identity provider is no longer valid, and `forbidden` if the
- * caller lacks one of `permissions`. Also reads up to 98 further items.
+ * caller lacks one of `permissions` or that of the endpoint. Also reads and returns up to 98 further items.
  */
 export async function reauthorize(
   caller: Caller,
@@ -65,12 +65,12 @@ export function requireCurrentRights({ rights }: CurrentRights, permissions: rea
   if (missing !== undefined) throw platformError('forbidden', { requiredPermission: missing })
 }
 
-const recentMs = 60_000
+const maxAgeMs = 60_000
 
 /**
  * Keyed by the caller of one access token, so that a renewed token does not use the permissions of the earlier token.
  */
-const recentRights = new WeakMap<Caller, { read: Promise<CurrentRights>; atMs: number; monotonicMs: number }>()
+const recentRights = new WeakMap<Caller, { pending: Promise<CurrentRights>; atMs: number; monotonicMs: number }>()
 
 /**
  * Returns the caller of an access token, with rights that were read at most a minute ago. `permission` is the
@@ -93,14 +93,14 @@ export async function verifySession(token: string, permission?: Permission): Pro
  */
 function rightsWithinMinute(caller: Caller): Promise<CurrentRights> {
   const [recent, monotonicMs] = [recentRights.get(caller), performance.now()]
-  if (recent && isWithin(recent.atMs, recentMs) && monotonicMs - recent.monotonicMs < recentMs) return recent.read
-  const read = readRights(caller)
-  recentRights.set(caller, { read, atMs: now(), monotonicMs })
-  read.catch((error: unknown) => {
+  if (recent && isWithin(recent.atMs, maxAgeMs) && monotonicMs - recent.monotonicMs < maxAgeMs) return recent.pending
+  const pending = readRights(caller)
+  recentRights.set(caller, { pending, atMs: now(), monotonicMs })
+  pending.catch((error: unknown) => {
     const isFinal = error instanceof PlatformError && error.code === 'unauthenticated'
     if (!isFinal) recentRights.delete(caller)
   })
-  return read
+  return pending
 }
 
 async function readRights(caller: Caller): Promise<CurrentRights> {

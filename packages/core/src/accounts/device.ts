@@ -19,23 +19,23 @@ const Device = z.object({ users: z.set(z.string()), ttl: z.number() })
 export interface Device {
   token: string
   users: ReadonlySet<string>
-  expiresAt: number
+  expiresAtSeconds: number
 }
 
 /** Returns undefined if the cookie is malformed. */
 export const deviceKeyOf = (token: string | undefined): keys.Key | undefined =>
   token !== undefined && /^[\w-]{43}$/.test(token) ? keys.device(sha256(token)) : undefined
 
-/** Undefined if the device is unknown or expired. */
+/** Returns undefined if the device is unknown or expired. */
 export function parseDevice(token: string, item: Item | undefined): Device | undefined {
   if (item === undefined) return undefined
   const { users, ttl } = Device.parse(item)
-  return ttl > nowSeconds() ? { token, users, expiresAt: ttl } : undefined
+  return ttl > nowSeconds() ? { token, users, expiresAtSeconds: ttl } : undefined
 }
 
 /**
- * Adds the user to the known device, or to a new device. Returns no writes if the device already has the user and stays
- * valid for at least half a year.
+ * Adds the users to the known device, or to a new device. Returns no writes if the device already has the users and is
+ * valid for more than half a year.
  */
 export function rememberDevice(
   known: Device | undefined,
@@ -43,7 +43,7 @@ export function rememberDevice(
 ): { token: string; writes: WriteItem[] } {
   const ttl = nowSeconds() + deviceSeconds
   const isCurrent =
-    users.every((user) => known?.users.has(user)) && (known?.expiresAt ?? 0) > nowSeconds() + deviceSeconds / 2
+    users.every((user) => known?.users.has(user)) && (known?.expiresAtSeconds ?? 0) > nowSeconds() + deviceSeconds / 2
   const token = known !== undefined && known.users.size < maxUsers ? known.token : newSecret()
   if (known !== undefined && isCurrent) return { token: known.token, writes: [] }
   const change = { add: { users: new Set(users) }, set: { ttl } }

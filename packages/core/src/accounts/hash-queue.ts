@@ -16,7 +16,7 @@ interface Waiter {
 }
 
 const runningKeys: string[] = []
-const waiting: Waiter[] = []
+const waiters: Waiter[] = []
 
 const countRunning = (key: string): number => runningKeys.filter((runningKey) => runningKey === key).length
 const canStart = (key: string): boolean => runningKeys.length < maxRunning && countRunning(key) < maxRunningPerKey
@@ -36,18 +36,18 @@ async function acquireSlot(key: string): Promise<void> {
     runningKeys.push(key)
     return
   }
-  const isKeyFull = waiting.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey
-  if (isKeyFull || waiting.length >= maxWaiting) throw platformError('rate_limited', { retryAfterSeconds: 1 })
-  await new Promise<void>((resolve) => void waiting.push({ key, start: resolve }))
+  const isKeyFull = waiters.filter((waiter) => waiter.key === key).length >= maxWaitingPerKey
+  if (isKeyFull || waiters.length >= maxWaiting) throw platformError('rate_limited', { retryAfterSeconds: 1 })
+  await new Promise<void>((resolve) => void waiters.push({ key, start: resolve }))
 }
 
 /** Starts the waiting hash whose key has the fewest running hashes, or the oldest of several. */
 function startNext(): void {
-  const [next] = waiting
+  const [next] = waiters
     .filter(({ key }) => canStart(key))
     .toSorted((a, b) => countRunning(a.key) - countRunning(b.key))
   if (next === undefined) return
-  waiting.splice(waiting.indexOf(next), 1)
+  waiters.splice(waiters.indexOf(next), 1)
   runningKeys.push(next.key)
   next.start()
 }

@@ -49,9 +49,13 @@ async function tryCreate(
     ...(isOwn ? administratorCountWrites(user, isPlatform, [], roles) : [firstAdministratorWrite(organisationId)]),
     ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
   ]
-  const recovered = { name: 'organisation.recovered' as const, subject: organisationId, data: { userId: id, username } }
-  const created = { name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }
-  const events = isRecovery ? [created, recovered] : [created]
+  const recoveredEvent = {
+    name: 'organisation.recovered' as const,
+    subject: organisationId,
+    data: { userId: id, username },
+  }
+  const createdEvent = { name: 'user.created' as const, subject: id, data: { userId: id, username, roles } }
+  const events = isRecovery ? [createdEvent, recoveredEvent] : [createdEvent]
   const failure = await commit({ ...caller, organisationId }, { writes, response, audit, events })
   if (failure) return undefined
   if (!isOwn) await enqueueProjections(caller.organisationId)
@@ -77,10 +81,13 @@ function administratorCountWrites(
   return [orThrow(patch(key, { add: { count: delta } }, { count: { atLeast: 2 } }), 'last_administrator')]
 }
 
-/** A platform administrator creates an administrator only for an organisation without one. */
+/** A platform administrator can create an administrator of another organisation only if it has none. */
 const firstAdministratorWrite = (organisationId: string): WriteItem => {
-  const hasNone = { count: { absentOrAtMost: 0 } }
-  return orThrow(upsert(keys.administrators(organisationId), { add: { count: 1 } }, hasNone), 'organisation_has_users')
+  const noAdministrators = { count: { absentOrAtMost: 0 } }
+  return orThrow(
+    upsert(keys.administrators(organisationId), { add: { count: 1 } }, noAdministrators),
+    'organisation_has_users',
+  )
 }
 
 export async function update(caller: Caller, userId: string, request: UserUpdate): Promise<UserProfile> {
@@ -151,8 +158,8 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
 
 /**
- * Also removes the identity link, so that a later sign-in with that identity creates a new user. Sessions end at their
- * next refresh; the sweep deletes the preferences.
+ * Also removes the identity link, so that a later sign-in with that identity creates a new user. Access tokens work for
+ * at most another minute; the sweep deletes the preferences.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
@@ -161,7 +168,7 @@ export async function remove(caller: Caller, userId: string): Promise<void> {
   })
 }
 
-/** An access token is valid for fifteen minutes and can save preferences until then. */
+/** An access token is valid for fifteen minutes. No request saves preferences after it has expired. */
 const purgeDelayMs = 16 * 60_000
 
 async function tryRemove(

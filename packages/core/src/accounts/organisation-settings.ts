@@ -23,11 +23,11 @@ export async function update(caller: Caller, change: OrganisationSettingsUpdate)
   const key = keys.organisation(caller.organisationId)
   const [, item] = await reauthorize(caller, ['users:admin'], [key])
   const settings = parseSettings({ ...item, ...change })
-  const changed = Object.entries(change).map(([name, value]) => `${name} ${value}`)
-  if (changed.length === 0) return settings
+  const changes = Object.entries(change).map(([name, value]) => `${name} ${value}`)
+  if (changes.length === 0) return settings
   await commit(caller, {
     writes: [orThrow(patch(key, { set: { ...change } }), 'conflict')],
-    audit: { action: 'organisation.update_settings', resource: caller.organisationId, detail: changed.join(', ') },
+    audit: { action: 'organisation.update_settings', resource: caller.organisationId, detail: changes.join(', ') },
   })
   return settings
 }

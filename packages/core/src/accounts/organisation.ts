@@ -90,9 +90,9 @@ async function tryUpdate(
   if (item === undefined) throw platformError('organisation_not_found')
   const before = quotasOf(item)
   const quotas = { ...before, ...change.quotas }
-  const changed = resources.filter((resource) => quotas[resource] !== before[resource])
-  if (changed.length === 0) return view(item)
-  const detail = changed.map((resource) => `quota of ${resource} ${quotas[resource] ?? 'default'}`).join(', ')
+  const changedResources = resources.filter((resource) => quotas[resource] !== before[resource])
+  if (changedResources.length === 0) return view(item)
+  const detail = changedResources.map((resource) => `quota of ${resource} ${quotas[resource] ?? 'default'}`).join(', ')
   const audit = { action: 'organisation.update', resource: organisationId, detail }
   const isOwn = organisationId === caller.organisationId
   const version = item['quotasVersion']
@@ -105,7 +105,9 @@ async function tryUpdate(
           { set: { quotas }, add: { quotasVersion: 1 } },
           { quotasVersion: unchanged(version) },
         ),
-        ...(changed.includes('activeJobs') ? limitWrites(organisationId, activeJobs, quotas.activeJobs ?? null) : []),
+        ...(changedResources.includes('activeJobs')
+          ? limitWrites(organisationId, activeJobs, quotas.activeJobs ?? null)
+          : []),
         ...(isOwn ? [] : [outboxWrite(caller, { audit })]),
       ],
       audit,

@@ -17,22 +17,22 @@ export async function checkNewPassword({ field, password, ...names }: NewPasswor
   throw validationFailed([{ in: 'body', path: `/${field}`, code: 'weak_password', message }])
 }
 
-/** Ignores case, spaces, invisible characters and compatibility forms, such as full-width letters. */
+/** Removes differences in case, spaces, invisible characters and compatibility forms, such as full-width letters. */
 const simplify = (text: string): string =>
   fold(text.normalize('NFKC')).replace(/[\s\p{Cc}\p{Default_Ignorable_Code_Point}]+/gu, '')
 
-async function problemOf(simple: string, { username, platformName }: Omit<NewPassword, 'field' | 'password'>) {
-  if (new Set(simple).size < 2) return 'must not repeat one character or consist of spaces'
-  if (simple === simplify(username)) return 'must not be the user name'
-  if (typeof platformName === 'string' && simple === simplify(platformName))
+async function problemOf(simplified: string, { username, platformName }: Omit<NewPassword, 'field' | 'password'>) {
+  if (new Set(simplified).size < 2) return 'must not repeat one character or consist of spaces'
+  if (simplified === simplify(username)) return 'must not be the user name'
+  if (typeof platformName === 'string' && simplified === simplify(platformName))
     return 'must not be the name of the platform'
-  return (await isCommon(simple)) ? 'is one of the most common passwords, which attackers try first' : undefined
+  return (await isCommon(simplified)) ? 'is one of the most common passwords, which attackers try first' : undefined
 }
 
 /** The 49,000 most common passwords are loaded on demand, because most requests set none. */
-async function isCommon(simple: string): Promise<boolean> {
+async function isCommon(simplified: string): Promise<boolean> {
   const { default: passwords } = await import('@zxcvbn-ts/language-common/src/passwords.json', {
     with: { type: 'json' },
   })
-  return passwords.includes(simple)
+  return passwords.includes(simplified)
 }

@@ -2,8 +2,8 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { withFairQueue } from './hash-queue.ts'
 
 /**
- * Passwords are hashed with argon2id: 19 MiB, two passes, one lane. Stored as `argon2id$memory$passes$lanes$salt$hash`
- * with base64url.
+ * Passwords are hashed with argon2id: 19 MiB, two passes, one lane. The table stores
+ * `argon2id$memory$passes$lanes$salt$hash`, with salt and hash in base64url.
  */
 
 const memoryKiB = 19_456
@@ -35,7 +35,7 @@ export async function hashPassword(password: string, queueKey: string): Promise<
   return format(nonce, await withFairQueue(queueKey, () => hash(password, parameters)))
 }
 
-/** Compared for unknown users, so that the response takes the same time. */
+/** Passwords of unknown users are compared with this hash, so that the response takes the same time. */
 const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
 
 /** `begin` runs when the queue admits the comparison. If it throws, the password is not compared. */

@@ -13,7 +13,7 @@ import { endSessions, find, type User, userUnchanged } from './user.ts'
 export const checkIntervalMs = 15 * 60_000
 /** The maximum age of the last confirmation while the provider cannot confirm the user. */
 export const maxUnconfirmedMs = 24 * 3_600_000
-/** The same maximum for API tokens. It is longer, because a program cannot sign in again. */
+/** The maximum for API tokens is longer, because a program cannot sign in again. */
 export const maxUnconfirmedTokenMs = 30 * 24 * 3_600_000
 const dayMs = 24 * 3_600_000
 

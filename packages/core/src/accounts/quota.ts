@@ -27,7 +27,7 @@ export const quotasOf = (organisation: Item | undefined): OrganisationQuotas =>
 export const quotaOf = (organisation: Item | undefined, resource: Resource): number =>
   quotasOf(organisation)[resource] ?? defaults[resource]
 
-const names: Readonly<Record<Resource, string>> = {
+const pluralNames: Readonly<Record<Resource, string>> = {
   clusters: 'clusters',
   users: 'users',
   webhooks: 'webhooks',
@@ -37,11 +37,11 @@ const names: Readonly<Record<Resource, string>> = {
 export const quotaReached = (resource: Resource, { limit, used }: { limit: number; used: number }): PlatformError =>
   new PlatformError(
     'limit_reached',
-    `The organisation may have ${limit} ${names[resource]} and has ${used}. Wait or remove some, or ask the operator of the platform for a higher quota.`,
+    `The organisation may have ${limit} ${pluralNames[resource]} and has ${used}. Wait or remove some, or ask the operator of the platform for a higher quota.`,
     { limit, used: Math.max(0, used) },
   )
 
-/** Throws `limit_reached` if one more would exceed the quota. */
+/** Throws `limit_reached` if one more resource would exceed the quota. */
 export function checkQuota(organisation: Item | undefined, resource: Resource, used: number): void {
   const limit = quotaOf(organisation, resource)
   if (used >= limit) throw quotaReached(resource, { limit, used })

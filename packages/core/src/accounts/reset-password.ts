@@ -16,7 +16,7 @@ const ResetRequest = z.object({ resetPassword: z.string() })
 /** The user name in an operator's event `{"resetPassword": "…"}`; undefined for other events. */
 export const passwordResetIn = (event: unknown): string | undefined => ResetRequest.safeParse(event).data?.resetPassword
 
-/** For an operator with access to the data, when no administrator can sign in. Returns the new password. */
+/** Lets an operator with access to the data restore an account if no administrator can sign in. */
 export async function resetPassword(username: string): Promise<{ username: string; password: string }> {
   const password = newSecret().slice(0, 24)
   const passwordHash = await hashPassword(password, keys.username(username).pk)

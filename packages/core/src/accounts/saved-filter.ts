@@ -35,8 +35,8 @@ export async function create(caller: Caller, { name, context, filter }: SavedFil
   const { organisationId, userId } = caller
   const id = newId('filter')
   const response = { id, name, context, filter, createdAt: iso(timeOf(id)) }
-  const hasRoom = { count: { absentOrAtMost: savedFilterLimit - 1 } }
-  const countWrite = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, hasRoom)
+  const belowLimit = { count: { absentOrAtMost: savedFilterLimit - 1 } }
+  const countWrite = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, belowLimit)
   const record = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
     writes: [

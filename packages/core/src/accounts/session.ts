@@ -43,7 +43,7 @@ import { find, isEnabledProvider, isLocal, parseUser, type User } from './user.t
 
 const dayMs = 24 * 3_600_000
 const refreshTokenMs = refreshTokenSeconds * 1000
-/** Used tokens are stored for a day beyond their expiry, so that reuse is still detected. */
+/** Tokens and sessions are stored for a day beyond their expiry, so that reuse is still detected. */
 const ttlOf = (expiresAtMs: number): number => Math.ceil(expiresAtMs / 1000) + 24 * 3600
 
 const SessionRecord = z.object({
@@ -72,7 +72,7 @@ export type SessionRecord = z.output<typeof SessionRecord>
 export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
 
 /** A retry within this time receives the first response, which may have been lost. */
-const repeatMs = 60_000
+const maxRepeatMs = 60_000
 
 const RefreshToken = z.object({
   hash: z.string(),
@@ -197,7 +197,7 @@ export const signingInCaller = (
 })
 
 interface RefreshOptions {
-  /** Without it, the session of a provider's user ends 24 hours after the sign-in. */
+  /** Without it, the session of a provider's user ends 24 hours after the last confirmation. */
   confirm?: Confirm
   /** A retry with the same key and token receives the same response. */
   idempotencyKey?: string | undefined
@@ -237,8 +237,8 @@ export async function refresh(
   const tokens = await tokenSet({ sessionId, ...session, roles: user.roles }, newToken.text)
   const device = isNewDevice ? rememberDevice(undefined, [user.id]) : undefined
   const response = withDevice(tokens, device)
-  const checked = isCheckDue && { checkedAtMs: atMs }
-  const sessionChange = { set: { ...counts, lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checked } }
+  const checkTime = isCheckDue && { checkedAtMs: atMs }
+  const sessionChange = { set: { ...counts, lastUsedAtMs: atMs, ttl: ttlOf(atMs + refreshTokenMs), ...checkTime } }
   const use = { usedAtMs: atMs, ...(sealKey && { response: seal(sealKey, Buffer.from(JSON.stringify(response))) }) }
   const failure = await transact([
     patch(tokenKey, { set: use }, { usedAtMs: { absent: true } }),
@@ -249,8 +249,8 @@ export async function refresh(
   if (failure?.index === 0 && failure.item !== undefined)
     return storedResponse(RefreshToken.parse(failure.item), sealKey) ?? endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
-  // After the commit, so that only one of several concurrent refreshes sends the provider's refresh token: the provider
-  // may accept it only once.
+  // This follows the commit, so that only one of several concurrent refreshes sends the provider's refresh token: the
+  // provider may accept it only once.
   if (isCheckDue)
     await checkAtProvider({ session, user, newToken, origin }, await confirm?.(user, provider, grant, origin))
   return response
@@ -258,11 +258,11 @@ export async function refresh(
 
 function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | undefined): SignedIn | undefined {
   // A time in the future counts as now, because the clock may have been set back.
-  if (!sealKey || response === undefined || usedAtMs === undefined || now() >= usedAtMs + repeatMs) return undefined
+  if (!sealKey || response === undefined || usedAtMs === undefined || now() >= usedAtMs + maxRepeatMs) return undefined
   try {
     return SignedIn.parse(JSON.parse(Buffer.from(unseal(sealKey, response)).toString()))
   } catch {
-    // Encrypted with another key.
+    // The response was encrypted with another key.
     return undefined
   }
 }
@@ -270,10 +270,10 @@ function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | 
 /** Throws `rate_limited` beyond the limit. Counted in the session's record, which a refresh changes anyway. */
 function countRefresh({ id, refreshMinute, refreshes }: SessionRecord) {
   const counter = counterOf(perMinute(`refresh:${id}`, config.PLAT_LIMIT_REFRESH_PER_MINUTE))
-  const earlier = refreshMinute === counter.period ? refreshes : 0
-  if (earlier >= counter.limit) throw limitExceeded(counter, [earlier])
-  reportRateLimit(stateOf(counter, [earlier + 1]))
-  return { refreshMinute: counter.period, refreshes: earlier + 1 }
+  const earlierCount = refreshMinute === counter.periodNumber ? refreshes : 0
+  if (earlierCount >= counter.limit) throw limitExceeded(counter, [earlierCount])
+  reportRateLimit(stateOf(counter, [earlierCount + 1]))
+  return { refreshMinute: counter.periodNumber, refreshes: earlierCount + 1 }
 }
 
 interface Check {
@@ -296,12 +296,12 @@ async function checkAtProvider(
     if (now() < (session.confirmedAtMs ?? session.createdAtMs) + maxUnconfirmedMs) return
     await endSession({ sessionId, ...session }, 'The identity provider has not confirmed the user for 24 hours', origin)
   }
-  const grant = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
-  const confirmed = newConfirmation(user)
+  const sealed = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
+  const userConfirmation = newConfirmation(user)
   await transact([
     patch(keys.session(sessionId), { set: { confirmedAtMs: now() } }, { revokedAtMs: { absent: true } }),
-    ...(grant.grant ? [patch(newToken.key, { set: grant }, { usedAtMs: { absent: true } })] : []),
-    ...(confirmed ? [patch(keys.user(organisationId, user.id), { set: confirmed })] : []),
+    ...(sealed.grant ? [patch(newToken.key, { set: sealed }, { usedAtMs: { absent: true } })] : []),
+    ...(userConfirmation ? [patch(keys.user(organisationId, user.id), { set: userConfirmation })] : []),
   ])
 }
 
@@ -345,8 +345,8 @@ async function endSession(
 function revokeSessionWrite(sessionId: string, condition: Condition = {}, isSignedOut?: true): WriteItem {
   const revokedAtMs = now()
   const set = { revokedAtMs, isSignedOut, ttl: ttlOf(revokedAtMs + refreshTokenMs) }
-  const isNotRevoked = { revokedAtMs: { absent: true } } as const
-  return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...isNotRevoked, ...condition })
+  const notRevoked = { revokedAtMs: { absent: true } } as const
+  return patch(keys.session(sessionId), { set, remove: ['gsi1pk'] }, { ...notRevoked, ...condition })
 }
 
 /** A repeat has no effect and succeeds, so the rights of the session are not checked. */
@@ -393,9 +393,9 @@ export async function end(caller: Caller, sessionId: string): Promise<void> {
   if (user === undefined) throw platformError('unauthenticated')
   const isOpenNow = session !== undefined && isOpen(parseSession(session), parseUser(user))
   if (!isOpenNow) throw platformError('session_not_found')
-  const isOwn = { userId: { is: userId } }
+  const ownedByCaller = { userId: { is: userId } }
   await commit(caller, {
-    writes: [orThrow(revokeSessionWrite(sessionId, isOwn), 'session_not_found')],
+    writes: [orThrow(revokeSessionWrite(sessionId, ownedByCaller), 'session_not_found')],
     audit: { action: 'session.revoke', resource: sessionId },
   })
 }

@@ -30,9 +30,9 @@ export interface AuditQuery extends PageQuery {
 type AuditFilter = Omit<AuditQuery, keyof PageQuery>
 
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: AuditQuery) =>
-  paged(['audit', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
+  paged(['audit', caller.organisationId, filter], { page, pageSize, cursor }, async (requestedPage) => {
     const isFiltered = filter.actor !== undefined || filter.action !== undefined || filter.resource !== undefined
-    const { items, ...rest } = await (isFiltered ? pageOfFilter : pageOfChain)(caller, filter, each)
+    const { items, ...rest } = await (isFiltered ? pageOfFilter : pageOfChain)(caller, filter, requestedPage)
     return { items: items.map(parseEntry), ...rest }
   })
 
@@ -72,24 +72,24 @@ async function pageOfChain(
   { page, pageSize, before: position }: Page,
 ): Promise<EntryPage> {
   const { seq } = await auditHead(organisationId)
-  const [before, last] = await Promise.all([
-    from === undefined ? 0 : entriesBefore(organisationId, seq, from),
-    to === undefined ? seq : entriesBefore(organisationId, seq, to),
+  const [earlierCount, last] = await Promise.all([
+    from === undefined ? 0 : countEntriesBefore(organisationId, seq, from),
+    to === undefined ? seq : countEntriesBefore(organisationId, seq, to),
   ])
-  const totalCount = Math.max(0, last - before)
+  const totalCount = Math.max(0, last - earlierCount)
   const newest = position === undefined ? last - (page - 1) * pageSize : Math.min(last, Number(position) - 1)
-  if (!(newest > before)) return { items: [], totalCount }
-  const oldest = Math.max(before + 1, newest - pageSize + 1)
+  if (!(newest > earlierCount)) return { items: [], totalCount }
+  const oldest = Math.max(earlierCount + 1, newest - pageSize + 1)
   const firstKey = keys.auditEntry(organisationId, oldest)
   const lastKey = keys.auditEntry(organisationId, newest)
   const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk, newestFirst: true })
-  return { items, totalCount, next: oldest > before + 1 ? String(oldest) : undefined }
+  return { items, totalCount, next: oldest > earlierCount + 1 ? String(oldest) : undefined }
 }
 
 const probesPerCall = 100
 
-/** Times ascend along the chain, so each iteration narrows the range to a hundredth. */
-async function entriesBefore(organisationId: string, entryCount: number, timeMs: number): Promise<number> {
+/** Searches the chain, whose times ascend. Each iteration narrows the range to a hundredth. */
+async function countEntriesBefore(organisationId: string, entryCount: number, timeMs: number): Promise<number> {
   let [low, end] = [0, entryCount]
   while (low < end) {
     const step = Math.ceil((end - low) / probesPerCall)

@@ -15,22 +15,22 @@ import { auditHead } from './projection.ts'
 
 const concurrency = 20
 
-/** Writes a checkpoint of each organisation whose trail has grown. A repeated or concurrent run changes nothing. */
+/** Writes a checkpoint of each trail that has grown. A repeated or concurrent run writes no further checkpoint. */
 export async function writeCheckpoints(): Promise<void> {
   const target = config.PLAT_AUDIT_CHECKPOINT_TARGET
   if (target === '') return
-  let failures = 0
+  let failureCount = 0
   const writeCheckpoint = async (id: string) => {
     try {
       const head = await auditHead(id)
       if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(id, head))
     } catch (error) {
-      failures += 1
+      failureCount += 1
       log('error', 'Failed to write an audit checkpoint', { organisationId: id, target, cause: error })
     }
   }
   for await (const ids of pagesOfOrganisations()) await forEachLimit(concurrency, ids, writeCheckpoint)
-  if (failures > 0) throw new Error(`${failures} audit checkpoints were not written to ${target}.`)
+  if (failureCount > 0) throw new Error(`${failureCount} audit checkpoints were not written to ${target}.`)
 }
 
 /**
@@ -50,9 +50,9 @@ async function* pagesOfOrganisations(): AsyncGenerator<string[]> {
 }
 
 async function writeOnce(target: string, name: string, content: () => Promise<string>): Promise<void> {
-  const bucket = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(target)
-  if (bucket === null) return writeFileOnce(join(resolve(target), name), content)
-  const [, Bucket, prefix = ''] = bucket
+  const match = /^s3:\/\/([^/]+)\/?(.*?)\/?$/.exec(target)
+  if (match === null) return writeFileOnce(join(resolve(target), name), content)
+  const [, Bucket, prefix = ''] = match
   const { putObjectOnce } = await import('../aws/objects.ts')
   return putObjectOnce({ Bucket, Key: prefix === '' ? name : `${prefix}/${name}` }, await content())
 }
@@ -64,7 +64,7 @@ async function writeFileOnce(path: string, content: () => Promise<string>): Prom
   )
   if (isWritten) return
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  // Renamed when it is complete, so that a kill leaves no partial checkpoint.
+  // The file is renamed when it is complete, so that a kill leaves no partial checkpoint.
   const draft = `${path}.${randomUUID()}.draft`
   try {
     await using file = await open(draft, 'w', 0o600)

@@ -8,7 +8,7 @@ import { auditKey } from '../signing/audit-key.ts'
 import { publicKeyOf } from '../signing/published-keys.ts'
 import { type AuditHead, auditHead } from './projection.ts'
 
-/** A checkpoint is a signed statement that a trail had a certain newest entry. A stored checkpoint detects a truncation. */
+/** A checkpoint is a signed statement of the newest entry of a trail. A stored one reveals a later truncation. */
 
 const typ = 'audit-checkpoint+jws'
 
@@ -25,16 +25,16 @@ export async function signCheckpoint(organisationId: string, { seq, hash }: Audi
 
 export async function checkpoint({ organisationId }: Caller): Promise<AuditCheckpoint> {
   const head = await auditHead(organisationId)
-  const [signed, key] = [await signCheckpoint(organisationId, head), await auditKey()]
-  return { checkpoint: signed, seq: head.seq, hash: head.hash, at: iso(nowSeconds() * 1000), key: publicKeyOf(key) }
+  const [jws, key] = [await signCheckpoint(organisationId, head), await auditKey()]
+  return { checkpoint: jws, seq: head.seq, hash: head.hash, at: iso(nowSeconds() * 1000), key: publicKeyOf(key) }
 }
 
 /** Throws a validation error unless this platform signed the checkpoint for the organisation. */
-export async function readCheckpoint(organisationId: string, signed: string): Promise<CheckpointClaims> {
+export async function readCheckpoint(organisationId: string, jws: string): Promise<CheckpointClaims> {
   try {
     const { jwk } = await auditKey()
     const { kty, crv, x } = jwk
-    const { payload, protectedHeader } = await compactVerify(signed, await importJWK({ kty, crv, x }, 'EdDSA'), {
+    const { payload, protectedHeader } = await compactVerify(jws, await importJWK({ kty, crv, x }, 'EdDSA'), {
       algorithms: ['EdDSA'],
     })
     const claims = Claims.safeParse(JSON.parse(new TextDecoder().decode(payload)))

@@ -15,21 +15,21 @@ const maxSubjectsOfGroup = 50
 
 type Write = (count: number) => Promise<unknown>
 
-interface Counted {
+interface CountWindow {
   group: string
   count: number
   write: Write
 }
 
-const counted = new Map<string, Counted>()
+const windows = new Map<string, CountWindow>()
 
-/** Returns whether the call is the first of its minute. Beyond the limits, it is not counted. */
+/** Returns whether the call is the first of its minute. Beyond the limits, the call is not counted. */
 function track(group: string, subject: string, write: Write, firstCount: 0 | 1): boolean {
-  const current = counted.get(subject)
+  const current = windows.get(subject)
   if (current === undefined) {
-    const ofGroup = [...counted.values()].filter((each) => each.group === group)
-    if (counted.size >= maxSubjects || ofGroup.length >= maxSubjectsOfGroup) return false
-    counted.set(subject, { group, count: firstCount, write })
+    const windowsOfGroup = [...windows.values()].filter((window) => window.group === group)
+    if (windows.size >= maxSubjects || windowsOfGroup.length >= maxSubjectsOfGroup) return false
+    windows.set(subject, { group, count: firstCount, write })
     setTimeout(() => void finishWindow(subject), windowMs).unref()
     return true
   }
@@ -38,21 +38,21 @@ function track(group: string, subject: string, write: Write, firstCount: 0 | 1):
 }
 
 async function finishWindow(subject: string): Promise<void> {
-  const { count: rest = 0, write } = counted.get(subject) ?? {}
-  counted.delete(subject)
-  if (rest > 0 && write !== undefined) await tryWrite(write, rest)
+  const { count = 0, write } = windows.get(subject) ?? {}
+  windows.delete(subject)
+  if (count > 0 && write !== undefined) await tryWrite(write, count)
 }
 
-/** An unavailable store does not change the response. */
-const tryWrite = (write: Write, times: number): Promise<unknown> =>
-  write(times).catch((error: unknown) => log('warn', 'Failed to record a rejected request', { cause: error }))
+/** Only logs an error, so that an unavailable store does not change the response. */
+const tryWrite = (write: Write, count: number): Promise<unknown> =>
+  write(count).catch((error: unknown) => log('warn', 'Failed to record a rejected request', { cause: error }))
 
-/** Writes the counted entries now. */
+/** Ends all windows, and writes their entries. */
 export const flushCounted = async (): Promise<void> => {
-  await Promise.all([...counted.keys()].map(finishWindow))
+  await Promise.all([...windows.keys()].map(finishWindow))
 }
 
-const times = (number: number): string => (number === 1 ? '1 call' : `${number} calls`)
+const callsText = (count: number): string => (count === 1 ? '1 call' : `${count} calls`)
 
 /** Records a call that was rejected with status 403. */
 export async function recordDenied(
@@ -62,9 +62,9 @@ export async function recordDenied(
 ): Promise<void> {
   // The entry must not depend on the rights that the caller lacks, and is not the response of an idempotent request.
   const { rights: _, idempotency: __, ...actor } = caller
-  const write = (number: number) => {
+  const write = (count: number) => {
     const requirement = requiredPermission === undefined ? 'requires a session' : `requires ${requiredPermission}`
-    const detail = `${code === 'forbidden' ? requirement : code}; ${times(number)}`
+    const detail = `${code === 'forbidden' ? requirement : code}; ${callsText(count)}`
     return commit(actor, { writes: [], audit: { action: 'access.denied', resource: operation, detail } })
   }
   const { organisationId, userId, tokenId } = caller
@@ -73,13 +73,13 @@ export async function recordDenied(
 
 /**
  * Counts a sign-in with an unknown name. The name is not recorded, because users may type a password as the name.
- * Nothing is written during the request, because its calls and time must not reveal which names exist.
+ * The entry is written after the request, whose calls and time must not reveal which names exist.
  */
 export function countUnknownName(address: string, findOrganisation: () => Promise<string | undefined>): void {
-  const write = async (number: number) => {
+  const write = async (count: number) => {
     const organisationId = await findOrganisation()
     if (organisationId === undefined) return
-    const detail = `Unknown user name; ${times(number)}`
+    const detail = `Unknown user name; ${callsText(count)}`
     await commit(system(organisationId, address), {
       writes: [],
       audit: { action: 'session.refuse', resource: 'unknown', detail },

@@ -6,12 +6,12 @@ import { derivedId, sha256 } from '../id.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * The hash covers the entry's canonical JSON (RFC 8785), including the previous hash. The same JSON is stored,
- * returned, exported and verified.
+ * The hash covers the entry's canonical JSON (RFC 8785), which includes the previous hash. The same text is stored and
+ * verified.
  */
 
-/** In the order of RFC 8785, including the fields of nested objects. */
-const names = [
+/** The field names of entries and their nested objects, in the order of RFC 8785. */
+const fieldNames = [
   'action',
   'actor',
   'address',
@@ -27,13 +27,13 @@ const names = [
   'traceId',
 ]
 
-const canonical = (content: Omit<AuditEntry, 'hash'>): string => JSON.stringify(content, names)
+const canonical = (content: Omit<AuditEntry, 'hash'>): string => JSON.stringify(content, fieldNames)
 
 export const genesisHash = (organisationId: string): string => sha256(organisationId)
 
 export interface ChainPosition {
   seq: number
-  /** Strictly ascending along the chain, so that time filters can search entries by number. */
+  /** Strictly ascending along the chain, so that a time filter can search for its first and last entry number. */
   atMs: number
   previousHash: string
 }
@@ -73,7 +73,7 @@ const truncate = (text: string, length: number): string => text.slice(0, length)
 export const parseEntry = ({ entry, hash }: Item): AuditEntry =>
   AuditEntry.parse({ ...JSON.parse(String(entry)), hash })
 
-export function hasValidHash(
+export function isValidEntry(
   organisationId: string,
   item: Item,
   { seq, previousHash }: Omit<ChainPosition, 'atMs'>,

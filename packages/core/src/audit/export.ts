@@ -7,15 +7,15 @@ import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'
 import { commit } from '../outbox/commit.ts'
 
-/** Keeps a page below the limits of a query (1 MB) and of a function's response (6 MB). */
-const entriesPerPart = 1000
+/** Long entries make a page shorter, because a query returns at most 1 MB. */
+const maxEntriesPerPage = 1000
 
 export interface ExportQuery {
   format: (typeof auditFormats)[number]
   after: number
 }
 
-/** `next` is the `after` of the next page; undefined after the last one. */
+/** `next` is the `after` of the next page. The last page has a checkpoint instead. */
 export async function exportPage(
   caller: Caller,
   { format, after }: ExportQuery,
@@ -24,7 +24,7 @@ export async function exportPage(
   const { pk, sk } = keys.auditEntry(organisationId, after + 1)
   const [head, { items }] = await Promise.all([
     auditHead(organisationId),
-    query({ pk, from: sk, limit: entriesPerPart }),
+    query({ pk, from: sk, limit: maxEntriesPerPage }),
   ])
   const entries = items.map(parseEntry)
   const last = entries.at(-1)?.seq ?? head.seq
@@ -58,8 +58,10 @@ const columns: Record<string, (entry: AuditEntry) => string | undefined> = {
 
 function csvOf(entries: readonly AuditEntry[], hasHeader: boolean): string {
   const rows = entries.map((entry) => Object.values(columns).map((valueOf) => valueOf(entry) ?? ''))
-  return [...(hasHeader ? [Object.keys(columns)] : []), ...rows].map((row) => `${row.map(cell).join(',')}\r\n`).join('')
+  return [...(hasHeader ? [Object.keys(columns)] : []), ...rows]
+    .map((row) => `${row.map(csvCell).join(',')}\r\n`)
+    .join('')
 }
 
-/** The leading apostrophe prevents spreadsheets from running the text as a formula; readers can remove it. */
-const cell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`
+/** A leading apostrophe prevents spreadsheets from running the text as a formula; readers can remove it. */
+const csvCell = (text: string): string => `"${text.replace(/^[=+\-@\t\r']/, "'$&").replaceAll('"', '""')}"`

@@ -8,7 +8,7 @@ import { type OutboxRecord } from '../outbox/record.ts'
 
 const Head = z.object({ auditSeq: z.number(), auditHash: z.string(), auditAtMs: z.number() })
 
-/** The newest entry. */
+/** The newest entry of a trail. In an empty trail, `seq` is 0. */
 export interface AuditHead {
   seq: number
   hash: string

@@ -1,21 +1,21 @@
 import { type AuditVerification } from '@platform/contract/audit'
 import { readCheckpoint } from './checkpoint.ts'
 import { auditHead } from './projection.ts'
-import { genesisHash, hasValidHash } from './entry.ts'
+import { genesisHash, isValidEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 
 /** Limits a call to a few seconds. */
-const entriesPerCall = 20_000
+const maxEntriesPerCall = 20_000
 
-/** Recomputes the hashes after the entry numbered `after`. Holds at most 1 MB of entries in memory. */
+/** Verifies the entries after number `after`, and the checkpoint. Holds at most 1 MB of entries in memory. */
 export async function verify(
   { organisationId }: Caller,
   range: { after: number; checkpoint?: string | undefined },
-  limit = entriesPerCall,
+  limit = maxEntriesPerCall,
 ): Promise<AuditVerification> {
-  const known = range.checkpoint === undefined ? undefined : await readCheckpoint(organisationId, range.checkpoint)
+  const checkpoint = range.checkpoint === undefined ? undefined : await readCheckpoint(organisationId, range.checkpoint)
   const head = await auditHead(organisationId)
   const after = Math.min(range.after, head.seq)
   const last = Math.min(head.seq, after + limit)
@@ -23,15 +23,16 @@ export async function verify(
   let previousHash = await hashOf(organisationId, after)
   for await (const item of entries(organisationId, after + 1, last)) {
     const position = { seq: seq + 1, previousHash }
-    if (!hasValidHash(organisationId, item, position)) break
+    if (!isValidEntry(organisationId, item, position)) break
     seq = position.seq
     previousHash = String(item['hash'])
   }
   const summary = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
   if (seq < last) return { valid: false, ...summary, firstBroken: seq + 1 }
-  if (known !== undefined && known.seq > head.seq) return { valid: false, ...summary, firstBroken: head.seq + 1 }
-  if (known !== undefined && (await hashOf(organisationId, known.seq)) !== known.hash)
-    return { valid: false, ...summary, firstBroken: known.seq }
+  if (checkpoint !== undefined && checkpoint.seq > head.seq)
+    return { valid: false, ...summary, firstBroken: head.seq + 1 }
+  if (checkpoint !== undefined && (await hashOf(organisationId, checkpoint.seq)) !== checkpoint.hash)
+    return { valid: false, ...summary, firstBroken: checkpoint.seq }
   if (last < head.seq) return { valid: true, ...summary, next: last }
   return previousHash === head.hash ? { valid: true, ...summary } : { valid: false, ...summary, firstBroken: head.seq }
 }

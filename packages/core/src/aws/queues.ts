@@ -10,7 +10,7 @@ const client = new SQSClient({ maxAttempts: 2, requestHandler: awsTimeouts })
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
 /** Messages about frequent changes are delayed, so that one run projects the change and its successors. */
-export const soonSeconds = 2
+export const soonDelaySeconds = 2
 
 export interface JobReference {
   organisationId: string
@@ -38,7 +38,7 @@ export const enqueueBatch = ({ organisationId, batchId }: BatchReference): Promi
  * The queues are separate, because only the install worker reads module images and only the update worker may replace
  * the platform's code.
  */
-const operationQueues: Record<OperationReference['type'], string> = {
+const operationQueueUrls: Record<OperationReference['type'], string> = {
   ModuleInstall: config.PLAT_QUEUE_INSTALLS,
   ModuleUninstall: config.PLAT_QUEUE_INSTALLS,
   PlatformUpdate: config.PLAT_QUEUE_UPDATES,
@@ -48,7 +48,7 @@ const operationQueues: Record<OperationReference['type'], string> = {
 export const enqueueOperation = (
   { organisationId, jobId, type }: OperationReference,
   delaySeconds = 0,
-): Promise<void> => enqueue(operationQueues[type], { organisationId, jobId }, delaySeconds)
+): Promise<void> => enqueue(operationQueueUrls[type], { organisationId, jobId }, delaySeconds)
 
 export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
   enqueue(config.PLAT_QUEUE_INSTALLS, { organisationId, scan: 'catalog' })
@@ -59,9 +59,9 @@ export const enqueueModuleDelivery = (organisationId: string, moduleId: string, 
 export const enqueueProjections = (organisationId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
 
-/** Jobs that were claimed. Soon after, the consumer records the starts of those that still run. */
+/** Enqueues claimed jobs. After a short delay, the consumer records the start of each job that still runs. */
 export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, soonSeconds)
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, soonDelaySeconds)
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)
@@ -71,8 +71,8 @@ export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, 
   enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 
 /**
- * Errors are only logged, because the work is stored and the sweep enqueues it again. Each organisation or module is
- * its own message group, so that a burst of one group does not delay the others.
+ * Errors are only logged, because almost all work is stored and enqueued again later. Each organisation or module is a
+ * message group of its own, so that a burst of one group does not delay the others.
  */
 async function enqueue(
   QueueUrl: string,

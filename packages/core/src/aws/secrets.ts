@@ -20,7 +20,7 @@ export async function readSecret(name: string): Promise<string | undefined> {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return undefined
-    throw unavailable(error)
+    throw unavailableError(error)
   }
 }
 
@@ -53,11 +53,11 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
 }
 
 /**
- * Writes the value that follows `predecessor`, the id of the current value. Returns false, without a change, if
+ * Writes the value that follows `predecessorId`, the id of the current value. Returns false, without a change, if
  * another writer replaced that value.
  */
-export function replaceSecretOnce(name: string, predecessor: string, value: string): Promise<boolean> {
-  const digest = createHash('sha256').update(predecessor).digest('hex')
+export function replaceSecretOnce(name: string, predecessorId: string, value: string): Promise<boolean> {
+  const digest = createHash('sha256').update(predecessorId).digest('hex')
   return putVersion(name, digest.slice(0, 32), value)
 }
 
@@ -84,12 +84,12 @@ export async function deleteSecret(name: string): Promise<void> {
   try {
     await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
   } catch (error) {
-    if (!(error instanceof ResourceNotFoundException)) throw unavailable(error)
+    if (!(error instanceof ResourceNotFoundException)) throw unavailableError(error)
   }
 }
 
 function rethrowMissing(error: unknown): never {
-  throw error instanceof ResourceNotFoundException ? error : unavailable(error)
+  throw error instanceof ResourceNotFoundException ? error : unavailableError(error)
 }
 
-const unavailable = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })
+const unavailableError = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })

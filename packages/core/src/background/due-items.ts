@@ -58,8 +58,8 @@ interface SweepState {
   cooldowns: Item[]
   relayUpdates: Item[]
   /** The first item of each partition. */
-  oldest: Item[]
-  failures: number
+  oldestItems: Item[]
+  failureCount: number
 }
 
 export async function sweepClusters(): Promise<void> {
@@ -76,10 +76,10 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
     clusters: [],
     cooldowns: [],
     relayUpdates: [],
-    oldest: [],
-    failures: 0,
+    oldestItems: [],
+    failureCount: 0,
   }
-  const shards = Array.from({ length: keys.dueShards }, (_, shard) =>
+  const shards = Array.from({ length: keys.dueShardCount }, (_, shard) =>
     sweepShard(keys.duePartition(shard), state, isSwept),
   )
   const counts = await Promise.all(shards)
@@ -88,7 +88,7 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
     await countingFailures(state, { pk: id }, () => reportPostponed(id, items))
   }
   await forEachLimit(relayUpdateConcurrency, state.relayUpdates, (item) =>
-    countingFailures(state, item, (valid) => advance(parseRelayUpdate(valid))),
+    countingFailures(state, item, () => advance(parseRelayUpdate(item))),
   )
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
@@ -107,34 +107,34 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
       limit: pageSize,
       ...(after && { after }),
     })
-    // The index sorts by due time.
-    if (after === undefined) state.oldest.push(...page.items.slice(0, 1))
+    // The index sorts by due time, so the first item is the oldest.
+    if (after === undefined) state.oldestItems.push(...page.items.slice(0, 1))
     const items = page.items.filter((item) => !mustWait(item))
-    const due = items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
-    await processAll(due, state)
-    itemCount += due.length
+    const dueKeys = items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
+    await processAll(dueKeys, state)
+    itemCount += dueKeys.length
     after = page.next
   } while (after !== undefined)
   return itemCount
 }
 
-/** Other items are checked against the clock again, so a sweep may process them early. */
+/** The processing of other items checks the clock again, so a sweep may read them early. */
 function mustWait(item: Item): boolean {
   const isTimed = isCooldown(item) || item['sk'] === 'USER' || isOrphanedSecret(item)
   return isTimed && isAhead(keys.dueTimeOf(String(item['duesk'])), maxDelayMs)
 }
 
 /**
- * Enqueues each organisation only once per sweep, however many outbox records are due. Webhook workers set the next due
- * time themselves.
+ * Processes the items, or collects them in `state`. Enqueues each organisation once per sweep, however many outbox
+ * records are due. Webhook workers set the next due time themselves.
  */
-async function processAll(due: readonly keys.Key[], state: SweepState): Promise<void> {
+async function processAll(dueKeys: readonly keys.Key[], state: SweepState): Promise<void> {
   const { enqueuedOrganisations, removedClusters, usedTokens, clusters, cooldowns, relayUpdates } = state
-  const [records, webhooks] = [due.filter(keys.isOutbox), due.filter(keys.isWebhook)]
-  const otherKeys = due.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
-  const organisationIds = new Set(records.map(({ pk }) => keys.organisationOf(pk)))
-  const unprojected = [...organisationIds].filter((organisationId) => !enqueuedOrganisations.has(organisationId))
-  for (const organisationId of unprojected) enqueuedOrganisations.add(organisationId)
+  const [outboxKeys, webhookKeys] = [dueKeys.filter(keys.isOutbox), dueKeys.filter(keys.isWebhook)]
+  const otherKeys = dueKeys.filter((key) => !keys.isOutbox(key) && !keys.isWebhook(key))
+  const organisationIds = new Set(outboxKeys.map(({ pk }) => keys.organisationOf(pk)))
+  const newIds = [...organisationIds].filter((organisationId) => !enqueuedOrganisations.has(organisationId))
+  for (const organisationId of newIds) enqueuedOrganisations.add(organisationId)
   const items = (await getConsistent(otherKeys)).filter((item) => item !== undefined)
   removedClusters.push(...items.filter(isRemovedCluster))
   usedTokens.push(...items.filter(isApiToken))
@@ -142,8 +142,8 @@ async function processAll(due: readonly keys.Key[], state: SweepState): Promise<
   cooldowns.push(...items.filter(isCooldown))
   relayUpdates.push(...items.filter(isRelayUpdate))
   await Promise.all([
-    ...unprojected.map((id) => enqueueProjections(id)),
-    ...webhooks.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
+    ...newIds.map((id) => enqueueProjections(id)),
+    ...webhookKeys.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
     ...items.filter((item) => !isDeferred(item)).map((item) => countingFailures(state, item, processItem)),
   ])
 }
@@ -157,7 +157,7 @@ const isCooldown = (item: Item): boolean => keys.isNotificationCooldown({ pk: St
 const isDeferred = (item: Item): boolean =>
   isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item) || isRelayUpdate(item)
 
-/** An error of one item must not block the others. Returns whether the work succeeded. */
+/** Logs an error instead of throwing it, so that the other items are processed. Returns whether the work succeeded. */
 export async function safely(item: Item, work: (item: Item) => Promise<unknown>): Promise<boolean> {
   try {
     await work(item)
@@ -170,7 +170,7 @@ export async function safely(item: Item, work: (item: Item) => Promise<unknown>)
 }
 
 async function countingFailures(state: SweepState, item: Item, work: (item: Item) => Promise<unknown>): Promise<void> {
-  if (!(await safely(item, work))) state.failures++
+  if (!(await safely(item, work))) state.failureCount++
 }
 
 async function processItem(item: Item): Promise<void> {
@@ -186,12 +186,10 @@ async function processItem(item: Item): Promise<void> {
 async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(
-    state.clusters.map((item) =>
-      countingFailures(state, item, async (valid) => void records.push(parseCluster(valid))),
-    ),
+    state.clusters.map((item) => countingFailures(state, item, async () => void records.push(parseCluster(item)))),
   )
-  const changed = records.filter((record) => currentStatus(record) !== record.status)
-  const summaries = await summariesOf(Map.groupBy(changed, ({ organisationId }) => organisationId))
+  const changedRecords = records.filter((record) => currentStatus(record) !== record.status)
+  const summaries = await summariesOf(Map.groupBy(changedRecords, ({ organisationId }) => organisationId))
   await forEachLimit(clusterConcurrency, records, (record) =>
     countingFailures(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
       checkCluster(record, summaries.get(record)),
@@ -201,10 +199,12 @@ async function checkClusters(state: SweepState): Promise<void> {
 
 type Summaries = Map<ClusterRecord, SweepSummary | undefined>
 
-async function summariesOf(changed: ReadonlyMap<string, ClusterRecord[]>): Promise<Summaries> {
-  const stored = await getMany([...changed.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
+async function summariesOf(changedRecords: ReadonlyMap<string, ClusterRecord[]>): Promise<Summaries> {
+  const stored = await getMany([...changedRecords.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
   const summaries: Summaries = new Map()
-  await Promise.all([...changed].map(([id, records], index) => addSummaries(id, records, stored[index], summaries)))
+  await Promise.all(
+    [...changedRecords].map(([id, records], index) => addSummaries(id, records, stored[index], summaries)),
+  )
   return summaries
 }
 
@@ -238,25 +238,25 @@ const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
 function summaryOf(records: readonly ClusterRecord[]): SweepSummary | undefined {
   const changes = records.flatMap((record) => statusEvents(record, currentStatus(record)).map(({ data }) => data))
   if (changes.length <= maxSingleNotifications) return undefined
-  const ofStatus = [...Map.groupBy(changes, ({ status }) => status)].map(([status, { length: count }]) => {
+  const statuses = [...Map.groupBy(changes, ({ status }) => status)].map(([status, { length: count }]) => {
     const names = changes.filter((change) => change.status === status).map(({ name }) => name)
     return [status, { count, names: names.toSorted().slice(0, 10) }] as const
   })
-  return { id: newNonce(), atMs: now(), statuses: Object.fromEntries(ofStatus) }
+  return { id: newNonce(), atMs: now(), statuses: Object.fromEntries(statuses) }
 }
 
 async function checkCluster(record: ClusterRecord, summary: SweepSummary | undefined): Promise<void> {
   const status = currentStatus(record)
   const events = statusEvents(record, status)
   const dueAtMs = nextCheckAfterSweep(countedPresence(record), now())
-  const times = timesUntilNow(record)
-  const isCorrect = Object.keys(times).length === 0
+  const correctedTimes = correctedTimesOf(record)
+  const isCorrect = Object.keys(correctedTimes).length === 0
   if (events.length === 0 && isCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
     set: {
       ...due,
-      ...times,
+      ...correctedTimes,
       ...(status === record.status ? {} : statusIndexKeys(record, status)),
     },
     remove: dueAtMs === undefined ? ['duepk', 'duesk'] : [],
@@ -278,8 +278,12 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   })
 }
 
-/** Replaces times in the future by the current time. They occur after the clock was set back. */
-function timesUntilNow({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs }: ClusterRecord): Partial<ClusterRecord> {
+/** Returns the current time for each time in the future, which occurs after the clock was set back. */
+function correctedTimesOf({
+  lastSeenAtMs,
+  channelOpenedAtMs,
+  channelClosedAtMs,
+}: ClusterRecord): Partial<ClusterRecord> {
   const entries = Object.entries({ lastSeenAtMs, channelOpenedAtMs, channelClosedAtMs })
   return Object.fromEntries(entries.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]))
 }

@@ -27,7 +27,7 @@ export const projections: readonly Projection[] = [
 /** Leaves time for the last run within a function's limit of 30 seconds. */
 const maxWorkMs = 15_000
 
-/** If the time is not enough, a message continues the work. */
+/** Runs the projections of an organisation. If time runs out, enqueues a message that continues the work. */
 export const projectOrganisation = singleFlight(async (organisationId) => {
   const isDone = await runProjections(organisationId, projections, elapsedMs() + maxWorkMs)
   if (!isDone) await enqueueProjections(organisationId)

@@ -11,42 +11,42 @@ import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
 import { safely, sweepDue } from './due-items.ts'
 
-/** Limits the work that follows a sweep, so that it does not delay the deadlines of the next one. */
-const followUpMs = 15_000
+/** Limits the work that follows a sweep, so that it does not delay the next sweep. */
+const maxFollowUpMs = 15_000
 const ownerConcurrency = 4
 
 /** Silence must be reported within a minute, so clusters are also checked between the sweeps. */
 const clusterCheckSeconds = 10
 
 /**
- * Runs every minute and reads due items only, so its cost grows with overdue work, not with the number of clusters. All
- * writes are conditional, so sweeps may overlap, repeat or stop halfway. After the clock was set back, a sweep also
- * reads the items that are not due, because their due times may be too late.
+ * Reads due items only, so its cost grows with overdue work, not with the number of clusters. Sweeps may overlap,
+ * repeat or stop halfway. After the clock was set back, a sweep also reads the items that are not due, because their
+ * due times may be too late.
  */
 export async function sweep(): Promise<void> {
   const isFull = await recordSweep()
   if (isFull) log('warn', 'The clock was set back; the sweep checks all scheduled items')
   const state = await sweepDue(() => true, isFull)
-  if (isFull && state.failures === 0) await endFullSweeps()
-  for (const { duesk } of state.oldest)
+  if (isFull && state.failureCount === 0) await endFullSweeps()
+  for (const { duesk } of state.oldestItems)
     recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
   await Promise.all([
     purgeClusters(state.removedClusters),
     confirmOwners(state.usedTokens),
-    safely({ ...keys.jobRetention() }, () => removeExpiredJobs(followUpMs)),
+    safely({ ...keys.jobRetention() }, () => removeExpiredJobs(maxFollowUpMs)),
   ])
 }
 
 /** A schedule runs once a minute at most, so delayed messages start the checks in between. */
 export async function sweepAndPlanChecks(): Promise<void> {
-  const checks = Math.ceil(Math.min(60, config.PLAT_SWEEP_INTERVAL_SECONDS) / clusterCheckSeconds) - 1
-  const delays = Array.from({ length: checks }, (_, index) => (index + 1) * clusterCheckSeconds)
+  const checkCount = Math.ceil(Math.min(60, config.PLAT_SWEEP_INTERVAL_SECONDS) / clusterCheckSeconds) - 1
+  const delays = Array.from({ length: checkCount }, (_, index) => (index + 1) * clusterCheckSeconds)
   await Promise.all([sweep(), ...delays.map(enqueueClusterSweep)])
 }
 
-/** Sequential and oldest first; the next sweep continues a backlog. */
+/** Purges one cluster after another, the oldest first. The next sweep continues a backlog. */
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
-  const untilMs = elapsedMs() + followUpMs
+  const untilMs = elapsedMs() + maxFollowUpMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
     if (elapsedMs() < untilMs) await safely(item, purgeCluster)
   }
@@ -54,12 +54,12 @@ async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
 
 async function confirmOwners(usedTokens: readonly Item[]): Promise<void> {
   if (usedTokens.length === 0) return
-  const untilMs = elapsedMs() + followUpMs
-  // Loaded on demand, for a fast cold start.
+  const untilMs = elapsedMs() + maxFollowUpMs
+  // The module is loaded on demand, for a fast cold start.
   const { confirmOwner } = await import('../identity-providers/token-owner.ts')
-  const unreachable = new Set<string>()
-  const owners = [...Map.groupBy(usedTokens, ({ userId }) => userId).values()]
-  await forEachLimit(ownerConcurrency, owners, async (tokens) => {
-    if (elapsedMs() < untilMs) await safely(tokens[0] ?? {}, () => confirmOwner(tokens, unreachable))
+  const unreachableProviderIds = new Set<string>()
+  const tokensByOwner = [...Map.groupBy(usedTokens, ({ userId }) => userId).values()]
+  await forEachLimit(ownerConcurrency, tokensByOwner, async (tokens) => {
+    if (elapsedMs() < untilMs) await safely(tokens[0] ?? {}, () => confirmOwner(tokens, unreachableProviderIds))
   })
 }

@@ -22,7 +22,7 @@ import { commit } from '../outbox/commit.ts'
 import { type ClusterRecord, parseCluster } from './record.ts'
 import { startOnTarget } from './target.ts'
 
-/** Changes of many clusters. A repeat skips clusters that have the new values, so it continues after a failure. */
+/** Changes many clusters. A repeat skips clusters that have the new values, so it continues after a failure. */
 
 interface BulkChange {
   action: 'cluster.label' | 'cluster.move'
@@ -30,7 +30,7 @@ interface BulkChange {
   description: string
   /** A transaction has at most 100 writes, and an outbox record at most 400 KB. */
   clustersPerTransaction: number
-  /** Undefined if the cluster does not change. */
+  /** Returns undefined if the cluster does not change. */
   writesOf: (record: ClusterRecord, labels: Item) => WriteItem[] | undefined
   siteOf: (record: ClusterRecord) => string | undefined
   /** Further writes of a transaction that changes these clusters. */
@@ -47,7 +47,7 @@ export function labelClusters(
     description: describeLabels(labels),
     clustersPerTransaction: 90,
     writesOf: (record, item) => {
-      // Throws `limit_reached` before anything is changed.
+      // The first call for each cluster precedes all changes, so `limit_reached` is usually thrown before them.
       const write = changeLabelsWrite(record, item, { labels })
       return write && [write]
     },
@@ -83,20 +83,20 @@ function moveWrites(record: ClusterRecord, labelsItem: Item, siteId: string | un
 /** The counters prevent the removal of a site with clusters. */
 function siteCountWrites(records: readonly ClusterRecord[], siteId: string | undefined): WriteItem[] {
   const [organisationId = ''] = records.map((record) => record.organisationId)
-  const joined = siteId && patch(keys.site(organisationId, siteId), { add: { clusters: records.length } })
-  const left = [...Map.groupBy(records, (record) => record.siteId)].flatMap(([from, { length }]) =>
+  const joinWrite = siteId && patch(keys.site(organisationId, siteId), { add: { clusters: records.length } })
+  const leaveWrites = [...Map.groupBy(records, (record) => record.siteId)].flatMap(([from, { length }]) =>
     from === undefined ? [] : [upsert(keys.site(organisationId, from), { add: { clusters: -length } })],
   )
-  return [...(joined ? [orThrow(joined, 'unknown_site')] : []), ...left]
+  return [...(joinWrite ? [orThrow(joinWrite, 'unknown_site')] : []), ...leaveWrites]
 }
 
 async function changeClusters(caller: Caller, target: Target, change: BulkChange): Promise<BulkChangeResult> {
   await reauthorize(caller, ['clusters:write'])
   await countAllowedCall(perMinute(`labels:${caller.organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   return startOnTarget(caller, { target, limit: bulkChangeLimit }, async (clusterIds) => {
-    const changed = await changesOf(caller.organisationId, clusterIds, change)
+    const changes = await changesOf(caller.organisationId, clusterIds, change)
     let changedCount = 0
-    for (const part of chunk(changed, change.clustersPerTransaction))
+    for (const part of chunk(changes, change.clustersPerTransaction))
       changedCount += await retryOnConflict(() => changePart(caller, part, change))
     return { resolvedCount: clusterIds.length, changedCount }
   })
@@ -126,7 +126,7 @@ async function changesOf(
   })
 }
 
-/** Returns the number of changed clusters, or undefined after a conflict; the clusters are then read again. */
+/** Returns the number of changed clusters. After a conflict, renews `part` and returns undefined. */
 async function changePart(caller: Caller, part: ClusterChange[], change: BulkChange): Promise<number | undefined> {
   if (part.length === 0) return 0
   const records = part.map(({ record }) => record)
@@ -150,10 +150,10 @@ async function changePart(caller: Caller, part: ClusterChange[], change: BulkCha
   return undefined
 }
 
-const namesShown = 5
+const maxShownNames = 5
 
 function describeClusters(records: readonly ClusterRecord[]): string {
-  const names = records.slice(0, namesShown).map(({ name }) => name)
+  const names = records.slice(0, maxShownNames).map(({ name }) => name)
   const others = records.length - names.length
   const count = records.length === 1 ? '1 cluster' : `${records.length} clusters`
   return `${count} (${names.join(', ')}${others > 0 ? ` and ${others} more` : ''})`

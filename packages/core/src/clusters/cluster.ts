@@ -79,7 +79,7 @@ async function tryRegister(
 ): Promise<RegisteredCluster | undefined> {
   const { organisationId } = caller
   const clusters = clustersOf(organisationId)
-  // Requires current rights, because the enrollment token outlives the caller's access token.
+  // The rights must be current, because the enrollment token outlives the caller's access token.
   const itemKeys = [clusters.head, keys.platform(), keys.organisation(organisationId)]
   const [, headItem, platform, organisation] = await reauthorize(caller, ['clusters:write'], itemKeys)
   const head = parseHead(headItem)
@@ -233,12 +233,12 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
 ]
 
 /**
- * Hides the cluster's finished jobs at once; the sweep purges them. Fails while Queued or Running jobs exist, including
- * jobs of batches that are not yet expanded.
+ * Removes a cluster and hides its finished jobs, which the sweep purges. Throws `cluster_has_active_jobs` while Queued
+ * or Running jobs exist, including jobs of batches that are not yet expanded.
  */
 export async function remove(caller: Caller, clusterId: string): Promise<void> {
   await retryOnConflict(() => tryRemove(caller, clusterId))
-  // Its relay learns from its next heartbeat that it is revoked.
+  // The relay learns from its next heartbeat that it is revoked.
   await wakeRelay(clusterId)
 }
 

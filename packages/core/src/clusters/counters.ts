@@ -19,7 +19,7 @@ export const lastJobOf = (jobId: string) => ({ lastJob: jobId.slice('job_'.lengt
 /** Keeps the record below 1 KB, because each heartbeat writes it. */
 export const maxListed = 6
 
-/** Fails if too many jobs are listed, or other jobs wait that are older. */
+/** Requires that the list has room for `count` more jobs, and that no job waits in the inbox. */
 export const listing = (count: number): Condition => ({
   listedJobs: { absentOrSmaller: maxListed - count + 1 },
   waitingJobs: { absentOrAtMost: 0 },

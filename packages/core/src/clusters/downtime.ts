@@ -28,18 +28,18 @@ const SweepState = z.object({
   fullSweeps: z.number().default(0),
 })
 
-let known = config.PLAT_STARTED_AT_MS
+let knownStartMs = config.PLAT_STARTED_AT_MS
 
 const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
 
 /**
  * When the current run of the platform began, as far as this process knows. `observe` and `observeNow` read later gaps.
  */
-export const runningSinceMs = (): number => unlessFuture(known)
+export const runningSinceMs = (): number => unlessFuture(knownStartMs)
 
-/** Updates the known time from the item `keys.sweepState()`. */
+/** Updates the known start from the item `keys.sweepState()`. */
 export function observe(item: Item | undefined): void {
-  known = Math.max(unlessFuture(known), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
+  knownStartMs = Math.max(unlessFuture(knownStartMs), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
 
 /** Like `observe`, but reads the item itself. Also detects a gap that has not ended, by the age of the last sweep. */
@@ -47,7 +47,7 @@ export async function observeNow(): Promise<z.infer<typeof SweepState>> {
   const item = await get(keys.sweepState())
   observe(item)
   const state = SweepState.parse(item ?? {})
-  if (now() - (state.sweptAtMs ?? now()) > maxPauseMs) known = now()
+  if (now() - (state.sweptAtMs ?? now()) > maxPauseMs) knownStartMs = now()
   return state
 }
 
@@ -59,7 +59,7 @@ export async function recordSweep(): Promise<boolean> {
   const state = await observeNow()
   const wasSetBack = (state.sweptAtMs ?? 0) > now() + toleranceMs
   const fullSweeps = wasSetBack ? maxFullSweeps : state.fullSweeps
-  const change = { sweptAtMs: now(), runningSinceMs: known, fullSweeps: Math.max(0, fullSweeps - 1) }
+  const change = { sweptAtMs: now(), runningSinceMs: knownStartMs, fullSweeps: Math.max(0, fullSweeps - 1) }
   await update(keys.sweepState(), { set: change })
   return fullSweeps > 0
 }

@@ -61,10 +61,10 @@ const enrollmentView = (
   relayCommand: relayCommand(caller, platform, `PLAT_ENROLLMENT_TOKEN=${enrollmentToken}`),
 })
 
-/** `variable` sets the environment variable with the token or key. */
-export function relayCommand({ host }: Pick<Caller, 'host'>, platform: Item | undefined, variable: string): string {
+/** `assignment` sets the environment variable with the token or key. */
+export function relayCommand({ host }: Pick<Caller, 'host'>, platform: Item | undefined, assignment: string): string {
   const server = serverUrl(host, platform)
-  return `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && ${variable} node platform-relay.mjs --server ${server}`
+  return `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && ${assignment} node platform-relay.mjs --server ${server}`
 }
 
 /** Returns the public URL if the request used it, because the command must work in the caller's network. */

@@ -10,7 +10,7 @@ import { type Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import { observe } from './downtime.ts'
 import { labelsBetween, labelsOf, matchesText } from '../labels/labels.ts'
-import { exactFilterLimit, type Selected, type SelectedCluster, select } from './select.ts'
+import { exactFilterLimit, type SelectedCluster, type Selection, select } from './select.ts'
 import { sortClusters } from './sort.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
@@ -52,8 +52,8 @@ const filteredSearchLimit = 10_000
 export const list = (caller: Caller, { page, pageSize, cursor, search = '', ...query }: ClusterQuery) => {
   const filter = { ...query, term: keys.fold(search.trim()) }
   const scope = ['clusters', caller.organisationId, filter]
-  return paged(scope, { page, pageSize, cursor }, async (each) => {
-    const { records, labels: known, ...rest } = await find(caller.organisationId, filter, each)
+  return paged(scope, { page, pageSize, cursor }, async (requestedPage) => {
+    const { records, labels: known, ...rest } = await find(caller.organisationId, filter, requestedPage)
     const ids = records.map(({ id }) => id)
     const labels = known ?? (await labelsOf(caller.organisationId, ids))
     return { items: records.map((record) => summary(record, labels.get(record.id) ?? {})), ...rest }
@@ -101,7 +101,7 @@ async function pageOfFilter(organisationId: string, filter: Filter, page: Page):
   return pageOfRecords(records.filter(matches(filter)), page)
 }
 
-/** In the order of `ids`. */
+/** Reads a page of clusters in the order of `ids`. */
 async function pageOfIds(
   organisationId: string,
   ids: string[],
@@ -119,18 +119,18 @@ async function pageOfIds(
           named.map(({ id }) => id),
         )
   const records = labels ? named.filter(({ id }) => matchesText(selector, labels.get(id))) : named
-  const descending = ({ id }: ClusterRecord): string => String(999 - ids.indexOf(id))
-  return { ...pageOfRecords(records, page, descending), ...(labels && { labels }) }
+  const positionOf = ({ id }: ClusterRecord): string => String(999 - ids.indexOf(id))
+  return { ...pageOfRecords(records, page, positionOf), ...(labels && { labels }) }
 }
 
-/** The total is exact. Reads only the records of the page. */
+/** Reads only the records of the page. */
 async function pageOfSelected(
   organisationId: string,
-  { selected, searchedAll }: Selected,
+  { clusters, searchedAll }: Selection,
   page: Page,
   order?: Order<SelectedCluster>,
 ): Promise<ClusterRecords> {
-  const { items, ...rest } = pageOfItems(selected, page, ({ id }) => id, order)
+  const { items, ...rest } = pageOfItems(clusters, page, ({ id }) => id, order)
   const ids = items.map(({ id }) => id)
   const labels = items.flatMap((cluster) => (cluster.labels ? [[cluster.id, cluster.labels] as const] : []))
   return {
@@ -147,8 +147,8 @@ async function recordsOf(organisationId: string, ids: readonly string[]): Promis
   return items.filter((item) => item !== undefined).map(parseCluster)
 }
 
-function pageOfRecords(all: ClusterRecord[], page: Page, position = ({ id }: ClusterRecord) => id): ClusterRecords {
-  const { items: records, ...rest } = pageOfItems(all, page, position)
+function pageOfRecords(all: ClusterRecord[], page: Page, positionOf = ({ id }: ClusterRecord) => id): ClusterRecords {
+  const { items: records, ...rest } = pageOfItems(all, page, positionOf)
   return { records, ...rest }
 }
 

@@ -2,7 +2,7 @@ import { type NodeFacts } from '@platform/contract/facts'
 import { type NodeSort, type NodeSummary } from '@platform/contract/cluster'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
-import { sorted, sortText } from '../db/order.ts'
+import { cutSortText, sortItems } from '../db/order.ts'
 import { firstOf, type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { getConsistent, type Item, query } from '../db/table.ts'
 import { parseFacts } from './facts.ts'
@@ -37,17 +37,17 @@ const positionOf = (clusterId: string, index: number): string =>
   `${clusterId}_${String(maxIndex - index).padStart(4, '0')}`
 
 /**
- * The first page reads all nodes up to the limit of calls, to count them. Further pages by cursor read until they are
- * full, unless the list is sorted. Pages may lag behind writes by less than a second.
+ * A page by number reads all nodes up to the limit of calls, to count them. A page by cursor reads until it is full,
+ * unless the list is sorted. Pages may lag behind writes by less than a second.
  */
 export const listNodes = (caller: Caller, { page, pageSize, cursor, ...query }: NodeQuery) => {
   const { organisationId } = caller
   const { selector, os, search = '', sort } = query
   const filter = { selector, os: os?.toLowerCase(), term: keys.fold(search.trim()), sort }
-  return paged(['nodes', organisationId, filter], { page, pageSize, cursor }, async (each) => {
+  return paged(['nodes', organisationId, filter], { page, pageSize, cursor }, async (requestedPage) => {
     const found = await (sort === undefined
-      ? newestNodes(organisationId, filter, each)
-      : sortedNodes(organisationId, { ...filter, sort }, each))
+      ? newestNodes(organisationId, filter, requestedPage)
+      : sortedNodes(organisationId, { ...filter, sort }, requestedPage))
     return { ...found, items: await viewsOf(organisationId, found.items) }
   })
 }
@@ -73,7 +73,7 @@ async function sortedNodes(organisationId: string, filter: Filter & { sort: Node
   const { matches, searchedAll } = await findNodes(organisationId, filter, { isEnough: () => false })
   if (!searchedAll) throw tooManyNodes()
   const valueOf = valuesOf(filter.sort)
-  const { items, order } = sorted(matches, { sort: filter.sort, idOf: ({ position }) => position, valueOf })
+  const { items, order } = sortItems(matches, { sort: filter.sort, idOf: ({ position }) => position, valueOf })
   return { ...pageOfItems(items, page, ({ position }) => position, order), searchedAll }
 }
 
@@ -90,10 +90,10 @@ const tooManyNodes = () =>
 function valuesOf(sort: NodeSort): (match: Match) => string {
   const field = sort.replace('-', '')
   return ({ name, facts }) => {
-    if (field === 'name') return sortText(keys.fold(name))
-    if (field === 'os') return sortText(keys.fold(facts?.osVersion ?? facts?.os ?? ''))
+    if (field === 'name') return cutSortText(keys.fold(name))
+    if (field === 'os') return cutSortText(keys.fold(facts?.osVersion ?? facts?.os ?? ''))
     const value = Object.entries(facts ?? {}).find(([name]) => name === field)?.[1]
-    return typeof value === 'string' || typeof value === 'number' ? sortText(String(value)) : ''
+    return typeof value === 'string' || typeof value === 'number' ? cutSortText(String(value)) : ''
   }
 }
 
@@ -130,8 +130,8 @@ const isBefore =
     before === undefined || position < before
 
 const selectedIds = async (organisationId: string, selector: string): Promise<ReadonlySet<string>> => {
-  const { selected } = await select(organisationId, { selector, term: '' }, { stale: true })
-  return new Set(selected.map(({ id }) => id))
+  const { clusters } = await select(organisationId, { selector, term: '' }, { stale: true })
+  return new Set(clusters.map(({ id }) => id))
 }
 
 function matchesIn(item: Item, { os, term, sort }: Filter): Match[] {

@@ -34,7 +34,7 @@ const StoredCluster = z.object({
   nodesOnline: z.number().default(0),
   /** Shows whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
-  /** As the relay reported with its last facts. */
+  /** The hash that the relay reported with its last facts. */
   factsHash: z.string().optional(),
   /**
    * New with every heartbeat. Only one of several concurrent heartbeats is written, and each can recognise its own
@@ -68,7 +68,7 @@ const StoredCluster = z.object({
   waitingJobs: z.number().default(0),
   /** Jobs that wait and have no item in the inbox, and claimed jobs that the relay has not yet reported as running. */
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
-  /** Includes finished jobs. */
+  /** Number of jobs, including finished ones. */
   jobs: z.number().default(0),
   /** The id of the job that was stored last, without its prefix. */
   lastJob: z.string().optional(),
@@ -100,7 +100,7 @@ export const countedPresence = (record: ClusterRecord) =>
 
 export const currentStatus = (record: ClusterRecord): ClusterStatus => clusterStatus(countedPresence(record), now())
 
-/** While a channel is open, the relay counts as seen now. An open channel without heartbeats proves nothing. */
+/** While a channel is open, the relay counts as seen now, unless its heartbeats are overdue. */
 function lastSeenAt(record: ClusterRecord): number {
   const { silence } = countedPresence(record)
   const isSeenNow = isChannelOpen(record, intervals) && now() - silence.sinceMs <= silence.degradedMs

@@ -58,9 +58,9 @@ export async function isUsedByOpenBatch(
     const items = await getConsistent(
       batchIds.slice(from, from + 100).map((id) => keys.batchClusters(organisationId, id)),
     )
-    if (items.some((item) => item !== undefined && parseClusters(item).includes(clusterId))) return true
+    if (items.some((item) => item !== undefined && parseClusterIds(item).includes(clusterId))) return true
   }
   return false
 }
 
-export const parseClusters = (item: Item): string[] => decompress(item['clusters']).split('\n')
+export const parseClusterIds = (item: Item): string[] => decompress(item['clusters']).split('\n')

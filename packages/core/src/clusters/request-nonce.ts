@@ -9,7 +9,7 @@ import { sha256 } from '../id.ts'
 /** Requests older than this are rejected by their age, even with clock skew. */
 const retentionSeconds = 130
 /** Requests issued further in the future than this are rejected, so no heartbeat can be blocked for longer. */
-const skewSeconds = 60
+const maxSkewSeconds = 60
 
 /**
  * A separate item per token would double the cost of a heartbeat, so the cluster record lists recent tokens as text:
@@ -26,12 +26,13 @@ export function consumeHeartbeatNonce(
 ): string | undefined {
   const [storedFloor = '0', ...tokens] = storedTokens.split(',')
   // Later times were stored before the clock was set back.
-  const latest = nowMs / 1000 + retentionSeconds
-  const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + skewSeconds ? '0' : storedFloor
+  const latestSeconds = nowMs / 1000 + retentionSeconds
+  const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + maxSkewSeconds ? '0' : storedFloor
   const hash = sha256(tokenId).slice(0, hashDigits)
   const issued = Math.ceil(issuedAtMs / 1000)
   if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
-  const isUnexpired = (token: string) => issuedOf(token) > nowMs / 1000 - retentionSeconds && issuedOf(token) <= latest
+  const isUnexpired = (token: string) =>
+    issuedOf(token) > nowMs / 1000 - retentionSeconds && issuedOf(token) <= latestSeconds
   const unexpired = tokens.filter(isUnexpired)
   const newTokens = [...unexpired, hash + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
   const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)

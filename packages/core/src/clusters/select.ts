@@ -22,7 +22,7 @@ import { type ClusterRecord, currentStatus, parseCluster } from './record.ts'
  */
 export const exactFilterLimit = 1000
 /** Limits a search to about twelve queries, each of which returns about 9,000 names. */
-const nameLimit = 100_000
+const maxNames = 100_000
 
 /** Reads with `stale` may lag behind writes by less than a second. */
 interface ReadOptions {
@@ -42,7 +42,7 @@ export interface SelectedCluster {
   name?: string
 }
 
-/** Newest first. A call returns the labels of about 2,000 clusters (1 MB). */
+/** Yields the clusters with their labels, newest first. A query returns 1 MB, about 2,000 clusters. */
 async function* eachCluster(organisationId: string, { stale }: ReadOptions): AsyncGenerator<LabelledCluster> {
   const { pk } = keys.clusterLabels(organisationId, '')
   let after: Item | undefined
@@ -53,7 +53,7 @@ async function* eachCluster(organisationId: string, { stale }: ReadOptions): Asy
   } while (after !== undefined)
 }
 
-export interface Selection {
+export interface SelectionQuery {
   selector?: string | undefined
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
@@ -63,30 +63,30 @@ export interface Selection {
   needs?: 'labels' | 'names' | undefined
 }
 
-export interface Selected {
-  selected: SelectedCluster[]
-  /** All clusters of the organisation. */
+export interface Selection {
+  clusters: SelectedCluster[]
+  /** The number of all clusters of the organisation. */
   clusterCount: number
   searchedAll?: boolean
 }
 
 /**
- * Newest first. Without `stale`, the result has every matching cluster that existed before the call. With it, a search
- * covers only the first 100,000 names; see `searchedAll`. Names are smaller than labels, so labels are read only if they
- * are needed.
+ * Selects clusters, newest first. Without `stale`, the result has every matching cluster that existed before the call.
+ * With it, a search covers only the first 100,000 names; see `searchedAll`. Names are smaller than labels, so labels
+ * are read only if they are needed.
  */
 export async function select(
   organisationId: string,
-  { selector, status, type, term, needs }: Selection,
+  { selector, status, type, term, needs }: SelectionQuery,
   options: ReadOptions,
-): Promise<Selected> {
+): Promise<Selection> {
   const needsLabels = selector !== undefined || type !== undefined || needs === 'labels'
   const [labelled, named] = await Promise.all([
     needsLabels ? clustersLabelled(organisationId, { selector, type }, options) : undefined,
     term !== '' || needs === 'names' || !needsLabels ? clustersNamed(organisationId, term, options) : undefined,
   ])
   const clusterCount = labelled?.clusterCount ?? named?.nameCount ?? 0
-  let selected: SelectedCluster[] =
+  let clusters: SelectedCluster[] =
     labelled === undefined
       ? [...(named?.names ?? [])].map(([id, name]) => ({ id, name })).toSorted(newestFirst)
       : named === undefined
@@ -95,19 +95,19 @@ export async function select(
             const name = named.names.get(cluster.id)
             return name === undefined ? [] : [{ ...cluster, name }]
           })
-  if (status !== undefined && selected.length > 0) {
-    const ids = selected.map(({ id }) => id)
+  if (status !== undefined && clusters.length > 0) {
+    const ids = clusters.map(({ id }) => id)
     const statuses = await statusesOf(organisationId, { ids, clusterCount, among: [status] }, options)
-    selected = selected.filter(({ id }) => statuses.get(id) === status)
+    clusters = clusters.filter(({ id }) => statuses.get(id) === status)
   }
-  return { selected, clusterCount, ...(term !== '' && named && { searchedAll: named.nameCount < nameLimit }) }
+  return { clusters, clusterCount, ...(term !== '' && named && { searchedAll: named.nameCount < maxNames }) }
 }
 
 const newestFirst = (one: SelectedCluster, other: SelectedCluster): number => (one.id < other.id ? 1 : -1)
 
 async function clustersLabelled(
   organisationId: string,
-  { selector, type }: Pick<Selection, 'selector' | 'type'>,
+  { selector, type }: Pick<SelectionQuery, 'selector' | 'type'>,
   options: ReadOptions,
 ): Promise<{ clusters: LabelledCluster[]; clusterCount: number }> {
   const requirements: Selector = selector === undefined ? [] : parseSelector(selector)
@@ -124,18 +124,18 @@ async function clustersLabelled(
 /** The case-folded names by id. */
 export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
-  const items = await queryAll({ pk, stale }, stale ? nameLimit : Infinity)
+  const items = await queryAll({ pk, stale }, stale ? maxNames : Infinity)
   const names = items.map(({ sk, clusterId }) => [String(clusterId), String(sk)] as const)
   return { names: new Map(names.filter(([, name]) => name.includes(term))), nameCount: items.length }
 }
 
 interface ClustersOf {
   ids: readonly string[]
-  /** All clusters of the organisation. */
+  /** The number of all clusters of the organisation. */
   clusterCount: number
 }
 
-/** The statuses of clusters, or only those of the clusters whose status is `among` these. Few are read from the records. */
+/** Returns the statuses of at least those `ids` whose status is `among` these. Large stale reads use the index. */
 export async function statusesOf(
   organisationId: string,
   { ids, clusterCount, among = clusterStatuses }: ClustersOf & { among?: readonly ClusterStatus[] },
@@ -156,7 +156,7 @@ export async function statusesOf(
   return new Map(records.map((record) => [record.id, currentStatus(record)]))
 }
 
-/** The existing records of at least these clusters, read with as few calls as possible. */
+/** Reads the existing records of at least these clusters with as few calls as possible. */
 export async function recordsAmong(
   organisationId: string,
   { ids, clusterCount }: ClustersOf,

@@ -6,7 +6,7 @@ import {
   recordSortLimit,
 } from '@platform/contract/cluster'
 import * as keys from '../db/keys.ts'
-import { sorted, sortText } from '../db/order.ts'
+import { cutSortText, sortItems } from '../db/order.ts'
 import { type Order } from '../db/paging.ts'
 import { queryAll } from '../db/table.ts'
 import { validationFailed } from '../error.ts'
@@ -16,9 +16,9 @@ import {
   exactFilterLimit,
   recordsAmong,
   select,
-  type Selected,
   type SelectedCluster,
   type Selection,
+  type SelectionQuery,
   statusesOf,
 } from './select.ts'
 
@@ -41,32 +41,32 @@ type ValueOf = (cluster: SelectedCluster) => string
 
 export async function sortClusters(
   organisationId: string,
-  { sort, ...filter }: Omit<Selection, 'needs'> & { sort: ClusterSort },
-): Promise<Selected & { order: Order<SelectedCluster> }> {
+  { sort, ...filter }: Omit<SelectionQuery, 'needs'> & { sort: ClusterSort },
+): Promise<Selection & { order: Order<SelectedCluster> }> {
   const field = clusterSortFields.find((each) => sort.replace('-', '') === each) ?? 'registeredAt'
   const needs = labelKeys[field] !== undefined ? 'labels' : field === 'name' ? 'names' : undefined
   const found = await select(organisationId, { ...filter, needs }, { stale: true })
   const valueOf = await valuesOf(organisationId, field, found)
-  const { items, order } = sorted(found.selected, { sort, idOf: ({ id }) => id, valueOf })
-  return { ...found, selected: items, order }
+  const { items, order } = sortItems(found.clusters, { sort, idOf: ({ id }) => id, valueOf })
+  return { ...found, clusters: items, order }
 }
 
-async function valuesOf(organisationId: string, field: ClusterSortField, found: Selected): Promise<ValueOf> {
+async function valuesOf(organisationId: string, field: ClusterSortField, found: Selection): Promise<ValueOf> {
   const key = labelKeys[field]
   if (field === 'site') {
     const names = await siteNames(organisationId)
     return ({ labels }) => names.get(labels?.['platform/site'] ?? '') ?? ''
   }
   if (key !== undefined) return ({ labels }) => labels?.[key] ?? ''
-  if (field === 'name') return ({ name = '' }) => sortText(name)
+  if (field === 'name') return ({ name = '' }) => cutSortText(name)
   if (field === 'registeredAt') return ({ id }) => String(timeOf(id))
-  const { selected, clusterCount } = found
-  const ids = selected.map(({ id }) => id)
+  const { clusters, clusterCount } = found
+  const ids = clusters.map(({ id }) => id)
   if (field === 'status') {
     const statuses = await statusesOf(organisationId, { ids, clusterCount }, { stale: true })
     return ({ id }) => String(statusOrder.findIndex((status) => status === (statuses.get(id) ?? 'Healthy')))
   }
-  if (clusterCount > exactFilterLimit && ids.length > recordSortLimit) throw tooMany(field, ids.length)
+  if (clusterCount > exactFilterLimit && ids.length > recordSortLimit) throw tooManyClusters(field, ids.length)
   const records = await recordsAmong(organisationId, { ids, clusterCount }, { stale: true })
   const byId = new Map(records.map((record) => [record.id, record]))
   return ({ id }) => recordValue(byId.get(id), field)
@@ -78,7 +78,7 @@ function recordValue(record: ClusterRecord | undefined, field: ClusterSortField)
   return record.lastSeenAtMs === 0 ? '' : String(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0))
 }
 
-const tooMany = (field: ClusterSortField, count: number) =>
+const tooManyClusters = (field: ClusterSortField, count: number) =>
   validationFailed([
     {
       in: 'query',
@@ -90,5 +90,5 @@ const tooMany = (field: ClusterSortField, count: number) =>
 
 async function siteNames(organisationId: string): Promise<ReadonlyMap<string, string>> {
   const items = await queryAll({ pk: keys.site(organisationId, '').pk, stale: true })
-  return new Map(items.map(({ sk, name }) => [String(sk), sortText(keys.fold(String(name)))]))
+  return new Map(items.map(({ sk, name }) => [String(sk), cutSortText(keys.fold(String(name)))]))
 }

@@ -16,7 +16,7 @@ export interface Presence {
 
 export interface Intervals {
   heartbeatSeconds: number
-  /** While the control channel is open. */
+  /** The heartbeat interval while the control channel is open. */
   channelHeartbeatSeconds: number
   /** A channel that was opened earlier has ended without an event. */
   brokerStartedAtMs: number
@@ -119,8 +119,8 @@ export function nextCheckAfterSweep({ silence, ...presence }: SilentPresence, no
 /**
  * Time in which the platform did not run does not count as silence, but does not improve a stored status either.
  * Silence therefore starts when the platform runs again, less the silence that the stored status already implies.
- * Silence that the sweep has found lasts until the next heartbeat. No sign of a relay counts as future, even if the
- * clock was set back.
+ * Silence that the sweep has found lasts until the next heartbeat. A sign of the relay in the future counts as now,
+ * because the clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
   stored: Stored,
@@ -131,6 +131,6 @@ export function withoutDowntime<Stored extends Presence & { status: ClusterStatu
   const isSilent = stored.status === 'Degraded' && stored.nodesOnline === stored.nodeCount
   const impliedMs = stored.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
   const sinceMs = Math.max(silence.sinceMs, runningSinceMs - impliedMs)
-  const isReporting = !stored.isSteady || stored.saidGoodbye || stored.nodesOnline === 0
-  return { ...stored, silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isReporting ? 0 : impliedMs)) } }
+  const isOfflineAnyway = !stored.isSteady || stored.saidGoodbye || stored.nodesOnline === 0
+  return { ...stored, silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isOfflineAnyway ? 0 : impliedMs)) } }
 }

@@ -7,12 +7,13 @@ import { isId } from '../id.ts'
 import { clusterFilter } from './apply-saved-filter.ts'
 import { clustersNamed, select, statusesOf } from './select.ts'
 
-/** More clusters are looked up in the list of all names, which takes fewer calls. */
+/** More clusters than this are looked up in the list of all names, which takes fewer calls. */
 const lookupLimit = 100
 
 /**
- * The ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching cluster
- * that existed before the call is included. Throws `cluster_forbidden` if a listed cluster is not in the organisation.
+ * Returns the ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching
+ * cluster that existed before the call is included. Throws `cluster_forbidden` if a listed cluster is not in the
+ * organisation.
  */
 async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
   const { organisationId } = caller
@@ -23,7 +24,7 @@ async function resolveTarget(caller: Caller, target: Target): Promise<string[]> 
   const { search = '', ...filter } =
     savedFilterId === undefined ? { selector } : await clusterFilter(caller, savedFilterId)
   const selection = { ...filter, term: keys.fold(search.trim()) }
-  return (await select(organisationId, selection, { stale: false })).selected.map(({ id }) => id)
+  return (await select(organisationId, selection, { stale: false })).clusters.map(({ id }) => id)
 }
 
 const allClusters = async (organisationId: string): Promise<ReadonlyMap<string, string>> =>
@@ -43,14 +44,14 @@ async function existingAmong(organisationId: string, ids: readonly string[]): Pr
   return new Set(ids.filter((_, index) => items[index] !== undefined))
 }
 
-const namesShown = 10
+const maxShownNames = 10
 
 export async function resolve(
   caller: Caller,
   { target, includeIds = false, includeStatus = false }: TargetResolution,
 ): Promise<ResolvedTarget> {
   const ids = await resolveTarget(caller, target)
-  const clusterKeys = ids.slice(0, namesShown).map((id) => keys.cluster(caller.organisationId, id))
+  const clusterKeys = ids.slice(0, maxShownNames).map((id) => keys.cluster(caller.organisationId, id))
   const [items, byStatus] = await Promise.all([
     clusterKeys.length === 0 ? [] : getConsistent(clusterKeys),
     includeStatus ? countByStatus(caller.organisationId, ids) : undefined,
@@ -78,7 +79,7 @@ export interface CheckedTarget {
 
 const maxAttempts = 3
 
-/** Starts an operation on the clusters of a target. Resolves it again if a cluster was removed before the operation. */
+/** Starts an operation on the clusters of a target. Resolves the target again if a cluster was removed in between. */
 export async function startOnTarget<Result>(
   caller: Caller,
   checked: CheckedTarget,

@@ -17,7 +17,7 @@ export const timelineProjection: Projection = {
 const removalEvent = 'cluster.deleted'
 const removalAction = 'cluster.delete'
 
-/** Few, so that an item remains below 1 KB. */
+/** Keeps an item below 1 KB. */
 const maxEntriesPerItem = 4
 
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
@@ -25,18 +25,21 @@ const isCluster = (value: unknown): value is string => typeof value === 'string'
 const eventEntries = (record: OutboxRecord): Entry[] =>
   record.events.flatMap((event, index) => {
     const { clusterId, relayId } = event.data
-    // Later by a millisecond, so that the timeline keeps the order of the events.
-    const ordered = { ...record, atMs: (event.atMs ?? record.atMs) + index }
+    // Each event is a millisecond later than the one before, so that the timeline keeps their order.
+    const eventRecord = { ...record, atMs: (event.atMs ?? record.atMs) + index }
     // The actor of the record may be the platform, because the end of a job also records its start.
-    if (event.name === 'job.started' && isText(relayId)) ordered.actor = { kind: 'relay', id: relayId }
-    if (!isCluster(clusterId) || event.name === removalEvent || isLater(event)) return []
-    return [...queuedBefore(ordered, clusterId, event), timelineEntry(ordered, clusterId, event.id, contentOf(event))]
+    if (event.name === 'job.started' && isText(relayId)) eventRecord.actor = { kind: 'relay', id: relayId }
+    if (!isCluster(clusterId) || event.name === removalEvent || isShownLater(event)) return []
+    return [
+      ...queuedEntries(eventRecord, clusterId, event),
+      timelineEntry(eventRecord, clusterId, event.id, contentOf(event)),
+    ]
   })
 
 /** The timeline shows a job of a batch only after it has started or ended, so that its entries take one item. */
-const isLater = ({ name, data }: StoredOutboxEvent): boolean => name === 'job.queued' && isText(data['batchId'])
+const isShownLater = ({ name, data }: StoredOutboxEvent): boolean => name === 'job.queued' && isText(data['batchId'])
 
-function queuedBefore(record: OutboxRecord, clusterId: string, { name, subject, data }: StoredOutboxEvent): Entry[] {
+function queuedEntries(record: OutboxRecord, clusterId: string, { name, subject, data }: StoredOutboxEvent): Entry[] {
   const { batchId, createdBy, previousStatus } = data
   const isFirst = name === 'job.started' || (name.startsWith('job.') && previousStatus === 'Queued')
   if (!isFirst || !isText(batchId) || !isText(createdBy)) return []
@@ -74,8 +77,8 @@ const timelineEntry = (
  */
 const itemsOf = (entries: readonly Entry[]): Item[] =>
   [...Map.groupBy(entries, ({ key }) => key.pk).values()].flatMap((ofCluster) =>
-    chunk(ofCluster, maxEntriesPerItem).map((some) => {
-      const [newest, ...others] = some.toSorted((one, other) => (one.key.sk < other.key.sk ? 1 : -1))
+    chunk(ofCluster, maxEntriesPerItem).map((entriesOfItem) => {
+      const [newest, ...others] = entriesOfItem.toSorted((one, other) => (one.key.sk < other.key.sk ? 1 : -1))
       const earlier = others.map(({ key, fields }) => ({ sk: key.sk, ...fields }))
       return {
         ...newest?.key,

@@ -49,7 +49,7 @@ async function visibleItems(organisationId: string, clusterId: string): Promise<
   return [...byId.values()].toSorted((one, other) => (String(one.sk) < String(other.sk) ? 1 : -1)).slice(0, entryLimit)
 }
 
-/** Returns false if entries may remain after the limit of 1,000. */
+/** Deletes at most 1,000 items. Returns false if others may remain. */
 export async function purgeTimeline(organisationId: string, clusterId: string): Promise<boolean> {
   const { pk } = keys.timeline(organisationId, clusterId, '')
   for (let round = 0; round < 20; round++) {

@@ -8,9 +8,9 @@ import { get, type Item, query, tryUpdate, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
 /**
- * Stores the data of the portal's charts in one small item per 15 minutes with activity. Jobs are counted when their
+ * Stores the data of the portal's charts in small items for each 15 minutes with activity. Jobs are counted when their
  * outbox records are projected, so purged jobs remain counted. The counts of clusters are a snapshot of the status
- * counts at the last projection of the interval.
+ * counts at the last status change of the interval.
  */
 export const historyProjection: Projection = { name: 'history', beforeCommit, countedWrites }
 
@@ -30,7 +30,7 @@ async function beforeCommit(organisationId: string, records: readonly OutboxReco
     get(keys.clusterStatusCounts(organisationId)),
     lastSnapshot(organisationId),
   ])
-  // Another process's clock may be ahead.
+  // The clock of another process may be ahead.
   const bucket = Math.max(bucketAt(now()), last?.bucket ?? 0)
   if (last !== undefined && last.bucket < bucket) await expireSnapshot(organisationId, last.bucket)
   const revision = Number(statusCounts?.['revision'] ?? 0)

@@ -18,11 +18,11 @@ interface Intervals {
 /** Data that the caller may not read is omitted. Longer ranges use longer intervals. */
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
   const intervals = intervalsOf(hours)
-  const currentCounts = [keys.clusterStatusCounts(organisationId), keys.organisationCounts(organisationId)]
-  const current = getConsistent(currentCounts, { stale: true })
+  const countKeys = [keys.clusterStatusCounts(organisationId), keys.organisationCounts(organisationId)]
+  const currentItems = getConsistent(countKeys, { stale: true })
   const [clusters, jobs] = await Promise.all([
-    permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals, current) : undefined,
-    permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals, current) : undefined,
+    permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals, currentItems) : undefined,
+    permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals, currentItems) : undefined,
   ])
   const points = intervals.starts.map((startMs, index): HistoryPoint => {
     const [byStatus, counts] = [clusters?.points[index], jobs?.points[index]]
@@ -49,7 +49,7 @@ const readBuckets = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
 
 const lastBucket = ({ starts, stepMs }: Intervals): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
-/** Undefined before the first snapshot. The last interval shows the current counts. */
+/** Points before the first snapshot are undefined. The last interval shows the current counts. */
 async function clustersPerInterval(
   organisationId: string,
   intervals: Intervals,

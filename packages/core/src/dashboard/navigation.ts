@@ -10,18 +10,18 @@ interface BuiltInEntry {
   permission: Permission | undefined
 }
 
-const builtIn =
+const entryFactory =
   (slotId: SlotId, folder: string) =>
   (order: number, id: string, label: string, icon: string, permission?: Permission): BuiltInEntry => ({
     entry: { slotId, id, label, icon, route: `${folder}/${id}`, order, source: 'platform' },
     permission,
   })
 
-const primary = builtIn('nav.primary', '')
-const settings = builtIn('nav.settings', '/settings')
+const primary = entryFactory('nav.primary', '')
+const settings = entryFactory('nav.settings', '/settings')
 
-/** Built-in entries use an order from 0 to 50, as the manifest schema documents. */
-const builtIns: readonly BuiltInEntry[] = [
+/** The values of `order` are from 0 to 50, as the manifest schema documents. */
+const builtInEntries: readonly BuiltInEntry[] = [
   primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
   primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
   primary(15, 'nodes', 'Nodes', 'network', 'clusters:read'),
@@ -42,8 +42,10 @@ export const navigation = async (caller: Caller): Promise<{ items: NavigationEnt
   navigationOf(caller, (await readModules()).modules)
 
 export function navigationOf({ permissions }: Caller, modules: readonly ModuleRecord[]): { items: NavigationEntry[] } {
-  const permitted = builtIns.filter(({ permission }) => permission === undefined || permissions.has(permission))
-  const entries = [...permitted.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
+  const permittedEntries = builtInEntries.filter(
+    ({ permission }) => permission === undefined || permissions.has(permission),
+  )
+  const entries = [...permittedEntries.map(({ entry }) => entry), ...modules.filter(isServing).flatMap(entriesOf)]
   return { items: entries.toSorted((a, b) => a.order - b.order || compare(a.id, b.id) || compare(a.source, b.source)) }
 }
 

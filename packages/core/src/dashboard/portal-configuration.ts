@@ -4,10 +4,10 @@ import { config } from '../config.ts'
 import { type PlatformState, readState } from '../platform/state.ts'
 import { version } from '../lib/version.ts'
 
-/** Changes of the settings appear within this time. */
+/** Changes of the settings take effect within this time. */
 const cacheMs = 60_000
 
-let cached: { state: PlatformState; atMs: number } | undefined
+let cache: { state: PlatformState; atMs: number } | undefined
 
 /**
  * Readable before sign-in. An incomplete setup is not cached, because a stale state would show the setup wizard again.
@@ -25,8 +25,8 @@ export async function portalConfiguration(): Promise<PortalConfiguration> {
 }
 
 async function currentState(): Promise<PlatformState> {
-  if (cached !== undefined && isWithin(cached.atMs, cacheMs)) return cached.state
+  if (cache !== undefined && isWithin(cache.atMs, cacheMs)) return cache.state
   const state = await readState()
-  cached = state.setupComplete ? { state, atMs: now() } : undefined
+  cache = state.setupComplete ? { state, atMs: now() } : undefined
   return state
 }

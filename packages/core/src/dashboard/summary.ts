@@ -20,14 +20,18 @@ import { unreadCount } from '../notifications/unread.ts'
 /** Every open portal tab polls this summary, so it reads counters instead of lists. */
 
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
-  const [items, unread, installed] = await Promise.all([readCounters(caller), unreadCount(caller), currentModules()])
+  const [counters, notificationCount, installed] = await Promise.all([
+    readCounters(caller),
+    unreadCount(caller),
+    currentModules(),
+  ])
   const has = (permission: Permission) => caller.permissions.has(permission)
   return {
-    ...(has('clusters:read') && { clusters: clusterNumbers(items.clusters) }),
-    ...(has('jobs:read') && { jobs: jobNumbers(items.jobs) }),
-    ...(has('modules:read') && { modules: moduleNumbers(installed, items.scan) }),
-    ...(has('platform:admin') && { update: updateNumbers(items.check, items.update) }),
-    unreadCount: unread,
+    ...(has('clusters:read') && { clusters: clusterNumbers(counters.clusters) }),
+    ...(has('jobs:read') && { jobs: jobNumbers(counters.jobs) }),
+    ...(has('modules:read') && { modules: moduleNumbers(installed, counters.scan) }),
+    ...(has('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
+    unreadCount: notificationCount,
     // The store is healthy, because it answered this request.
     health: { aggregate: aggregateOf(moduleChecks(installed)) },
     navigationTag: sha256(JSON.stringify(navigationOf(caller, installed.modules))).slice(0, 16),
@@ -98,14 +102,14 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
  */
 const cacheMs = 500
 
-let cached: { modules: Promise<InstalledModules>; atMs: number } | undefined
+let cache: { modules: Promise<InstalledModules>; atMs: number } | undefined
 
 function currentModules(): Promise<InstalledModules> {
-  if (cached !== undefined && isWithin(cached.atMs, cacheMs)) return cached.modules
+  if (cache !== undefined && isWithin(cache.atMs, cacheMs)) return cache.modules
   const cacheEntry = { modules: readModules(), atMs: now() }
-  cached = cacheEntry
+  cache = cacheEntry
   cacheEntry.modules.catch(() => {
-    if (cached === cacheEntry) cached = undefined
+    if (cache === cacheEntry) cache = undefined
   })
   return cacheEntry.modules
 }

@@ -10,15 +10,15 @@ export interface CallLimit {
   subject: string
   limit: number
   periodSeconds: number
-  /** The limit covers this number of consecutive periods. */
-  periods: number
+  /** The number of consecutive periods that the limit covers. */
+  periodCount: number
 }
 
 export const perMinute = (subject: string, limit: number): CallLimit => ({
   subject,
   limit,
   periodSeconds: 60,
-  periods: 1,
+  periodCount: 1,
 })
 
 /** Any 60 minutes lie within five consecutive quarter-hours, so no hour exceeds the limit. */
@@ -26,38 +26,40 @@ export const perHour = (subject: string, limit: number): CallLimit => ({
   subject,
   limit,
   periodSeconds: 900,
-  periods: 5,
+  periodCount: 5,
 })
 
-/** A limit with the keys of its counts. `keys` starts with the current period. */
+/** A limit with the keys of its counts, which start with the current period. */
 export interface CallCounter extends CallLimit {
-  period: number
-  keys: readonly keys.Key[]
+  periodNumber: number
+  countKeys: readonly keys.Key[]
 }
 
 export function counterOf(limit: CallLimit): CallCounter {
-  const { subject, periodSeconds, periods } = limit
-  const period = Math.floor(now() / 1000 / periodSeconds)
-  const ages = Array.from({ length: periods }, (_, age) => age)
-  return { ...limit, period, keys: ages.map((age) => keys.callCount(subject, periodSeconds, period - age)) }
+  const { subject, periodSeconds, periodCount } = limit
+  const periodNumber = Math.floor(now() / 1000 / periodSeconds)
+  const countKeys = Array.from({ length: periodCount }, (_, age) =>
+    keys.callCount(subject, periodSeconds, periodNumber - age),
+  )
+  return { ...limit, periodNumber, countKeys }
 }
 
 export const countOf = (item: Item | undefined): number => Number(item?.['count'] ?? 0)
 
-const increment = ({ period, periods, periodSeconds }: CallCounter) => ({
+const incrementChange = ({ periodNumber, periodCount, periodSeconds }: CallCounter) => ({
   add: { count: 1 },
-  set: { ttl: (period + periods) * periodSeconds + 600 },
+  set: { ttl: (periodNumber + periodCount) * periodSeconds + 600 },
 })
 
-const currentKey = ({ subject, periodSeconds, period }: CallCounter): keys.Key =>
-  keys.callCount(subject, periodSeconds, period)
+const currentKey = ({ subject, periodSeconds, periodNumber }: CallCounter): keys.Key =>
+  keys.callCount(subject, periodSeconds, periodNumber)
 
-const isBelow = ({ limit }: CallLimit, earlier = 0) => ({ count: { absentOrAtMost: limit - 1 - earlier } })
+const belowLimit = ({ limit }: CallLimit, earlierCount = 0) => ({ count: { absentOrAtMost: limit - 1 - earlierCount } })
 
-/** Counts an allowed call. Throws `rate_limited` beyond the limit, which must cover a single period. */
+/** Counts a call. Throws `rate_limited` if the limit is reached. The limit must cover a single period. */
 export async function countAllowedCall(limit: CallLimit): Promise<void> {
   const counter = counterOf(limit)
-  const item = await tryUpdate(currentKey(counter), increment(counter), isBelow(limit))
+  const item = await tryUpdate(currentKey(counter), incrementChange(counter), belowLimit(limit))
   if (item === undefined) throw limitExceeded(counter)
   reportRateLimit(stateOf(counter, [countOf(item)]))
 }
@@ -66,21 +68,22 @@ export async function countAllowedCall(limit: CallLimit): Promise<void> {
  * Adds calls to the current minute of a subject. Returns the count of all processes, and the seconds until the next
  * minute.
  */
-export async function addCalls(subject: string, calls: number): Promise<{ count: number; secondsLeft: number }> {
-  const counter = counterOf(perMinute(subject, calls))
-  const item = await update(currentKey(counter), { ...increment(counter), add: { count: calls } })
+export async function addCalls(subject: string, callCount: number): Promise<{ count: number; secondsLeft: number }> {
+  const counter = counterOf(perMinute(subject, callCount))
+  const item = await update(currentKey(counter), { ...incrementChange(counter), add: { count: callCount } })
   return { count: countOf(item), secondsLeft: secondsUntilStart(counter, 1) }
 }
 
 /**
- * Counts a call in a transaction. The write fails beyond the limit; `earlier` are the counts of the earlier periods.
+ * Counts a call in a transaction. The write fails if the limit is reached; `earlierCounts` are those of the earlier
+ * periods.
  */
-export const countCallWrite = (counter: CallCounter, earlier: readonly number[] = []): WriteItem =>
-  upsert(currentKey(counter), increment(counter), isBelow(counter, sum(earlier)))
+export const countCallWrite = (counter: CallCounter, earlierCounts: readonly number[] = []): WriteItem =>
+  upsert(currentKey(counter), incrementChange(counter), belowLimit(counter, sum(earlierCounts)))
 
 /** Changes the count regardless of the limit; -1 undoes `countCallWrite`. */
 export const adjustCountWrite = (counter: CallCounter, by: 1 | -1): WriteItem =>
-  upsert(currentKey(counter), { ...increment(counter), add: { count: by } })
+  upsert(currentKey(counter), { ...incrementChange(counter), add: { count: by } })
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
@@ -90,25 +93,25 @@ export function limitExceeded(counter: CallCounter, counts: readonly number[] = 
   return platformError('rate_limited', { retryAfterSeconds: state.retryAfterSeconds })
 }
 
-/** `counts` starts with the current period. */
+/** Returns the state of a limit. `counts` starts with the current period. */
 export function stateOf(counter: CallCounter, counts: readonly number[]): RateLimitState {
-  const { limit, periods } = counter
-  const used = (startedPeriods: number) => sum(counts.slice(0, periods - startedPeriods))
+  const { limit, periodCount } = counter
+  const usedAfter = (startedPeriodCount: number) => sum(counts.slice(0, periodCount - startedPeriodCount))
   const secondsUntil = (isReached: (count: number) => boolean): number => {
-    const starts = Array.from({ length: periods + 1 }, (_, index) => index)
-    return secondsUntilStart(counter, starts.find((index) => isReached(used(index))) ?? periods)
+    const starts = Array.from({ length: periodCount + 1 }, (_, index) => index)
+    return secondsUntilStart(counter, starts.find((index) => isReached(usedAfter(index))) ?? periodCount)
   }
   return {
     limit,
-    remaining: Math.max(0, limit - used(0)),
+    remaining: Math.max(0, limit - usedAfter(0)),
     resetSeconds: secondsUntil((count) => count === 0),
     retryAfterSeconds: secondsUntil((count) => count < limit),
   }
 }
 
-// Bounded, because the clock may have changed since the counter was created.
-function secondsUntilStart({ period, periodSeconds }: CallCounter, startedPeriods: number): number {
-  if (startedPeriods === 0) return 0
-  const seconds = Math.ceil((period + startedPeriods) * periodSeconds - now() / 1000)
-  return Math.max(1, Math.min(seconds, startedPeriods * periodSeconds))
+// The result is bounded, because the clock may have changed since the counter was created.
+function secondsUntilStart({ periodNumber, periodSeconds }: CallCounter, startedPeriodCount: number): number {
+  if (startedPeriodCount === 0) return 0
+  const seconds = Math.ceil((periodNumber + startedPeriodCount) * periodSeconds - now() / 1000)
+  return Math.max(1, Math.min(seconds, startedPeriodCount * periodSeconds))
 }

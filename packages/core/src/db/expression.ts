@@ -1,4 +1,4 @@
-/** No other file builds DynamoDB expressions. */
+/** Builds the condition and update expressions of DynamoDB. */
 
 export type AttributeCondition =
   | { is: unknown }
@@ -30,7 +30,7 @@ class Builder {
   readonly values: Record<string, unknown> = {}
   private readonly aliases = new Map<string, string>()
 
-  name(attribute: string): string {
+  nameAlias(attribute: string): string {
     let alias = this.aliases.get(attribute)
     if (alias === undefined) {
       alias = `#n${this.aliases.size}`
@@ -40,52 +40,56 @@ class Builder {
     return alias
   }
 
-  value(value: unknown): string {
+  valueAlias(value: unknown): string {
     const alias = `:v${Object.keys(this.values).length}`
     this.values[alias] = value
     return alias
   }
 
-  test(attribute: string, test: AttributeCondition): string {
-    const name = this.name(attribute)
+  attributeExpression(attribute: string, test: AttributeCondition): string {
+    const name = this.nameAlias(attribute)
     if ('absent' in test) return `attribute_not_exists(${name})`
     if ('present' in test) return `attribute_exists(${name})`
-    if ('is' in test) return `${name} = ${this.value(test.is)}`
-    if ('isNot' in test) return `${name} <> ${this.value(test.isNot)}`
-    if ('atMost' in test) return `${name} <= ${this.value(test.atMost)}`
-    if ('oneOf' in test) return `${name} IN (${test.oneOf.map((value) => this.value(value)).join(', ')})`
+    if ('is' in test) return `${name} = ${this.valueAlias(test.is)}`
+    if ('isNot' in test) return `${name} <> ${this.valueAlias(test.isNot)}`
+    if ('atMost' in test) return `${name} <= ${this.valueAlias(test.atMost)}`
+    if ('oneOf' in test) return `${name} IN (${test.oneOf.map((value) => this.valueAlias(value)).join(', ')})`
     if ('absentOrAtMost' in test) {
-      return `(attribute_not_exists(${name}) OR ${name} <= ${this.value(test.absentOrAtMost)})`
+      return `(attribute_not_exists(${name}) OR ${name} <= ${this.valueAlias(test.absentOrAtMost)})`
     }
     if ('absentOrSmaller' in test) {
-      return `(attribute_not_exists(${name}) OR size(${name}) < ${this.value(test.absentOrSmaller)})`
+      return `(attribute_not_exists(${name}) OR size(${name}) < ${this.valueAlias(test.absentOrSmaller)})`
     }
-    return `${name} >= ${this.value(test.atLeast)}`
+    return `${name} >= ${this.valueAlias(test.atLeast)}`
   }
 
-  condition(condition: Condition): string {
+  conditionExpression(condition: Condition): string {
     return Object.entries(condition)
-      .map(([attribute, test]) => this.test(attribute, test))
+      .map(([attribute, test]) => this.attributeExpression(attribute, test))
       .join(' AND ')
   }
 
-  change({ set = {}, add = {}, drop = {}, remove = [] }: Change): string {
+  updateExpression({ set = {}, add = {}, drop = {}, remove = [] }: Change): string {
     const assignments = Object.entries(set)
       .filter(([, value]) => value !== undefined)
-      .map(([attribute, value]) => `${this.name(attribute)} = ${this.value(value)}`)
-    const additions = Object.entries(add).map(([attribute, amount]) => `${this.name(attribute)} ${this.value(amount)}`)
-    const drops = Object.entries(drop).map(([attribute, members]) => `${this.name(attribute)} ${this.value(members)}`)
-    const removals = remove.map((attribute) => this.name(attribute))
+      .map(([attribute, value]) => `${this.nameAlias(attribute)} = ${this.valueAlias(value)}`)
+    const additions = Object.entries(add).map(
+      ([attribute, amount]) => `${this.nameAlias(attribute)} ${this.valueAlias(amount)}`,
+    )
+    const drops = Object.entries(drop).map(
+      ([attribute, members]) => `${this.nameAlias(attribute)} ${this.valueAlias(members)}`,
+    )
+    const removals = remove.map((attribute) => this.nameAlias(attribute))
     return [
-      ...clause('SET', assignments),
-      ...clause('ADD', additions),
-      ...clause('DELETE', drops),
-      ...clause('REMOVE', removals),
+      ...clauses('SET', assignments),
+      ...clauses('ADD', additions),
+      ...clauses('DELETE', drops),
+      ...clauses('REMOVE', removals),
     ].join(' ')
   }
 }
 
-const clause = (keyword: string, terms: string[]): string[] =>
+const clauses = (keyword: string, terms: string[]): string[] =>
   terms.length > 0 ? [`${keyword} ${terms.join(', ')}`] : []
 
 const withAttributes = <Expressions>(expressions: Expressions, { names, values }: Builder) => ({
@@ -94,20 +98,20 @@ const withAttributes = <Expressions>(expressions: Expressions, { names, values }
   ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
 })
 
-export function conditional(condition: Condition) {
+export function optionalConditionInput(condition: Condition) {
   const builder = new Builder()
-  const text = builder.condition(condition)
+  const text = builder.conditionExpression(condition)
   return withAttributes(text === '' ? {} : { ConditionExpression: text }, builder)
 }
 
-export function conditionCheck(condition: Condition) {
+export function conditionInput(condition: Condition) {
   const builder = new Builder()
-  return withAttributes({ ConditionExpression: builder.condition(condition) }, builder)
+  return withAttributes({ ConditionExpression: builder.conditionExpression(condition) }, builder)
 }
 
-export function updating(change: Change, condition: Condition) {
+export function updateInput(change: Change, condition: Condition) {
   const builder = new Builder()
-  const UpdateExpression = builder.change(change)
-  const text = builder.condition(condition)
+  const UpdateExpression = builder.updateExpression(change)
+  const text = builder.conditionExpression(condition)
   return withAttributes({ UpdateExpression, ...(text !== '' && { ConditionExpression: text }) }, builder)
 }

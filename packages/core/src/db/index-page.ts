@@ -2,7 +2,7 @@ import { type IndexName, type Key } from './keys.ts'
 import { below, firstOf, type Page } from './paging.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
-/** Indexes contain keys only and lag behind writes by less than a second. A query returns about 5,000 keys (1 MB). */
+/** Indexes contain keys only and lag behind writes by less than a second. A query returns 1 MB, about 5,000 keys. */
 
 /** `from` and `to` are ids, both inclusive. `limit` is the maximum number of keys. */
 export interface IndexRange {
@@ -23,13 +23,13 @@ const keyOf = ({ pk, sk, id }: Item): IndexedKey => ({ pk: String(pk), sk: Strin
 export const indexedKeys = async ({ limit, ...range }: IndexRange): Promise<IndexedKey[]> =>
   (await queryAll(range, limit)).map(keyOf)
 
-/** Newest first. Reads from the nearer end of the range, so that the last pages cost as little as the first ones. */
-async function pageOfKeys(range: IndexRange, count: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
+/** Reads the keys of a page from the nearer end of the range, so that the last pages cost as little as the first. */
+async function pageOfKeys(range: IndexRange, keyCount: number, { page, pageSize }: Page): Promise<IndexedKey[]> {
   const offset = (page - 1) * pageSize
-  if (offset >= count) return []
-  const end = Math.min(offset + pageSize, count)
-  const newestFirst = offset <= count - end
-  const limit = newestFirst ? end : count - offset
+  if (offset >= keyCount) return []
+  const end = Math.min(offset + pageSize, keyCount)
+  const newestFirst = offset <= keyCount - end
+  const limit = newestFirst ? end : keyCount - offset
   const pageKeys = (await indexedKeys({ ...range, newestFirst, limit })).slice(limit - (end - offset))
   return newestFirst ? pageKeys : pageKeys.toReversed()
 }
@@ -48,44 +48,44 @@ export function firstKeys(found: readonly IndexedKey[], pageSize: number): Omit<
   return { keys: items, next }
 }
 
-/** The part of the range that is older than the cursor. */
+/** Returns the part of the range that is older than the cursor. */
 export const olderThan = (range: IndexRange, { before }: Page): IndexRange => {
   if (before === undefined) return range
   const to = below(before)
   return { ...range, to: range.to === undefined || to < range.to ? to : range.to }
 }
 
-/** Up to this offset, a page is read from the newest key, concurrently with the total. */
-const directOffsets = 1000
+/** A page that ends at or before this offset is read from the newest key, concurrently with the total. */
+const maxDirectOffset = 1000
 
-/** Newest first. The total may lag, so it is corrected if the index has fewer or more keys. */
+/** Reads a page, newest first. The total may lag, so it is corrected if the index has fewer or more keys. */
 export async function pageOfRange(range: IndexRange, total: () => Promise<number>, page: Page): Promise<KeyPage> {
   const { pageSize, before } = page
   const offset = (page.page - 1) * pageSize
   const end = offset + pageSize
-  if (end > directOffsets) return deepPage(range, await total(), page)
+  if (end > maxDirectOffset) return deepPage(range, await total(), page)
   const newestKeys = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit: end + 1 })
-  const [count, newest] = await Promise.all([total(), newestKeys])
-  const isComplete = newest.length < end && before === undefined
+  const [keyCount, found] = await Promise.all([total(), newestKeys])
+  const isComplete = found.length < end && before === undefined
   return {
-    ...firstKeys(newest.slice(offset), pageSize),
-    totalCount: isComplete ? newest.length : Math.max(count, newest.length),
+    ...firstKeys(found.slice(offset), pageSize),
+    totalCount: isComplete ? found.length : Math.max(keyCount, found.length),
   }
 }
 
-/** `count` may lag, so every full page has a next page, which may be empty. */
-async function deepPage(range: IndexRange, count: number, page: Page): Promise<KeyPage> {
+/** `keyCount` may lag, so every full page has a next page, which may be empty. */
+async function deepPage(range: IndexRange, keyCount: number, page: Page): Promise<KeyPage> {
   const offset = (page.page - 1) * page.pageSize
-  const keys = await pageOfKeys(range, count, page)
-  const isShort = keys.length > 0 && keys.length < Math.min(page.pageSize, count - offset)
+  const keys = await pageOfKeys(range, keyCount, page)
+  const isShort = keys.length > 0 && keys.length < Math.min(page.pageSize, keyCount - offset)
   return {
     keys,
-    totalCount: isShort ? offset + keys.length : count,
+    totalCount: isShort ? offset + keys.length : keyCount,
     next: keys.length === page.pageSize ? keys.at(-1)?.id : undefined,
   }
 }
 
-/** Pages the intersection of several ranges, newest first. Merges the ranges without holding them in memory. */
+/** Reads a page of the intersection of the ranges, newest first, without holding the ranges in memory. */
 export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Promise<KeyPage> {
   const [range, ...otherRanges] = ranges
   if (range === undefined) return { keys: [], totalCount: 0 }
@@ -101,9 +101,9 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
   return { ...firstKeys(found, pageSize), totalCount }
 }
 
-type Keys = AsyncGenerator<IndexedKey, void>
+type KeyStream = AsyncGenerator<IndexedKey, void>
 
-/** Newest first. */
+/** Yields the keys of a range in chunks of at most `limit`, newest first. */
 export async function* chunksOf(range: IndexRange, limit: number): AsyncGenerator<IndexedKey[], void> {
   let after: Item | undefined
   do {
@@ -113,8 +113,8 @@ export async function* chunksOf(range: IndexRange, limit: number): AsyncGenerato
   } while (after !== undefined)
 }
 
-/** Newest first. Holds at most one query result in memory. */
-async function* walk(range: IndexRange): Keys {
+/** Yields the keys of a range, newest first. Holds at most one query result in memory. */
+async function* walk(range: IndexRange): KeyStream {
   let after: Item | undefined
   do {
     const page = await query({ ...range, newestFirst: true, ...(after && { after }) })
@@ -123,15 +123,15 @@ async function* walk(range: IndexRange): Keys {
   } while (after !== undefined)
 }
 
-/** Both sequences must be in descending order. */
-async function* intersection(left: Keys, right: Keys): Keys {
+/** Yields the keys that both streams contain. Both must be in descending order. */
+async function* intersection(left: KeyStream, right: KeyStream): KeyStream {
   let [leftResult, rightResult] = await Promise.all([left.next(), right.next()])
   while (!leftResult.done && !rightResult.done) {
-    const [newer, older] = [leftResult.value.id >= rightResult.value.id, leftResult.value.id <= rightResult.value.id]
-    if (newer && older) yield leftResult.value
+    const [leftId, rightId] = [leftResult.value.id, rightResult.value.id]
+    if (leftId === rightId) yield leftResult.value
     ;[leftResult, rightResult] = await Promise.all([
-      newer ? left.next() : leftResult,
-      older ? right.next() : rightResult,
+      leftId >= rightId ? left.next() : leftResult,
+      leftId <= rightId ? right.next() : rightResult,
     ])
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The single-table design: the keys of all items, and their indexes. Partition keys of tenant data include the
- * organisation, so that ids of other organisations are not found. Indexes project keys only. Each index sort key ends
+ * The single-table design: the keys of all items, and their indexes. Most partition keys of tenant data include
+ * the organisation, so that a lookup does not find items of others. Indexes project keys only. Each index sort key ends
  * with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also checks
- * expiry, because the store deletes late.
+ * expiry where it matters, because the store deletes late.
  *
  * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys;
  *   relay updates; audit entries by actor; deliveries
@@ -26,7 +26,7 @@ export type IndexName = 'gsi1' | 'gsi2' | 'gsi3' | 'due'
 export const fold = (name: string): string =>
   name.normalize('NFC').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 
-/** Truncates the name: a sign-in may contain a longer name than any stored one, and keys have at most 2,048 bytes. */
+/** Truncates the name, because a sign-in may contain a name of any length, and keys have at most 2,048 bytes. */
 export const foldUsername = (name: string): string => fold(name.normalize('NFKC')).slice(0, 500)
 
 /** Setup state, the hash of the initial admin token, and the number of API starts. */
@@ -34,7 +34,7 @@ export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
 export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 
-/** When the last sweep started, and since when sweeps have run without a gap. */
+/** The start of the last sweep, and the time since which sweeps have run without a gap. */
 export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
 
 /** The progress of the removal of expired jobs. */
@@ -52,16 +52,16 @@ export const organisationName = (name: string): Key => ({ pk: `ORGANISATION-NAME
 export const organisationOffsets = (): Key => ({ pk: 'PLATFORM', sk: 'ORGANISATION-OFFSETS' })
 
 /**
- * Records that are not projected yet, oldest first. Two partitions, because the store cannot split a partition whose
- * sort keys always increase.
+ * Records that are not projected yet, oldest first. They have two partitions, because the store cannot split a
+ * partition whose sort keys always increase.
  */
 export const outbox = (organisationId: string, recordId: string): Key => ({
-  pk: outboxPartition(organisationId, shardOf(recordId, outboxShards)),
+  pk: outboxPartition(organisationId, shardOf(recordId, outboxShardCount)),
   sk: recordId,
 })
 export const outboxPartitions = (organisationId: string): string[] =>
-  Array.from({ length: outboxShards }, (_, shard) => outboxPartition(organisationId, shard))
-const outboxShards = 2
+  Array.from({ length: outboxShardCount }, (_, shard) => outboxPartition(organisationId, shard))
+const outboxShardCount = 2
 const outboxPartition = (organisationId: string, shard: number): string => `ORG#${organisationId}#${shard}#OUTBOX`
 
 /** Held by the worker that projects a backlog of an organisation. */
@@ -114,7 +114,7 @@ export const notificationCooldown = (organisationId: string, clusterId: string, 
 export const clusterOfCooldown = (pk: string): string => pk.split('#')[3] ?? ''
 export const isNotificationCooldown = ({ pk }: Key): boolean => pk.includes('#NOTIFICATION-COOLDOWN#')
 
-/** The last summary of status changes that a sweep found, or whose notifications cooldowns had refused. */
+/** The last summary of the status changes that a sweep found, or of those whose notifications a cooldown refused. */
 export const sweepSummary = (organisationId: string, kind: 'CHANGES' | 'REFUSALS'): Key => ({
   pk: `ORG#${organisationId}`,
   sk: `SWEEP-SUMMARY#${kind}`,
@@ -181,7 +181,7 @@ export const refreshToken = (sessionId: string, tokenId: string): Key => ({
   sk: `TOKEN#${tokenId}`,
 })
 
-/** Excludes sessions that were ended individually. */
+/** The index partition of the sessions of a user, without those that were ended individually. */
 export const userSessions = (userId: string): string => `USER#${userId}#SESSIONS`
 
 export const apiToken = (tokenId: string): Key => ({ pk: `API-TOKEN#${tokenId}`, sk: 'TOKEN' })
@@ -204,7 +204,7 @@ export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 
 /** An offset index, which lets a list read any page without the preceding ones. */
 export const clusterOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-OFFSETS' })
-/** Clusters per type and status, for totals of filtered lists. */
+/** Numbers of clusters per type and status. */
 export const clusterStatusCounts = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'CLUSTER-STATUS-COUNTS',
@@ -232,7 +232,7 @@ export const userPurge = (userId: string): Key => ({ pk: `PURGE#${userId}`, sk: 
 
 export const enrollment = (enrollmentId: string): Key => ({ pk: `ENROLLMENT#${enrollmentId}`, sk: 'ENROLLMENT' })
 
-/** Found by the id in the key. Shares its partition with its uses, which expire. */
+/** Found by the id that the key contains. Shares its partition with its uses, which expire. */
 export const enrollmentKey = (keyId: string): Key => ({ pk: `ENROLLMENT-KEY#${keyId}`, sk: 'KEY' })
 export const enrollmentKeyUse = (keyId: string, thumbprint: string): Key => ({
   pk: `ENROLLMENT-KEY#${keyId}`,
@@ -275,7 +275,7 @@ export const delivery = (organisationId: string, webhookId: string, deliveryId: 
   pk: `ORG#${organisationId}#WEBHOOK#${webhookId}#DELIVERY`,
   sk: deliveryId,
 })
-/** First attempts, which are always due, sort before retries; then by due time. Expires. */
+/** First attempts, which are always due, sort before retries; both are in order of due time. Expires. */
 export const pendingDelivery = (
   organisationId: string,
   webhookId: string,
@@ -292,11 +292,11 @@ export const webhookDeliveries = (organisationId: string, webhookId: string): st
 /** Jobs that wait for a cluster's relay, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
-/** The ids of a batch and of its jobs differ only in the last two characters, so that one query returns all its jobs. */
+/** The ULIDs of a batch and its jobs differ only in the last two characters, so that one query returns all its jobs. */
 const batchPartition = (organisationId: string, id: string): string =>
   `ORG#${organisationId}#BATCH#${id.slice(-26, -2)}`
 const jobSort = (jobId: string): string => `JOB#${jobId.slice(-2)}`
-/** In the partition of its batch. A job without a batch, or an operation, has such a partition for itself. */
+/** A job is in the partition of its batch. A job without a batch and an operation have a partition of their own. */
 export const job = (organisationId: string, jobId: string): Key => ({
   pk: batchPartition(organisationId, jobId),
   sk: jobSort(jobId),
@@ -307,7 +307,7 @@ export const jobsOfBatch = (organisationId: string, batchId: string): { pk: stri
   from: jobSort(''),
   to: jobSort('~'),
 })
-/** The partition of payload, result and output of a job. */
+/** The partition of the payload, the result and the output of a job. */
 export const jobDetails = (organisationId: string, jobId: string): { pk: string } => ({
   pk: `ORG#${organisationId}#JOB#${jobId}`,
 })
@@ -383,21 +383,22 @@ export const activeJobs = (organisationId: string, shard: number): Key => ({
 })
 
 /**
- * Numbers of jobs, the job history of the current time bucket, and the newest audit entry: one write of a projection.
+ * Numbers of jobs, the job history of the newest time bucket, and the head of the audit trail. One item, so that a
+ * projection updates them with one write.
  */
 export const organisationCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'COUNTS' })
 
-/** Clusters per status at the end of a time bucket in which a status changed. */
-export const clusterHistory = (organisationId: string, slotMs: number): Key => ({
-  pk: history(organisationId),
-  sk: `CLUSTERS#${dueSort(slotMs)}`,
+/** Numbers of clusters per status after the last status change of a time bucket. */
+export const clusterHistory = (organisationId: string, bucketStartMs: number): Key => ({
+  pk: historyPartition(organisationId),
+  sk: `CLUSTERS#${dueSort(bucketStartMs)}`,
 })
 /** Numbers of jobs created and finished in an earlier time bucket; expires. */
-export const jobHistory = (organisationId: string, slotMs: number): Key => ({
-  pk: history(organisationId),
-  sk: `JOBS#${dueSort(slotMs)}`,
+export const jobHistory = (organisationId: string, bucketStartMs: number): Key => ({
+  pk: historyPartition(organisationId),
+  sk: `JOBS#${dueSort(bucketStartMs)}`,
 })
-const history = (organisationId: string): string => `ORG#${organisationId}#HISTORY`
+const historyPartition = (organisationId: string): string => `ORG#${organisationId}#HISTORY`
 export const bucketStartOf = (sk: unknown): number => Number(String(sk).split('#')[1])
 
 /** Modules belong to the whole platform. Their health is stored separately, because it changes often. */
@@ -450,14 +451,14 @@ export const versionErrorCount = (version: string, minute: number): Key => ({
 })
 
 /** Several partitions spread the writes of the due index, and the sweep can still read all of them every minute. */
-export const dueShards = 4
+export const dueShardCount = 4
 
-const shardOf = (id: string, shards: number): number => (id.codePointAt(id.length - 1) ?? 0) % shards
+const shardOf = (id: string, shardCount: number): number => (id.codePointAt(id.length - 1) ?? 0) % shardCount
 
 export const duePartition = (shard: number): string => `DUE#${shard}`
 
 export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string } => ({
-  duepk: duePartition(shardOf(id, dueShards)),
+  duepk: duePartition(shardOf(id, dueShardCount)),
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
 

@@ -1,5 +1,5 @@
 /**
- * Finds the n-th newest of many records without reading the newer ones. Records are grouped in order of creation into
+ * Finds the n-th newest of many records without reading all newer ones. Records are grouped in order of creation into
  * buckets of at most 50; seven bytes store the start time and size of a bucket, so 100,000 records need 14 KB. Creation
  * times within a list are distinct.
  */
@@ -12,7 +12,7 @@ export type OffsetIndex = Uint8Array<ArrayBuffer>
 const view = (index: OffsetIndex): DataView => new DataView(index.buffer, index.byteOffset, index.byteLength)
 const startMs = (index: OffsetIndex, bucket: number): number =>
   view(index).getUint16(bucket * bucketBytes) * 2 ** 32 + view(index).getUint32(bucket * bucketBytes + 2)
-const recordsIn = (index: OffsetIndex, bucket: number): number => index[bucket * bucketBytes + 6] ?? 0
+const recordCountIn = (index: OffsetIndex, bucket: number): number => index[bucket * bucketBytes + 6] ?? 0
 const bucketCount = (index: OffsetIndex): number => index.length / bucketBytes
 
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
@@ -20,7 +20,7 @@ export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 /** `timeMs` must be later than every existing record. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const last = bucketCount(index) - 1
-  if (last >= 0 && recordsIn(index, last) < bucketSize) return withCount(index, last, 1)
+  if (last >= 0 && recordCountIn(index, last) < bucketSize) return withCount(index, last, 1)
   const longer = new Uint8Array(index.length + bucketBytes)
   longer.set(index)
   const bytes = view(longer)
@@ -33,7 +33,7 @@ export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
 export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const bucket = findBucket(index, timeMs)
   if (bucket < 0) return index
-  if (recordsIn(index, bucket) > 1) return withCount(index, bucket, -1)
+  if (recordCountIn(index, bucket) > 1) return withCount(index, bucket, -1)
   const shorter = new Uint8Array(index.length - bucketBytes)
   shorter.set(index.subarray(0, bucket * bucketBytes))
   shorter.set(index.subarray((bucket + 1) * bucketBytes), bucket * bucketBytes)
@@ -42,11 +42,11 @@ export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
 
 function withCount(index: OffsetIndex, bucket: number, delta: number): OffsetIndex {
   const updated = index.slice()
-  updated[bucket * bucketBytes + 6] = recordsIn(index, bucket) + delta
+  updated[bucket * bucketBytes + 6] = recordCountIn(index, bucket) + delta
   return updated
 }
 
-/** The last bucket that starts at or before a time; -1 if none does. */
+/** Returns the number of the last bucket that starts at or before a time; -1 if none does. */
 function findBucket(index: OffsetIndex, timeMs: number): number {
   let low = 0
   let high = bucketCount(index)
@@ -68,12 +68,12 @@ export function seekOffset(
 ): { beforeMs: number | undefined; skip: number } | undefined {
   let skip = offset
   for (let bucket = bucketCount(index) - 1; bucket >= 0; bucket--) {
-    const records = recordsIn(index, bucket)
-    if (skip < records) {
+    const recordCount = recordCountIn(index, bucket)
+    if (skip < recordCount) {
       const isNewest = bucket === bucketCount(index) - 1
       return { beforeMs: isNewest ? undefined : startMs(index, bucket + 1), skip }
     }
-    skip -= records
+    skip -= recordCount
   }
   return undefined
 }

@@ -32,7 +32,7 @@ export const parseHead = (item: Item | undefined): ListHead => ListHead.parse(it
 
 export const readHead = async ({ head }: OffsetList): Promise<ListHead> => parseHead(await get(head))
 
-/** Distinct and ascending within a list, even if the clocks of processes differ. */
+/** Returns a creation time after that of all earlier records, even if the clocks of processes differ. */
 export const nextSortTimeMs = ({ lastTimeMs }: ListHead): number => Math.max(now(), lastTimeMs + 1)
 
 /** The write fails if the list has changed since its head was read. */
@@ -55,7 +55,9 @@ export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem
 
 const maxAttempts = 20
 
-/** `attempt` returns undefined after a conflict with a concurrent change. */
+/**
+ * Repeats `attempt` while it returns undefined, after a conflict with a concurrent change. Throws `conflict` at last.
+ */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let count = 0; count < maxAttempts; count++) {
     if (count > 0) await backOff(count)
@@ -71,7 +73,7 @@ export async function readPage(list: OffsetList, page: Page) {
   return { ...firstOf(records, page.pageSize, ({ sk }) => String(sk)), totalCount: total }
 }
 
-/** Reads one record more, to see whether others follow. */
+/** Reads one record more than the page has, to see whether others follow. */
 async function recordsFrom(list: OffsetList, index: OffsetIndex, { page, pageSize, before }: Page): Promise<Item[]> {
   const size = pageSize + 1
   if (before !== undefined) return newestRecords(list, size, below(before))

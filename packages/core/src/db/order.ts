@@ -1,8 +1,8 @@
 import { type Order } from './paging.ts'
 
 /**
- * Sorts a list that was read completely by a value of its items. Numbers in values are compared by value: `edge-9` comes
- * before `edge-10`. Items without a value come last, and items with equal values are sorted newest first.
+ * Sorts a complete list by a text value of its items. Numbers in texts are compared numerically: `edge-9` comes before
+ * `edge-10`. Items without a value come last, and items with equal values are sorted newest first.
  */
 
 interface Sortable {
@@ -11,14 +11,14 @@ interface Sortable {
 }
 
 interface SortOptions<Item> {
-  /** `name` or, to reverse the order, `-name`. */
+  /** The name of a field; the prefix `-` reverses the order. */
   sort: string
   /** Distinct, and descending from the newest to the oldest item. */
   idOf: (item: Item) => string
   valueOf: (item: Item) => string
 }
 
-export function sorted<Item>(
+export function sortItems<Item>(
   items: readonly Item[],
   { sort, idOf, valueOf }: SortOptions<Item>,
 ): { items: Item[]; order: Order<Item> } {
@@ -34,7 +34,7 @@ export function sorted<Item>(
       .toSorted(compare)
       .map(({ item }) => item),
     order: {
-      position: (item) => `${idOf(item)}_${Buffer.from(valueOf(item)).toString('hex')}`,
+      positionOf: (item) => `${idOf(item)}_${Buffer.from(valueOf(item)).toString('hex')}`,
       isAfter: (item, position) => compare(sortable(item), parsePosition(position)) > 0,
     },
   }
@@ -49,5 +49,5 @@ const compareTexts = (one: string, other: string): number => (one === other ? 0 
 
 const naturalSortKey = (text: string): string => text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'))
 
-/** A value in a position, cut to limit the length of cursors. */
-export const sortText = (text: string): string => text.slice(0, 40).toWellFormed()
+/** Cuts a value, to limit the length of cursors. */
+export const cutSortText = (text: string): string => text.slice(0, 40).toWellFormed()

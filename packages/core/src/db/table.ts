@@ -16,17 +16,17 @@ import { config } from '../config.ts'
 import { type PlatformError, platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
-import { type Change, type Condition, conditional, conditionCheck, updating } from './expression.ts'
+import { type Change, type Condition, conditionInput, optionalConditionInput, updateInput } from './expression.ts'
 import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
-/** Short timeouts, so that callers wait for a few seconds at most. */
+/** Each of four attempts takes two seconds at most, so a call takes about ten seconds at most. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
   new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
   { marshallOptions: { removeUndefinedValues: true } },
 )
 
-const transient = new Set([
+const transientErrors = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',
   'RequestLimitExceeded',
@@ -41,7 +41,8 @@ const isNetworkError = (error: Error): boolean =>
   'code' in error && typeof error.code === 'string' && /^E(?!RR_)[A-Z_]+$/.test(error.code)
 
 const isTransient = (error: unknown): boolean =>
-  error instanceof Error && (transient.has(error.name) || isNetworkError(error) || error.name.startsWith('AbortError'))
+  error instanceof Error &&
+  (transientErrors.has(error.name) || isNetworkError(error) || error.name.startsWith('AbortError'))
 
 export async function callStore<Result>(call: Promise<Result>): Promise<Result> {
   try {
@@ -55,7 +56,7 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
   }
 }
 
-/** Only this folder calls DynamoDB. Writes are built here and executed by `transact.ts`. */
+/** Only this folder calls DynamoDB. Most writes are built here and executed by `transact.ts`. */
 
 export type Item = Record<string, unknown>
 
@@ -74,7 +75,7 @@ export async function get(key: Key, options: { stale?: boolean } = {}): Promise<
   return response.Item
 }
 
-/** At most 100 keys. Returns the items in the order of the keys. */
+/** Reads at most 100 items. Returns them in the order of the keys, and undefined for each missing one. */
 export async function getConsistent(
   keys: readonly Key[],
   options: { stale?: boolean } = {},
@@ -93,7 +94,7 @@ export async function getConsistent(
   return keys.map((key) => items.get(keyText(key)))
 }
 
-/** Any number of keys. Returns the items in the order of the keys. */
+/** Reads any number of items, as `getConsistent` does. */
 export async function getMany(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
   return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall, options)))).flat()
 }
@@ -156,7 +157,7 @@ function queryInput(range: Range): QueryCommandInput {
   return {
     TableName,
     IndexName: range.index,
-    KeyConditionExpression: `${pk} = :pk${boundsOf(sk, range)}`,
+    KeyConditionExpression: `${pk} = :pk${boundsCondition(sk, range)}`,
     ExpressionAttributeValues: { ':pk': range.pk, ...bounds },
     Limit: range.limit,
     ScanIndexForward: range.newestFirst !== true,
@@ -165,7 +166,7 @@ function queryInput(range: Range): QueryCommandInput {
   }
 }
 
-function boundsOf(sk: string, { from, to }: Range): string {
+function boundsCondition(sk: string, { from, to }: Range): string {
   if (from !== undefined && to !== undefined) return ` AND ${sk} BETWEEN :from AND :to`
   if (from !== undefined) return ` AND ${sk} >= :from`
   return to === undefined ? '' : ` AND ${sk} <= :to`
@@ -173,7 +174,7 @@ function boundsOf(sk: string, { from, to }: Range): string {
 
 /** Only for changes that may be applied twice, because the SDK retries after a lost response. */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
-  const request = { TableName, Key: { ...key }, ...updating(change, condition), ReturnValues: 'ALL_NEW' as const }
+  const request = { TableName, Key: { ...key }, ...updateInput(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
     try {
       return (await callStore(client.send(new UpdateCommand(request)))).Attributes ?? {}
@@ -201,23 +202,23 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
 
 export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
-  write: { Put: { TableName, Item: { ...key, ...item }, ...conditional(condition), ...returnOld } },
+  write: { Put: { TableName, Item: { ...key, ...item }, ...optionalConditionInput(condition), ...returnOld } },
 })
 export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
 export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
-  write: { Update: { TableName, Key: { ...key }, ...updating(change, condition), ...returnOld } },
+  write: { Update: { TableName, Key: { ...key }, ...updateInput(change, condition), ...returnOld } },
 })
 export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
-  write: { Delete: { TableName, Key: { ...key }, ...conditional(condition), ...returnOld } },
+  write: { Delete: { TableName, Key: { ...key }, ...optionalConditionInput(condition), ...returnOld } },
 })
 export const check = (key: Key, condition: Condition): WriteItem => ({
-  write: { ConditionCheck: { TableName, Key: { ...key }, ...conditionCheck(condition), ...returnOld } },
+  write: { ConditionCheck: { TableName, Key: { ...key }, ...conditionInput(condition), ...returnOld } },
 })
 
 export const orThrow = (write: WriteItem, error: ErrorCode | PlatformError): WriteItem => ({ ...write, error })
 
-/** Has no conditions and no order, so it is safe to repeat. */
+/** Stores the items without conditions and in any order. A repeat has the same result. */
 export const batchPut = (items: readonly Item[]): Promise<void> =>
   batchWrite(items.map((Item) => ({ PutRequest: { Item } })))
 
@@ -241,7 +242,7 @@ async function writeChunk(requests: WriteRequests): Promise<WriteRequests> {
   return response.UnprocessedItems?.[TableName] ?? []
 }
 
-/** Full jitter: the limit starts at 20 ms and doubles up to 640 ms. */
+/** Waits for a random time. Its limit is 20 ms after the first attempt and doubles up to 640 ms. */
 export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))

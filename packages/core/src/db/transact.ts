@@ -17,7 +17,7 @@ const maxAttempts = 10
 /**
  * Executes all writes or none, exactly once: after a lost response, the SDK retries with the same token. Retries
  * collisions with other writers, unless `isTentative`: a collision then counts as a failure of the first condition.
- * Returns the first failed condition, or throws its error code.
+ * Returns the first failed condition, or throws the error of its write.
  */
 export async function transact(
   writes: readonly WriteItem[],
@@ -67,16 +67,16 @@ async function send(
     const index = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
     const item = reasons[index]?.Item
     if (index >= 0) return { index, item: item && unmarshall(item) }
-    const has = (codes: readonly string[]) => reasons.some(({ Code = '' }) => codes.includes(Code))
-    if (!has(['TransactionConflict', ...throttled])) throw error
+    const hasAny = (codes: readonly string[]) => reasons.some(({ Code = '' }) => codes.includes(Code))
+    if (!hasAny(['TransactionConflict', ...throttledCodes])) throw error
     if ((error.$metadata.attempts ?? 1) > 1) return 'collided when repeated'
-    return has(throttled) ? 'throttled' : 'collided'
+    return hasAny(throttledCodes) ? 'throttled' : 'collided'
   }
 }
 
-const throttled = ['ThrottlingError', 'ProvisionedThroughputExceeded']
+const throttledCodes = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 
-/** Removes the last items first, because they depend on the first one. After an interruption, call it again. */
+/** Removes the items of a range, the last ones first. After an interruption, call it again. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {

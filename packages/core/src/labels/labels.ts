@@ -21,7 +21,7 @@ type Attribute =
 
 const prefix = 'platform/'
 
-/** One `key=value` line for each label, sorted. The prefix of most derived keys is omitted. */
+/** Returns one `key=value` line for each label, sorted. The prefix `platform/` is omitted. */
 const textOf = (labels: Labels): string =>
   Object.entries(labels)
     .map(([key, value]) => `${key.startsWith(prefix) ? key.slice(prefix.length) : key}=${value}`)
@@ -34,12 +34,12 @@ function entriesOf(item: Item, attribute: Attribute): [string, string][] {
   return text.split('\n').map((line) => {
     const equals = line.indexOf('=')
     const key = line.slice(0, equals)
-    const isShort = attribute !== 'labels' && !key.includes('/')
-    return [isShort ? `${prefix}${key}` : key, line.slice(equals + 1)]
+    const isPrefixOmitted = attribute !== 'labels' && !key.includes('/')
+    return [isPrefixOmitted ? `${prefix}${key}` : key, line.slice(equals + 1)]
   })
 }
 
-const ownLabels = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
+const userLabelsOf = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
 
 /** All labels of a cluster. */
 export const parseLabels = (item: Item | undefined): Labels =>
@@ -70,45 +70,45 @@ export const createLabelsWrite = (
 
 /**
  * Merges a change into the labels that were read, and derives labels again if `site` is present. Returns undefined if
- * nothing changes. The write fails if the labels have changed since.
+ * nothing changes. Throws `limit_reached` for too many labels. The write fails if the labels have changed since.
  */
 export function changeLabelsWrite(
   { organisationId, id, type }: ClusterOfLabels,
   item: Item,
   { labels: change = {}, site }: { labels?: LabelChange | undefined; site?: { id: string | undefined } | undefined },
 ): WriteItem | undefined {
-  const merged = textOf(mergeLabels(ownLabels(item), change))
+  const merged = textOf(mergeLabels(userLabelsOf(item), change))
   const derived = site && derivedText(type, site.id)
-  const changed = {
+  const changedTexts = {
     ...(merged !== item['labels'] && { labels: merged }),
     ...(derived !== undefined && derived !== item['derived'] && { derived }),
   }
-  const names = Object.keys(changed)
-  if (names.length === 0) return undefined
-  const condition = Object.fromEntries(names.map((name) => [name, unchanged(item[name])]))
-  return patch(keys.clusterLabels(organisationId, id), { set: changed }, condition)
+  const attributes = Object.keys(changedTexts)
+  if (attributes.length === 0) return undefined
+  const condition = Object.fromEntries(attributes.map((name) => [name, unchanged(item[name])]))
+  return patch(keys.clusterLabels(organisationId, id), { set: changedTexts }, condition)
 }
 
-function mergeLabels(own: Labels, change: LabelChange): Labels {
-  const merged = new Map(Object.entries(own))
+function mergeLabels(before: Labels, change: LabelChange): Labels {
+  const merged = new Map(Object.entries(before))
   for (const [key, value] of Object.entries(change)) {
     if (value === null) merged.delete(key)
     else merged.set(key, value)
   }
-  if (merged.size > labelLimit && merged.size > Object.keys(own).length)
+  if (merged.size > labelLimit && merged.size > Object.keys(before).length)
     throw new PlatformError(
       'limit_reached',
       `A cluster can have at most ${labelLimit} labels. Remove one of them, with null as its value.`,
-      { limit: labelLimit, used: Object.keys(own).length },
+      { limit: labelLimit, used: Object.keys(before).length },
     )
   return Object.fromEntries(merged)
 }
 
-/** Replaces all labels that are derived from reported facts. Fails if the cluster was removed. */
+/** Replaces all labels that are derived from reported facts. The write fails if the cluster was removed. */
 export const reportedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
   patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reported) } })
 
-/** One call for up to 100 clusters. Removed clusters are omitted. */
+/** Reads the labels of clusters, 100 per call. Removed clusters are omitted. */
 export async function labelsOf(
   organisationId: string,
   clusterIds: readonly string[],
@@ -121,7 +121,7 @@ export async function labelsOf(
   return new Map(clusterIds.flatMap((id, index) => (items[index] ? [[id, parseLabels(items[index])]] : [])))
 }
 
-/** The labels of all clusters between two ids, which costs less than to read them one by one. */
+/** Reads the labels of all clusters between two ids, which costs less than reading them one by one. */
 export async function labelsBetween(
   organisationId: string,
   from: string | undefined,
@@ -140,8 +140,8 @@ export const matchesText = (selector: string | undefined, labels: Labels = {}): 
 export function describeLabels(change: LabelChange): string {
   const texts = Object.entries(change).map(([key, value]) => (value === null ? `-${key}` : `${key}=${value}`))
   const text = texts.join(', ')
-  return text.length <= maxDescription ? text : `${text.slice(0, maxDescription)}…`
+  return text.length <= maxDescriptionLength ? text : `${text.slice(0, maxDescriptionLength)}…`
 }
 
 /** Keeps the outbox record small. */
-const maxDescription = 200
+const maxDescriptionLength = 200

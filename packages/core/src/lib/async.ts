@@ -1,7 +1,7 @@
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 
-/** After an error, starts no more items, waits for the running ones, and throws. */
+/** Works on `limit` items at a time. After an error, starts no further items, waits for the others, and throws it. */
 export async function forEachLimit<Item>(
   limit: number,
   items: readonly Item[],
@@ -25,49 +25,49 @@ export async function forEachLimit<Item>(
 
 export type Bulkhead = <Result>(name: string, limit: number, work: () => Promise<Result>) => Promise<Result>
 
-/** Limits the concurrency of this process by name. Excess work fails at once instead of waiting. */
+/** Limits the concurrent calls per name in this process. Excess calls fail at once instead of waiting. */
 export function bulkhead(newError: () => Error): Bulkhead {
-  const running = new Map<string, number>()
+  const runningCounts = new Map<string, number>()
   return async (name, limit, work) => {
-    const runningCount = running.get(name) ?? 0
+    const runningCount = runningCounts.get(name) ?? 0
     if (runningCount >= limit) throw newError()
-    running.set(name, runningCount + 1)
+    runningCounts.set(name, runningCount + 1)
     try {
       return await work()
     } finally {
-      const remainingCount = (running.get(name) ?? 1) - 1
-      if (remainingCount === 0) running.delete(name)
-      else running.set(name, remainingCount)
+      const remainingCount = (runningCounts.get(name) ?? 1) - 1
+      if (remainingCount === 0) runningCounts.delete(name)
+      else runningCounts.set(name, remainingCount)
     }
   }
 }
 
 /**
- * Runs work for a name at most once at a time in this process. Calls during a run return at once, and `rerun` is called
- * after it, so that no queue slot is held while waiting.
+ * Runs `work` at most once at a time per name in this process. Calls during a run return at once, and `rerun` is called
+ * once after the run, so that no queue slot is held while waiting.
  */
 export function singleFlight(
   work: (name: string) => Promise<void>,
   rerun: (name: string) => Promise<void>,
 ): (name: string) => Promise<void> {
-  const running = new Set<string>()
-  const requested = new Set<string>()
+  const runningNames = new Set<string>()
+  const requestedNames = new Set<string>()
   return async (name) => {
-    if (running.has(name)) {
-      requested.add(name)
+    if (runningNames.has(name)) {
+      requestedNames.add(name)
       return
     }
-    running.add(name)
+    runningNames.add(name)
     try {
       await work(name)
     } finally {
-      running.delete(name)
-      if (requested.delete(name)) await rerun(name)
+      runningNames.delete(name)
+      if (requestedNames.delete(name)) await rerun(name)
     }
   }
 }
 
-/** Rejects when the signal fires, because not all calls observe it. */
+/** Rejects when the signal is aborted, because not all calls observe it. */
 export const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()

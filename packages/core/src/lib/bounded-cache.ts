@@ -1,10 +1,10 @@
-/** Evicts the oldest items beyond the limit. */
+/** Holds at most `maxEntries` entries. Evicts the one that was added first. */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, Value>()
-  private readonly limit: number
+  private readonly maxEntries: number
 
-  constructor(limit: number) {
-    this.limit = limit
+  constructor(maxEntries: number) {
+    this.maxEntries = maxEntries
   }
 
   get(key: string): Value | undefined {
@@ -13,7 +13,7 @@ export class BoundedCache<Value> {
 
   set(key: string, value: Value): void {
     this.entries.set(key, value)
-    if (this.entries.size <= this.limit) return
+    if (this.entries.size <= this.maxEntries) return
     for (const oldest of this.entries.keys()) {
       this.entries.delete(oldest)
       return

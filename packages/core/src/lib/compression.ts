@@ -3,7 +3,7 @@ import * as z from 'zod'
 
 const maxInflatedBytes = 16_777_216
 
-/** The fastest level, because a caller waits. Repeated text compresses as well as at the default level. */
+/** Selects the fastest level, because a caller waits. It compresses repeated text as well as the default level. */
 const params = { [constants.ZSTD_c_compressionLevel]: 1 }
 
 export const compress = (text: string): Uint8Array => zstdCompressSync(text, { params })

@@ -6,12 +6,12 @@ import { config } from '../config.ts'
  * and `@<n>` selects the n-th hit.
  */
 
-const [, armed, effect, nth] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []
-let hits = 0
+const [, armedName, effect, hitNumber] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []
+let hitCount = 0
 
 /** Place a failpoint between two effects that a crash may separate. */
 export async function failpoint(name: string): Promise<void> {
-  if (name !== armed || ++hits !== Number(nth ?? 1)) return
+  if (name !== armedName || ++hitCount !== Number(hitNumber ?? 1)) return
   if (effect === 'throw') throw new Error(`Failpoint ${name}`)
   // Synchronous, because a kill discards buffered output.
   writeSync(2, `failpoint ${name}\n`)

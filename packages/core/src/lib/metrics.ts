@@ -22,10 +22,10 @@ export const metricUnits = {
   ScheduledRuns: 'Count',
   ScheduledRunFailures: 'Count',
   ScheduledRunDuration: 'Milliseconds',
-  /** How long the oldest due item of a sweep was overdue. */
+  /** The time for which the oldest due item of a sweep was overdue. */
   SweepDelay: 'Seconds',
   SweepFailures: 'Count',
-  /** The age of the oldest projected record. */
+  /** The age of the oldest record at its projection. */
   OutboxLag: 'Seconds',
   RecordsQuarantined: 'Count',
   SignInFailures: 'Count',

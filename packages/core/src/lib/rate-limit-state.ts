@@ -17,6 +17,6 @@ const storage = new AsyncLocalStorage<Listener>()
 /** Reports a limit that a use case has checked. Does nothing outside of `withRateLimitStates`. */
 export const reportRateLimit = (state: RateLimitState): void => storage.getStore()?.(state)
 
-/** The last reported state applies to the response. */
+/** Calls the listener with each state that `work` reports. The last one applies to the response. */
 export const withRateLimitStates = <Result>(listener: Listener, work: () => Result): Result =>
   storage.run(listener, work)

@@ -2,26 +2,25 @@ import type { ErrorDetail } from '@platform/contract/common'
 import * as z from 'zod'
 import { validationFailed } from '../error.ts'
 
-/** The maximum number of details of an error. */
-export const maximumDetails = 50
+export const maxDetails = 50
 /** Longer names are not compared with known names. */
-const maximumNameLength = 40
+const maxNameLength = 40
 
-/** Throws one detail per invalid field. Details contain no submitted values. */
+/** Throws `validation_failed` with at most 50 details, which contain no submitted values. */
 export function parsePart<Schema extends z.ZodType>(
   part: ErrorDetail['in'],
   schema: Schema,
   value: unknown,
-  under: readonly PropertyKey[] = [],
+  parentPath: readonly PropertyKey[] = [],
 ): z.output<Schema> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
   const details: ErrorDetail[] = []
   for (const issue of parsed.error.issues) {
-    if (details.length >= maximumDetails) break
-    if (issue.code === 'unrecognized_keys') details.push(...unknownNames(part, schema, issue, under))
+    if (details.length >= maxDetails) break
+    if (issue.code === 'unrecognized_keys') details.push(...unknownNames(part, schema, issue, parentPath))
     else {
-      const path = jsonPointer([...under, ...issue.path])
+      const path = jsonPointer([...parentPath, ...issue.path])
       details.push({ in: part, path, code: issue.code, message: issue.message.slice(0, 500), ...positionOf(issue) })
     }
   }
@@ -37,14 +36,14 @@ function unknownNames(
   part: ErrorDetail['in'],
   schema: z.ZodType,
   { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
-  under: readonly PropertyKey[],
+  parentPath: readonly PropertyKey[],
 ): ErrorDetail[] {
   const [code, noun] = part === 'query' ? ['unknown_parameter', 'parameter'] : ['unknown_field', 'field']
   const knownNames = memberNames(schema, path)
-  return keys.slice(0, maximumDetails).map((key) => {
+  return keys.slice(0, maxDetails).map((key) => {
     const nearest = nearestName(key, knownNames)
     const message = `is not a known ${noun}${nearest === undefined ? '' : `; the nearest one is ${nearest}`}`
-    return { in: part, path: jsonPointer([...under, ...path, key]).toWellFormed(), code, message }
+    return { in: part, path: jsonPointer([...parentPath, ...path, key]).toWellFormed(), code, message }
   })
 }
 
@@ -66,7 +65,7 @@ function memberNames(schema: z.core.$ZodType, [head, ...rest]: readonly Property
 }
 
 function nearestName(name: string, knownNames: readonly string[]): string | undefined {
-  if (name.length > maximumNameLength) return undefined
+  if (name.length > maxNameLength) return undefined
   const distances = knownNames.map((known) => [editDistance(name, known), known] as const)
   return distances.toSorted(([a], [b]) => a - b)[0]?.[1]
 }
@@ -85,14 +84,14 @@ function editDistance(a: string, b: string): number {
   return previous.at(-1) ?? 0
 }
 
-/** Parses a request body, or its part at the path `under`. */
+/** Parses a request body, or its part at the path `parentPath`. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  under: readonly PropertyKey[] = [],
-): z.output<Schema> => parsePart('body', schema, value, under)
+  parentPath: readonly PropertyKey[] = [],
+): z.output<Schema> => parsePart('body', schema, value, parentPath)
 
-/** As defined in RFC 6901. */
+/** Returns a JSON pointer (RFC 6901) of at most 500 characters. */
 export const jsonPointer = (path: readonly PropertyKey[]): string =>
   path
     .map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`)

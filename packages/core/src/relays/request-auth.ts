@@ -13,7 +13,7 @@ import { BoundedCache } from '../lib/bounded-cache.ts'
 
 export const relayAudience = 'platform-relay'
 const lifeSeconds = 60
-const skewSeconds = 60
+const maxSkewSeconds = 60
 
 const RelayRecord = z.object({ organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
 const Claims = z.object({
@@ -64,8 +64,8 @@ export async function authenticateRelay(
       algorithms: ['EdDSA'],
       audience: relayAudience,
       requiredClaims: ['iat', 'exp', 'jti'],
-      maxTokenAge: lifeSeconds + skewSeconds,
-      clockTolerance: skewSeconds,
+      maxTokenAge: lifeSeconds + maxSkewSeconds,
+      clockTolerance: maxSkewSeconds,
       currentDate: new Date(now()),
     })
     const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)

@@ -158,7 +158,7 @@ export const read = async (caller: Caller, id: string): Promise<RelayUpdate> =>
   relayUpdateView(await readRecord(caller, id))
 
 /** Positions never change, unlike states, so a cluster that keeps its status is on exactly one page. */
-const order = { position: String, isAfter: (position: number, before: string) => position > Number(before) }
+const order = { positionOf: String, isAfter: (position: number, before: string) => position > Number(before) }
 
 export async function listClusters(
   caller: Caller,

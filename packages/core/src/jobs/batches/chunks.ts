@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { parseClusters } from '../../clusters/removal-guard.ts'
+import { parseClusterIds } from '../../clusters/removal-guard.ts'
 import * as keys from '../../db/keys.ts'
 import { create, getConsistent, type Item, type WriteItem } from '../../db/table.ts'
 import { compress, decompress } from '../../lib/compression.ts'
@@ -103,7 +103,7 @@ export async function readPendingJobs(
     ...ranges.map(({ index }) => keys.batchChunk(organisationId, id, index)),
   ])
   if (clustersItem === undefined) return undefined
-  const clusterIds = parseClusters(clustersItem)
+  const clusterIds = parseClusterIds(clustersItem)
   const jobs = new Map<number, PendingJob>()
   for (const [rangeIndex, { start }] of ranges.entries()) {
     const item = chunks[rangeIndex]

@@ -4,7 +4,7 @@ import { BatchJob, defaultDeliverWithinSeconds, defaultTimeoutSeconds } from '@p
 import { type PendingJob } from './chunks.ts'
 import { PlatformError, platformError, validationFailed } from '../../error.ts'
 import { payloadOf } from '../job.ts'
-import { maximumDetails, parseBody } from '../../lib/validate.ts'
+import { maxDetails, parseBody } from '../../lib/validate.ts'
 
 export interface SubmittedJob extends PendingJob {
   targetNodeIds?: readonly string[] | undefined
@@ -21,7 +21,7 @@ export function parseSubmittedJobs(values: readonly unknown[]): SubmittedJob[] {
     } catch (error) {
       if (!(error instanceof PlatformError) || error.code !== 'validation_failed') throw error
       details.push(...(error.extra.details ?? []))
-      if (details.length >= maximumDetails) break
+      if (details.length >= maxDetails) break
     }
   }
   if (details.length > 0) throw validationFailed(details)

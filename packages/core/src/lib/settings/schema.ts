@@ -66,7 +66,7 @@ export const Config = z.object({
   /** Interval of `schedule/write-check`, set by the runner. */
   PLAT_WRITE_CHECK_INTERVAL_SECONDS: integer(60, 10, 3600),
   PLAT_OUTBOX_RETRY_SECONDS: integer(30, 1, 3600),
-  /** Private addresses that calls to identity providers and registries may reach: `host:port`, comma-separated. */
+  /** Private addresses that outbound calls, except webhooks, may reach: `host:port`, comma-separated. */
   PLAT_OUTBOUND_ALLOW: OutboundAllowlist.default(''),
   /** Private addresses that webhooks may reach. Separate, because tenants choose the addresses of webhooks. */
   PLAT_WEBHOOK_ALLOW: OutboundAllowlist.default(''),
@@ -101,7 +101,7 @@ export const Config = z.object({
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Lambda only: the repository for copies of module images. */
   PLAT_MODULE_REPOSITORY: z.string().default(''),
-  /** ECR requires that each repository is created and made accessible to Lambda. */
+  /** `ecr`: each repository must be created and made accessible to Lambda. */
   PLAT_MODULE_REGISTRY: z.enum(['ecr', 'plain']).default('plain'),
   PLAT_MODULE_ROLE: z.string().default(''),
   /** Lambda only: the log group of modules. Empty: one log group per function. */
