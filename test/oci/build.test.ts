@@ -1,6 +1,6 @@
 import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { buildImage, nodeLayer } from '@platform/oci/build'
+import { buildImage, buildNodeLayer } from '@platform/oci/build'
 import { digestOf } from '@platform/oci/digest'
 import { readFile, readImage, thisPlatform } from '@platform/oci/image'
 import { type FileToPack, packLayer } from '@platform/oci/pack'
@@ -194,7 +194,7 @@ test.skipIf(cannotChangeRoot || !isLong)('the Node.js layer contains exactly the
   await using store = await temporaryFolder()
   const client = memoryRegistry()
   const files = [{ path: 'main.js', content: 'console.log(process.version)' }]
-  await pushImage(client, 'team/node', await buildImage({ files, layers: [await nodeLayer()] }), ['1'])
+  await pushImage(client, 'team/node', await buildImage({ files, layers: [await buildNodeLayer()] }), ['1'])
   const root = await unpackImage(client, (await readImage(client, 'team/node', '1'))!, store.path)
   const command = ['--unset=NODE_COMPILE_CACHE', 'chroot', root, '/usr/local/bin/node', '/main.js']
   expect(await outputOf('env', ...command)).toBe(`${process.version}\n`)

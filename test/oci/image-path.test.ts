@@ -2,7 +2,7 @@ import { mkdir, readFile as readDisk, realpath } from 'node:fs/promises'
 import { join, posix, resolve, sep } from 'node:path'
 import { RegistryError } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
-import { imagePath, isBelow, parentOf, whiteoutOf } from '@platform/oci/image-path'
+import { normalizePath, isBelow, parentOf, whiteoutOf } from '@platform/oci/image-path'
 import { unpackImage } from '@platform/oci/unpack'
 import { array, assert, asyncProperty, constantFrom, oneof, record, string, tuple } from 'fast-check'
 import { expect, test } from 'vitest'
@@ -30,11 +30,11 @@ const anyPath = oneof(
 test('keeps the path of any entry inside the root, or rejects it', () =>
   assert(
     asyncProperty(anyPath, async (name) => {
-      const path = await unlessInvalid(() => imagePath(name))
+      const path = await unlessInvalid(() => normalizePath(name))
       if (path === undefined) return
       expect(resolve('/root', path) === '/root' || resolve('/root', path).startsWith('/root/')).toBe(true)
       expect(path).toBe(posix.normalize(`/${path}`).slice(1))
-      expect(imagePath(path)).toBe(path)
+      expect(normalizePath(path)).toBe(path)
       expect(path === '' || isBelow(path, parentOf(path))).toBe(true)
       expect(parentOf(path)).toBe(path.split('/').slice(0, -1).join('/'))
     }),
@@ -44,10 +44,10 @@ test('keeps the path of any entry inside the root, or rejects it', () =>
 test('resolves a whiteout inside its folder, or rejects it', () =>
   assert(
     asyncProperty(anyPath, async (name) => {
-      const path = await unlessInvalid(() => imagePath(name))
+      const path = await unlessInvalid(() => normalizePath(name))
       const whiteout = path === undefined ? undefined : await unlessInvalid(() => whiteoutOf(path))
       if (path === undefined || whiteout === undefined || whiteout.kind === 'nothing') return
-      expect(imagePath(whiteout.path)).toBe(whiteout.path)
+      expect(normalizePath(whiteout.path)).toBe(whiteout.path)
       if (whiteout.kind === 'below') expect(whiteout.path).toBe(parentOf(path))
       else expect([parentOf(whiteout.path), whiteout.path !== '']).toEqual([parentOf(path), true])
     }),

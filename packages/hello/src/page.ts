@@ -28,10 +28,10 @@ const script = `
       const pending = new Map()
       const preferences = { locale: 'en', timeZone: 'UTC' }
 
-      let last = 0
+      let lastId = 0
 
       function request(path) {
-        const id = ++last
+        const id = ++lastId
         parent.postMessage({ platform: 'request', id, method: 'GET', path }, '*')
         return new Promise((resolve) => pending.set(id, resolve))
       }

@@ -12,13 +12,13 @@ interface Challenge {
   parameters: Readonly<Record<string, string>>
 }
 
-const word = /([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*)))?/g
+const schemeOrParameter = /([\w-]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*)))?/g
 const maxChallengeLength = 4096
 
 /** Parses the first 4,096 characters of a `WWW-Authenticate` header. A word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
-  for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(word)) {
+  for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(schemeOrParameter)) {
     const value = quoted?.replaceAll(/\\(.)/g, '$1') ?? plain
     if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: {} })
     else Object.assign(challenges.at(-1)?.parameters ?? {}, { [name.toLowerCase()]: value })
@@ -26,7 +26,7 @@ export function challengesOf(header: string): Challenge[] {
   return challenges
 }
 
-export interface RegistryPrincipal {
+export interface AuthenticationContext {
   registry: string
   origin: URL
   trustedRealms: readonly string[]
@@ -43,23 +43,23 @@ const TokenResponse = z.union([z.object({ token }), z.object({ access_token: tok
  * caller; the challenge does not select scopes. Throws `RegistryError`.
  */
 export async function authorizationFor(
-  principal: RegistryPrincipal,
+  context: AuthenticationContext,
   rejection: TransportResponse,
   scopes: readonly string[],
 ): Promise<string> {
   const challenges = challengesOf(headerOf(rejection, 'www-authenticate') ?? '')
   const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'basic')
-  const credentials = await principal.credentials()
+  const credentials = await context.credentials()
   const basic = credentials && basicOf(credentials)
-  if (challenge?.scheme === 'bearer') return bearerAuthorization(principal, challenge, scopes, basic)
+  if (challenge?.scheme === 'bearer') return requestBearerAuthorization(context, challenge, scopes, basic)
   if (challenge !== undefined && basic !== undefined) return basic
   throw new RegistryError(
     'unauthorized',
-    `Registry ${principal.registry} requires credentials. ${credentialsAdvice(challenge)}`,
+    `Registry ${context.registry} requires credentials. ${credentialsAdviceFor(challenge)}`,
   )
 }
 
-const credentialsAdvice = (challenge: Challenge | undefined): string =>
+const credentialsAdviceFor = (challenge: Challenge | undefined): string =>
   challenge === undefined
     ? 'It offers neither Basic nor Bearer authentication.'
     : 'Provide a user name and a password or token.'
@@ -67,23 +67,23 @@ const credentialsAdvice = (challenge: Challenge | undefined): string =>
 const basicOf = ({ username, password }: Credentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
-async function bearerAuthorization(
-  principal: RegistryPrincipal,
+async function requestBearerAuthorization(
+  context: AuthenticationContext,
   { parameters: { realm, service } }: Challenge,
   scopes: readonly string[],
   basic: string | undefined,
 ): Promise<string> {
-  const url = trustedRealm(principal, realm ?? '')
+  const url = parseTrustedRealm(context, realm ?? '')
   if (service !== undefined) url.searchParams.set('service', service)
   for (const scope of scopes) url.searchParams.append('scope', scope)
-  const response = await principal.send(url, { accept: 'application/json', ...(basic && { authorization: basic }) })
-  if (response.status !== 200) throw failureOf(principal.registry, 'the request for a token', response)
-  const tokenResponse = parseDocument(TokenResponse, response, `The token of registry ${principal.registry}`)
+  const response = await context.send(url, { accept: 'application/json', ...(basic && { authorization: basic }) })
+  if (response.status !== 200) throw failureOf(context.registry, 'the request for a token', response)
+  const tokenResponse = parseDocument(TokenResponse, response, `The token of registry ${context.registry}`)
   return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
 /** Parses the URL of a token server. Throws `RegistryError` for an untrusted host or an insecure connection. */
-function trustedRealm({ registry, origin, trustedRealms }: RegistryPrincipal, realm: string): URL {
+function parseTrustedRealm({ registry, origin, trustedRealms }: AuthenticationContext, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {
     throw new RegistryError('invalid', `Registry ${registry} requires a token but names no token server.`)

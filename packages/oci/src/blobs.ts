@@ -7,7 +7,7 @@ import type { TransportResponse } from './transport.ts'
 import type { Descriptor } from './types.ts'
 import type { Call, RegistryConnection, RepositoryConnection } from './connection.ts'
 
-const redirects = [301, 302, 303, 307, 308]
+const redirectStatuses = [301, 302, 303, 307, 308]
 const maxRedirects = 3
 const minLimitBytes = 64 * 1024
 
@@ -31,7 +31,7 @@ export async function fetchBlob(
       `The ${description} has ${size} bytes; the limit is ${maxBytes}. Make it smaller.`,
     )
   }
-  const limits = { statuses: [200, ...redirects], maxBytes: Math.max(size, minLimitBytes), blobBytes: size }
+  const limits = { statuses: [200, ...redirectStatuses], maxBytes: Math.max(size, minLimitBytes), blobBytes: size }
   const { body, isCutShort } = await download(target, { ...call, ...limits, method: 'GET' })
   if (!isCutShort && body.length === size && digestOf(body) === digest) return body
   const message = `Registry ${target.registry} returned other content for ${description}. Push it again.`
@@ -43,9 +43,9 @@ async function download(connection: RegistryConnection, call: Call): Promise<Tra
   let response = await connection.send(call)
   let { url } = call
   let isSameRegistry = true
-  for (let count = 0; isRedirect(response); count += 1) {
+  for (let redirectCount = 0; isRedirect(response); redirectCount += 1) {
     const next = resolveLink(headerOf(response, 'location'), url)
-    const isAllowed = next !== undefined && count < maxRedirects && isConfidential(next, connection.origin)
+    const isAllowed = next !== undefined && redirectCount < maxRedirects && isConfidential(next, connection.origin)
     if (!isAllowed) {
       const message = `Registry ${connection.registry} redirects ${call.description} to an invalid address, or too often.`
       throw new RegistryError('refused', `${message} Check how it stores its blobs.`)
@@ -64,7 +64,7 @@ export async function hasBlob(
   actions: 'pull' | 'pull,push' = 'pull',
 ): Promise<boolean> {
   const call = callOf(target, digest, actions)
-  const response = await target.send({ ...call, method: 'HEAD', statuses: [200, 404, ...redirects] })
+  const response = await target.send({ ...call, method: 'HEAD', statuses: [200, 404, ...redirectStatuses] })
   return response.status !== 404
 }
 

@@ -41,16 +41,16 @@ export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   const top = files.length > 0 ? [await packLayer(files)] : []
   const layers = [...(base ? baseLayers(base) : []), ...(input.layers ?? []), ...top]
   const { os, architecture } = input.platform ?? base?.config ?? thisPlatform()
-  const labels = sorted({ ...base?.labels, ...input.labels })
-  const config = json({
+  const labels = sortMembers({ ...base?.labels, ...input.labels })
+  const config = encodeJson({
     architecture,
     os,
     created,
-    config: sorted({ ...base?.config.config, ...input.config, Labels: labels }),
+    config: sortMembers({ ...base?.config.config, ...input.config, Labels: labels }),
     rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
     history: layers.map(() => ({ created, created_by: 'platform' })),
   } satisfies ImageConfig & { history: unknown })
-  const manifest = json({
+  const manifest = encodeJson({
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     config: { mediaType: mediaTypes.config, digest: digestOf(config), size: config.length },
@@ -59,9 +59,9 @@ export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   return { digest: digestOf(manifest), manifest, config, layers }
 }
 
-const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
+const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
-const sorted = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
+const sortMembers = <Value>(record: Readonly<Record<string, Value>>): Record<string, Value> =>
   Object.fromEntries(Object.entries(record).toSorted(([left], [right]) => (left < right ? -1 : 1)))
 
 /** OCI media types of Docker layers. OCI manifests do not define the Docker types. */
@@ -83,7 +83,7 @@ const nodePath = '/usr/local/bin/node'
  * has about 50 MB and takes a few seconds to build. It matches the CPU architecture of this machine. The executable is
  * `/usr/local/bin/node`. Throws `TypeError` on systems other than Linux.
  */
-export async function nodeLayer(): Promise<BuiltLayer & { bytes: Buffer }> {
+export async function buildNodeLayer(): Promise<BuiltLayer & { bytes: Buffer }> {
   if (process.platform !== 'linux') throw new TypeError('Only the Node.js of a Linux machine can be put into an image.')
   // Uses a separate process, because this one may have loaded further libraries.
   const script = 'process.report.excludeNetwork = true; JSON.stringify(process.report.getReport().sharedObjects)'
@@ -92,6 +92,6 @@ export async function nodeLayer(): Promise<BuiltLayer & { bytes: Buffer }> {
     .array(z.string())
     .parse(JSON.parse(stdout))
     .filter((path) => path.startsWith('/'))
-  const sources = libraries.map(async (path) => ({ path, source: await realpath(path), mode: 0o755 }))
-  return packLayer([...(await Promise.all(sources)), { path: nodePath, source: process.execPath, mode: 0o755 }])
+  const libraryFiles = libraries.map(async (path) => ({ path, source: await realpath(path), mode: 0o755 }))
+  return packLayer([...(await Promise.all(libraryFiles)), { path: nodePath, source: process.execPath, mode: 0o755 }])
 }

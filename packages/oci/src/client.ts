@@ -61,7 +61,7 @@ export interface RegistryClient {
   remove(repository: string, reference: string): Promise<void>
 }
 
-const smallBlobBytes = 8 * 1024 * 1024
+const defaultMaxBlobBytes = 8 * 1024 * 1024
 
 /** Creates a client; sends no request yet. Throws `RegistryError` if the registry name is invalid. */
 export function registryClient(registry: string, options: ClientOptions): RegistryClient {
@@ -73,7 +73,7 @@ export function registryClient(registry: string, options: ClientOptions): Regist
     tags: (repository) => listTags(targetOf(repository)),
     resolve: async (repository, reference) => resolveReference(targetOf(repository), checkReference(reference)),
     manifest: async (repository, reference) => findManifest(targetOf(repository), checkReference(reference)),
-    blob: async (repository, { digest, size }, maxBytes = smallBlobBytes) =>
+    blob: async (repository, { digest, size }, maxBytes = defaultMaxBlobBytes) =>
       fetchBlob(targetOf(repository), { digest: checkDigest(digest), size }, maxBytes),
     hasBlob: async (repository, digest) => hasBlob(targetOf(repository), checkDigest(digest)),
     putBlob: async (repository, bytes, { mountFrom } = {}) =>

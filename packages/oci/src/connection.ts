@@ -1,5 +1,5 @@
 import { failureOf } from './response.ts'
-import { authorizationFor, type RegistryPrincipal } from './authentication.ts'
+import { authorizationFor, type AuthenticationContext } from './authentication.ts'
 import type { ClientOptions } from './client.ts'
 import { RegistryError } from './error.ts'
 import { originOf } from './origin.ts'
@@ -45,12 +45,12 @@ const minBytesPerMs = 100
 export function connectRegistry(registry: string, options: ClientOptions): RegistryConnection {
   const { credentials = async () => undefined, trustedRealms = ['auth.docker.io'] } = options
   const origin = originOf(registry)
-  const transfer = transferBy(registry, options)
+  const transfer = createTransfer(registry, options)
   // Reuses each authorization until the registry rejects it, so that clock skew does not matter.
   const authorizations = new Map<string, string>()
   const sendAs = (call: Call, authorization: string | undefined) =>
     transfer({ ...call, headers: { ...call.headers, ...(authorization && { authorization }) } })
-  const principal: RegistryPrincipal = {
+  const context: AuthenticationContext = {
     registry,
     origin,
     trustedRealms,
@@ -67,10 +67,10 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
       const response = await sendAs(call, authorizations.get(key))
       if (response.status !== 401) return requireStatus(registry, call, response)
       authorizations.delete(key)
-      const authorization = await authorizationFor(principal, response, call.scopes)
-      const retried = await sendAs(call, authorization)
-      if (retried.status !== 401) authorizations.set(key, authorization)
-      return requireStatus(registry, call, retried)
+      const authorization = await authorizationFor(context, response, call.scopes)
+      const retryResponse = await sendAs(call, authorization)
+      if (retryResponse.status !== 401) authorizations.set(key, authorization)
+      return requireStatus(registry, call, retryResponse)
     },
     sendWithoutCredentials: async (call) => requireStatus(registry, call, await transfer(call)),
   }
@@ -85,7 +85,7 @@ function requireStatus(
   throw failureOf(registry, description, response)
 }
 
-const transferBy =
+const createTransfer =
   (registry: string, { transport, timeoutMs = 10_000 }: ClientOptions) =>
   async ({ description, method, url, headers = {}, body, maxBytes = defaultMaxBytes, blobBytes = 0 }: Call) => {
     const limits = { timeoutMs: timeoutMs + blobBytes / minBytesPerMs, maxBytes }

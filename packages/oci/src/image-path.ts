@@ -2,17 +2,17 @@ import { posix } from 'node:path'
 import { RegistryError } from './error.ts'
 
 /** Quotes at most 200 characters of a text from an image for a message. The text may contain any character. */
-export const quoted = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
+export const quote = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /**
  * Normalizes a path to be relative to the image root, without a leading `/`. The root itself is the empty string.
  * Throws `RegistryError` if the path contains `..` or is invalid in file systems (a NUL byte, a component of more than
  * 255 bytes).
  */
-export function imagePath(name: string): string {
+export function normalizePath(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.')
   const isPath = !parts.includes('..') && !name.includes('\0') && parts.every((part) => Buffer.byteLength(part) <= 255)
-  if (!isPath) throw new RegistryError('invalid', `The path ${quoted(name)} is invalid in an image.`)
+  if (!isPath) throw new RegistryError('invalid', `The path ${quote(name)} is invalid in an image.`)
   return parts.join('/')
 }
 
@@ -25,7 +25,7 @@ export const isBelow = (path: string, directory: string): boolean =>
 /** The content of lower layers that an entry removes. */
 export type Whiteout = { kind: 'path' | 'below'; path: string } | { kind: 'nothing' }
 
-const prefix = '.wh.'
+const whiteoutPrefix = '.wh.'
 
 /**
  * Parses a whiteout (OCI image specification, layers); undefined for an ordinary path. Throws `RegistryError` if it
@@ -34,14 +34,14 @@ const prefix = '.wh.'
 export function whiteoutOf(path: string): Whiteout | undefined {
   const parent = parentOf(path)
   const name = path.slice(parent === '' ? 0 : parent.length + 1)
-  if (!name.startsWith(prefix)) return undefined
-  const hidden = name.slice(prefix.length)
-  if (hidden === '.wh..opq') return { kind: 'below', path: parent }
+  if (!name.startsWith(whiteoutPrefix)) return undefined
+  const hiddenName = name.slice(whiteoutPrefix.length)
+  if (hiddenName === '.wh..opq') return { kind: 'below', path: parent }
   // Metadata of AUFS, which formerly created layers.
-  if (hidden.startsWith(prefix)) return { kind: 'nothing' }
-  if (['', '.', '..'].includes(hidden))
-    throw new RegistryError('invalid', `The whiteout ${quoted(path)} names nothing.`)
-  return { kind: 'path', path: parent === '' ? hidden : `${parent}/${hidden}` }
+  if (hiddenName.startsWith(whiteoutPrefix)) return { kind: 'nothing' }
+  if (['', '.', '..'].includes(hiddenName))
+    throw new RegistryError('invalid', `The whiteout ${quote(path)} names nothing.`)
+  return { kind: 'path', path: parent === '' ? hiddenName : `${parent}/${hiddenName}` }
 }
 
 /**
@@ -49,9 +49,8 @@ export function whiteoutOf(path: string): Whiteout | undefined {
  * and then down. An absolute target becomes relative, because the image root is not the file system root for readers
  * outside of the image.
  */
-export function containedLink(directory: string, target: string): string {
-  if (target === '' || target.includes('\0'))
-    throw new RegistryError('invalid', `The link ${quoted(target)} is broken.`)
+export function confineLinkTarget(directory: string, target: string): string {
+  if (target === '' || target.includes('\0')) throw new RegistryError('invalid', `The link ${quote(target)} is broken.`)
   const resolved = posix.join('/', target.startsWith('/') ? '' : directory, target)
   return posix.relative(`/${directory}`, resolved) || '.'
 }

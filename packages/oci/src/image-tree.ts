@@ -3,11 +3,11 @@ import { link, lstat, mkdir, open, readdir, readlink, rm, symlink } from 'node:f
 import { join, posix } from 'node:path'
 import { type UnpackLimits, consumeLimit } from './layer-limits.ts'
 import { RegistryError } from './error.ts'
-import { containedLink, imagePath, parentOf, quoted, whiteoutOf } from './image-path.ts'
+import { confineLinkTarget, normalizePath, parentOf, quote, whiteoutOf } from './image-path.ts'
 import type { LayerEntry } from './layer.ts'
 
 /** Maximum number of symlinks in one path, the same as in Linux. */
-const maxLinks = 40
+const maxSymlinks = 40
 
 /** `directory` is a path without symlinks. */
 interface Location {
@@ -27,7 +27,7 @@ export class ImageTree {
   /** Paths that are known to be directories and not symlinks. */
   readonly #directories = new Set<string>([''])
   /** Paths that the current layer has written, and their parent directories. */
-  readonly #written = new Set<string>()
+  readonly #writtenPaths = new Set<string>()
 
   constructor(root: string, limits: UnpackLimits) {
     this.#root = root
@@ -36,7 +36,7 @@ export class ImageTree {
 
   /** Whiteouts of a layer remove only content of earlier layers. */
   startLayer(): void {
-    this.#written.clear()
+    this.#writtenPaths.clear()
   }
 
   /** Replaces existing content, or applies a whiteout. */
@@ -55,14 +55,15 @@ export class ImageTree {
   }
 
   async #write(entry: LayerEntry): Promise<void> {
-    const location = await this.#location(entry.path)
+    const location = await this.#locate(entry.path)
     const path = pathOf(location)
     this.#markWritten(path)
     if (entry.kind === 'directory') return this.#putDirectory(path)
     if (entry.kind === 'link') return this.#putLink(path, entry)
     await this.#clear(path)
     if (entry.kind === 'file') await this.#putFile(path, entry)
-    if (entry.kind === 'symlink') await symlink(containedLink(location.directory, entry.target), this.#hostPath(path))
+    if (entry.kind === 'symlink')
+      await symlink(confineLinkTarget(location.directory, entry.target), this.#hostPath(path))
   }
 
   async #putDirectory(path: string): Promise<void> {
@@ -93,41 +94,42 @@ export class ImageTree {
    * Creates a hard link to a file. Rejects links to symlinks, whose relative targets would differ in another directory.
    */
   async #putLink(path: string, entry: LayerEntry): Promise<void> {
-    const source = pathOf(await this.#location(imagePath(entry.target)))
+    const source = pathOf(await this.#locate(normalizePath(entry.target)))
     if ((await this.#kindOf(source)) !== 'file') {
-      throw new RegistryError('invalid', `The link ${quoted(entry.path)} refers to no file of the image.`)
+      throw new RegistryError('invalid', `The link ${quote(entry.path)} refers to no file of the image.`)
     }
     if (source === path) return
     await this.#clear(path)
     await link(this.#hostPath(source), this.#hostPath(path))
   }
 
-  async #location(path: string): Promise<Location> {
+  async #locate(path: string): Promise<Location> {
     return { directory: await this.#walk(parentOf(path), true), name: posix.basename(path) }
   }
 
   /**
    * Resolves symlinks in the path of a directory. If one is missing, creates it or returns undefined.
    */
-  async #walk(path: string, createMissing: true): Promise<string>
-  async #walk(path: string, createMissing: boolean): Promise<string | undefined>
-  async #walk(path: string, createMissing: boolean): Promise<string | undefined> {
+  async #walk(path: string, mayCreate: true): Promise<string>
+  async #walk(path: string, mayCreate: boolean): Promise<string | undefined>
+  async #walk(path: string, mayCreate: boolean): Promise<string | undefined> {
     const segments = path.split('/').toReversed()
     let current = ''
-    let links = 0
+    let symlinkCount = 0
     for (let part = segments.pop(); part !== undefined; part = segments.pop()) {
       if (part === '' || part === '.') continue
       const next = part === '..' ? parentOf(current) : pathOf({ directory: current, name: part })
       const kind = this.#directories.has(next) ? 'directory' : await this.#kindOf(next)
-      if (kind === 'link') {
-        links += 1
-        if (links > maxLinks) throw new RegistryError('invalid', `The path ${quoted(path)} contains a link cycle.`)
+      if (kind === 'symlink') {
+        symlinkCount += 1
+        if (symlinkCount > maxSymlinks)
+          throw new RegistryError('invalid', `The path ${quote(path)} contains a link cycle.`)
         segments.push(...(await readlink(this.#hostPath(next))).split('/').toReversed())
         continue
       }
-      if (!createMissing && kind !== 'directory') return undefined
+      if (!mayCreate && kind !== 'directory') return undefined
       if (kind === undefined) await this.#createDirectory(next)
-      if (kind === 'file') throw new RegistryError('invalid', `The path ${quoted(path)} leads through a file.`)
+      if (kind === 'file') throw new RegistryError('invalid', `The path ${quote(path)} leads through a file.`)
       this.#directories.add(next)
       current = next
     }
@@ -139,12 +141,12 @@ export class ImageTree {
     await mkdir(this.#hostPath(path))
   }
 
-  async #kindOf(path: string): Promise<'file' | 'directory' | 'link' | undefined> {
+  async #kindOf(path: string): Promise<'file' | 'directory' | 'symlink' | undefined> {
     const stats = await lstat(this.#hostPath(path)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
       throw error
     })
-    if (stats?.isSymbolicLink()) return 'link'
+    if (stats?.isSymbolicLink()) return 'symlink'
     return stats && (stats.isDirectory() ? 'directory' : 'file')
   }
 
@@ -156,7 +158,7 @@ export class ImageTree {
 
   /** Keeps content of the current layer. */
   async #erase(path: string): Promise<void> {
-    if (!this.#written.has(path)) return this.#clear(path)
+    if (!this.#writtenPaths.has(path)) return this.#clear(path)
     if ((await this.#kindOf(path)) === 'directory') await this.#eraseBelow(path)
   }
 
@@ -165,7 +167,8 @@ export class ImageTree {
   }
 
   #markWritten(path: string): void {
-    for (let each = path; each !== '' && !this.#written.has(each); each = parentOf(each)) this.#written.add(each)
+    for (let each = path; each !== '' && !this.#writtenPaths.has(each); each = parentOf(each))
+      this.#writtenPaths.add(each)
   }
 
   #resetDirectories(): void {

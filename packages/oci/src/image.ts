@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { defaultUnpackLimits } from './layer-limits.ts'
 import type { FoundManifest, RegistryClient } from './client.ts'
 import { RegistryError } from './error.ts'
-import { imagePath, isBelow, type Whiteout, whiteoutOf } from './image-path.ts'
+import { normalizePath, isBelow, type Whiteout, whiteoutOf } from './image-path.ts'
 import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
 import { type Descriptor, type Image, type ImageConfig, type Index, type Manifest, mediaTypes } from './types.ts'
 
@@ -109,15 +109,15 @@ export async function readFile(
   paths: readonly string[],
   maxBytes: number,
 ): Promise<Buffer | undefined> {
-  let remaining = paths.map(imagePath)
+  let remaining = paths.map(normalizePath)
   const limits = defaultUnpackLimits()
   for (const layer of layersOf(image).toReversed()) {
     const contents = new Map<string, Buffer>()
-    const hidden = new Set<string>()
+    const hiddenPaths = new Set<string>()
     for await (const entry of layerEntries(client, image.repository, layer, limits)) {
       const whiteout = whiteoutOf(entry.path)
       for (const path of remaining) {
-        if (whiteout !== undefined ? isHidden(path, whiteout) : isReplaced(path, entry)) hidden.add(path)
+        if (whiteout !== undefined ? isHidden(path, whiteout) : isReplaced(path, entry)) hiddenPaths.add(path)
         if (whiteout === undefined && isReplaced(path, entry)) contents.delete(path)
       }
       if (entry.kind === 'file' && remaining.includes(entry.path))
@@ -125,7 +125,7 @@ export async function readFile(
     }
     const first = remaining.find((path) => contents.has(path))
     if (first !== undefined) return contents.get(first)
-    remaining = remaining.filter((path) => !hidden.has(path))
+    remaining = remaining.filter((path) => !hiddenPaths.has(path))
     if (remaining.length === 0) return undefined
   }
   return undefined

@@ -20,7 +20,7 @@ export function consumeLimit(limits: UnpackLimits, kind: keyof UnpackLimits, cou
 }
 
 /** Bytes of metadata (attributes, long names) that a layer may contain: a base, and an addition for each entry. */
-const [metadataBytes, metadataBytesPerEntry] = [512 * 1024, 4096]
+const [baseMetadataBytes, metadataBytesPerEntry] = [512 * 1024, 4096]
 const blockBytes = 512
 
 export interface LayerLimiter {
@@ -35,9 +35,9 @@ export interface LayerLimiter {
  * memory than content, so a layer that consists mostly of metadata is rejected before it is buffered. The stream fails
  * with `RegistryError` (`too_large`).
  */
-export function layerLimiter(hash: Hash, limits: UnpackLimits): LayerLimiter {
+export function createLayerLimiter(hash: Hash, limits: UnpackLimits): LayerLimiter {
   let readBytes = 0
-  let allowedBytes = metadataBytes
+  let allowedBytes = baseMetadataBytes
   const measure = (chunk: Buffer): Buffer => {
     hash.update(chunk)
     consumeLimit(limits, 'bytes', chunk.length)

@@ -3,10 +3,10 @@ import { PassThrough, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { type Extract as Reader, extract, type Header } from 'tar-stream'
-import { type UnpackLimits, consumeLimit, layerLimiter } from './layer-limits.ts'
+import { type UnpackLimits, consumeLimit, createLayerLimiter } from './layer-limits.ts'
 import type { RegistryClient } from './client.ts'
 import { RegistryError } from './error.ts'
-import { imagePath, quoted } from './image-path.ts'
+import { normalizePath, quote } from './image-path.ts'
 import { reserveMemory } from './memory-budget.ts'
 import type { Descriptor, Image } from './types.ts'
 
@@ -15,7 +15,7 @@ export const maxLayerBytes = 256 * 2 ** 20
 const chunkBytes = 64 * 1024
 
 export interface LayerEntry {
-  /** Relative to the image root; see `imagePath`. */
+  /** Relative to the image root; see `normalizePath`. */
   path: string
   /** `nothing`: a device or a FIFO, which is not created because modules need none. */
   kind: 'file' | 'directory' | 'symlink' | 'link' | 'nothing'
@@ -59,15 +59,15 @@ export async function* layerEntries(
   limits: UnpackLimits,
 ): AsyncGenerator<LayerEntry, void, undefined> {
   const { mediaType, digest } = descriptor
-  if (!isSupported(mediaType)) throw new RegistryError('invalid', `Layers of ${quoted(mediaType)} cannot be read.`)
+  if (!isSupported(mediaType)) throw new RegistryError('invalid', `Layers of ${quote(mediaType)} cannot be read.`)
   using _ = await reserveMemory(descriptor.size)
   const bytes = await client.blob(repository, descriptor, maxLayerBytes)
   const hash = createHash('sha256')
   const reader = extract()
-  const limiter = layerLimiter(hash, limits)
-  const reading = pipeline(Readable.from(chunksOf(bytes)), decompressors[mediaType](), limiter.stream, reader)
+  const limiter = createLayerLimiter(hash, limits)
+  const pipelineEnd = pipeline(Readable.from(chunksOf(bytes)), decompressors[mediaType](), limiter.stream, reader)
   // Awaited below. Prevents an unhandled rejection if the pipeline fails before that.
-  reading.catch(() => undefined)
+  pipelineEnd.catch(() => undefined)
   try {
     for await (const entry of reader) {
       limiter.allow(entry.header)
@@ -75,14 +75,15 @@ export async function* layerEntries(
       yield entryOf(entry)
       entry.resume()
     }
-    await reading
+    await pipelineEnd
   } catch (cause) {
-    throw brokenLayer(cause)
+    throw brokenLayerError(cause)
   } finally {
     reader.destroy()
   }
-  const actual = `sha256:${hash.digest('hex')}`
-  if (actual !== diffId) throw new RegistryError('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
+  const actualDiffId = `sha256:${hash.digest('hex')}`
+  if (actualDiffId !== diffId)
+    throw new RegistryError('invalid', `The layer ${digest} of ${repository} is not ${diffId}.`)
 }
 
 /** Small chunks let the pipeline stop at an error before it has read the whole layer. */
@@ -111,16 +112,16 @@ function entryOf(entry: Entry): LayerEntry {
   const kind = Object.hasOwn(kinds, type ?? '') ? kinds[type] : undefined
   const attributes = Object.keys(entry.header.pax ?? {})
   if (attributes.length > maxAttributes) {
-    throw new RegistryError('invalid', `The entry ${quoted(name)} has more than ${maxAttributes} attributes.`)
+    throw new RegistryError('invalid', `The entry ${quote(name)} has more than ${maxAttributes} attributes.`)
   }
   if (kind === undefined || attributes.some(isSparseAttribute)) {
-    throw new RegistryError('invalid', `The entry ${quoted(name)} has an unsupported type.`)
+    throw new RegistryError('invalid', `The entry ${quote(name)} has an unsupported type.`)
   }
   if (size > 0 && kind !== 'file' && kind !== 'directory') {
-    throw new RegistryError('invalid', `The entry ${quoted(name)} has content but is not a file.`)
+    throw new RegistryError('invalid', `The entry ${quote(name)} has content but is not a file.`)
   }
   const isExecutable = (mode & 0o111) !== 0
-  return { path: imagePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
+  return { path: normalizePath(name), kind, target: linkname ?? '', size, isExecutable, content: contentOf(entry) }
 }
 
 /**
@@ -131,11 +132,11 @@ async function* contentOf(entry: Entry): AsyncGenerator<Buffer, void, undefined>
   try {
     for await (const part of entry) if (Buffer.isBuffer(part)) yield part
   } catch (cause) {
-    throw brokenLayer(cause)
+    throw brokenLayerError(cause)
   }
 }
 
-const brokenLayer = (cause: unknown): RegistryError =>
+const brokenLayerError = (cause: unknown): RegistryError =>
   cause instanceof RegistryError ? cause : new RegistryError('invalid', 'A layer of the image is broken.', { cause })
 
 /** Whether an attribute marks a sparse file (GNU tar, pax format), which is stored as a list of segments. */

@@ -9,7 +9,7 @@ import { makeFolder } from './make-folder.ts'
 
 /** Files of an OCI image layout (version 1.0). */
 
-const refName = 'org.opencontainers.image.ref.name'
+const refNameAnnotation = 'org.opencontainers.image.ref.name'
 const maxManifestBytes = 4 * 2 ** 20
 
 export const layoutError = (folder: string, description: string): RegistryError =>
@@ -19,12 +19,12 @@ export const withTag = ({ mediaType, digest, size }: Descriptor, tag: string | u
   mediaType,
   digest,
   size,
-  ...(tag !== undefined && { annotations: { [refName]: tag } }),
+  ...(tag !== undefined && { annotations: { [refNameAnnotation]: tag } }),
 })
 
 /** Undefined if the descriptor has no tag or an invalid one. */
 export const tagOf = ({ annotations }: Descriptor): string | undefined =>
-  /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refName] ?? '')?.[0]
+  /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refNameAnnotation] ?? '')?.[0]
 
 const blobPath = (folder: string, digest: string): string => join(folder, 'blobs', ...digest.split(':'))
 
@@ -86,8 +86,8 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
 export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
   const existing = (await readIndex(folder)) ?? []
   // Lists a digest without a tag only once.
-  const all = new Map([...existing, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
+  const entriesByKey = new Map([...existing, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
   await writeAtomically(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
-  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...all.values()] }
+  const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...entriesByKey.values()] }
   await writeAtomically(join(folder, 'index.json'), JSON.stringify(index))
 }

@@ -38,7 +38,7 @@ export async function resolveReference(
   if (digest === undefined || !/^\d{1,15}$/.test(size)) return (await findManifest(target, reference))?.descriptor
   const mediaType = mediaTypeOf(target, call.description, response)
   checkDigestMatches(target, call.description, reference, digest)
-  if (Number(size) > maxManifestBytes) throw tooLarge(target, call.description)
+  if (Number(size) > maxManifestBytes) throw tooLargeError(target, call.description)
   return { mediaType, digest, size: Number(size) }
 }
 
@@ -49,7 +49,7 @@ export async function findManifest(
   const call = pullCall(target, reference)
   const response = await target.send({ ...call, method: 'GET', statuses: [200, 404], maxBytes: maxManifestBytes })
   if (response.status === 404) return undefined
-  if (response.isCutShort) throw tooLarge(target, call.description)
+  if (response.isCutShort) throw tooLargeError(target, call.description)
   const mediaType = mediaTypeOf(target, call.description, response)
   const { body: bytes } = response
   const digest = digestOf(bytes)
@@ -58,7 +58,7 @@ export async function findManifest(
   const schema = indexTypes.includes(mediaType) ? IndexDocument : ManifestDocument
   const content = parseDocument(schema, response, `The response of registry ${target.registry} for ${call.description}`)
   if ((content.mediaType ?? mediaType) !== mediaType)
-    throw invalidResponse(target, call.description, 'reports two media types')
+    throw invalidResponseError(target, call.description, 'reports two media types')
   return { content: { ...content, mediaType }, bytes, descriptor: { mediaType, digest, size: bytes.length } }
 }
 
@@ -71,7 +71,7 @@ export async function uploadManifest(
 ): Promise<{ descriptor: Descriptor; isReferrerListed: boolean }> {
   const call = callOf(target, reference, 'pull,push')
   const digest = digestOf(bytes)
-  if (bytes.length > maxManifestBytes) throw tooLarge(target, call.description)
+  if (bytes.length > maxManifestBytes) throw tooLargeError(target, call.description)
   if (isDigest(reference) && reference !== digest) {
     const message = `The manifest for ${call.description} has the digest ${digest}. Push it under that digest.`
     throw new RegistryError('invalid', message)
@@ -93,7 +93,7 @@ export async function removeManifest(target: RepositoryConnection, reference: st
 function mediaTypeOf(connection: RegistryConnection, description: string, response: TransportResponse): string {
   const mediaType = headerOf(response, 'content-type')?.split(';')[0]?.trim() ?? ''
   if (indexTypes.includes(mediaType) || manifestTypes.includes(mediaType)) return mediaType
-  throw invalidResponse(connection, description, 'uses a media type that is neither OCI nor Docker version 2')
+  throw invalidResponseError(connection, description, 'uses a media type that is neither OCI nor Docker version 2')
 }
 
 function checkDigestMatches(
@@ -102,9 +102,9 @@ function checkDigestMatches(
   reference: string,
   digest: string,
 ): void {
-  if (!isDigest(digest)) throw invalidResponse(connection, description, 'reports no SHA-256 digest')
+  if (!isDigest(digest)) throw invalidResponseError(connection, description, 'reports no SHA-256 digest')
   if (isDigest(reference) && reference !== digest)
-    throw invalidResponse(connection, description, 'returns other content')
+    throw invalidResponseError(connection, description, 'returns other content')
 }
 
 function checkReportedDigest(
@@ -115,15 +115,15 @@ function checkReportedDigest(
 ): void {
   const reported = headerOf(response, 'docker-content-digest')
   if (reported !== undefined && reported !== digest)
-    throw invalidResponse(connection, description, 'reports a digest that does not match the content')
+    throw invalidResponseError(connection, description, 'reports a digest that does not match the content')
 }
 
-function invalidResponse({ registry }: RegistryConnection, description: string, reason: string): RegistryError {
+function invalidResponseError({ registry }: RegistryConnection, description: string, reason: string): RegistryError {
   const message = `Registry ${registry} returned an invalid response for ${description}: it ${reason}.`
   return new RegistryError('invalid', `${message} Push it again, or use another.`)
 }
 
-function tooLarge({ registry }: RegistryConnection, description: string): RegistryError {
+function tooLargeError({ registry }: RegistryConnection, description: string): RegistryError {
   const limit = `${maxManifestBytes >> 20} MiB`
   return new RegistryError(
     'too_large',

@@ -10,16 +10,16 @@ export const isRepository = (text: string): boolean => text.length <= 255 && rep
 
 export const isTag = (text: string): boolean => /^\w[\w.-]{0,127}$/.test(text)
 
-const check =
+const createCheck =
   (isValid: (text: string) => boolean, message: string) =>
   (text: string): string => {
     if (!isValid(text)) throw new RegistryError('invalid', `${message} Correct it and retry.`)
     return text
   }
 
-export const checkRepository = check(isRepository, 'The repository name is invalid.')
-export const checkDigest = check(isDigest, 'The digest is not a SHA-256 digest.')
-export const checkReference = check(
+export const checkRepository = createCheck(isRepository, 'The repository name is invalid.')
+export const checkDigest = createCheck(isDigest, 'The digest is not a SHA-256 digest.')
+export const checkReference = createCheck(
   (text) => isTag(text) || isDigest(text),
   'The reference is neither a tag nor a digest.',
 )

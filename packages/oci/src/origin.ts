@@ -13,8 +13,8 @@ export function originOf(registry: string): URL {
   const host = apiHosts[registry] ?? registry
   const isHost = /^[a-z0-9.[\]:-]{1,260}$/i.test(host) && URL.canParse(`https://${host}`)
   if (!isHost) throw new RegistryError('invalid', 'A registry name is a host with an optional port.')
-  const plain = new URL(`http://${host}`)
-  return isLoopback(plain) ? plain : new URL(`https://${host}`)
+  const httpUrl = new URL(`http://${host}`)
+  return isLoopback(httpUrl) ? httpUrl : new URL(`https://${host}`)
 }
 
 /**

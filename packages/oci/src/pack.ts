@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { pack } from 'tar-stream'
 import { digestOf } from './digest.ts'
-import { imagePath, parentOf, whiteoutOf } from './image-path.ts'
+import { normalizePath, parentOf, whiteoutOf } from './image-path.ts'
 import { type Descriptor, mediaTypes } from './types.ts'
 
 /** A file of an image: its content, or the path of a local file or folder. The default mode is 644. */
@@ -14,7 +14,7 @@ export type FileToPack = { path: string; mode?: number } & ({ content: string | 
 /** A layer to push: its bytes, or the repository of the same registry that has it. */
 export type BuiltLayer = { descriptor: Descriptor; diffId: string } & ({ bytes: Buffer } | { repository: string })
 
-interface Packed {
+interface PackedFile {
   content: Uint8Array
   mode: number
 }
@@ -25,9 +25,9 @@ interface Packed {
  * other bytes. Throws `TypeError` for links, special files, conflicting paths and whiteouts.
  */
 export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLayer & { bytes: Buffer }> {
-  const packed = new Map<string, Packed>()
-  for (const file of files) await collect(file, packed)
-  const tar = await tarOf(packed)
+  const packedFiles = new Map<string, PackedFile>()
+  for (const file of files) await collect(file, packedFiles)
+  const tar = await tarOf(packedFiles)
   const bytes = await promisify(gzip)(tar, { level: 6 })
   // The operating system in the gzip header depends on the machine; 255 means unknown.
   bytes[9] = 255
@@ -35,33 +35,33 @@ export async function packLayer(files: readonly FileToPack[]): Promise<BuiltLaye
   return { descriptor, diffId: digestOf(tar), bytes }
 }
 
-async function collect(file: FileToPack, packed: Map<string, Packed>): Promise<void> {
-  const path = imagePath(file.path)
+async function collect(file: FileToPack, packedFiles: Map<string, PackedFile>): Promise<void> {
+  const path = normalizePath(file.path)
   if ('source' in file) {
     const stats = await lstat(file.source)
     if (stats.isDirectory()) {
       for (const name of await readdir(file.source)) {
-        await collect({ ...file, path: `${path}/${name}`, source: join(file.source, name) }, packed)
+        await collect({ ...file, path: `${path}/${name}`, source: join(file.source, name) }, packedFiles)
       }
       return
     }
     if (!stats.isFile()) throw new TypeError(`${file.source} is neither a file nor a folder.`)
   }
-  if (path === '' || packed.has(path)) throw new TypeError(`There are two files for /${path}, or it is a folder.`)
+  if (path === '' || packedFiles.has(path)) throw new TypeError(`There are two files for /${path}, or it is a folder.`)
   if (path.split('/').some((part) => whiteoutOf(part) !== undefined)) throw new TypeError(`/${path} would hide files.`)
   const content = 'source' in file ? await readFile(file.source) : Buffer.from(file.content)
-  packed.set(path, { content, mode: (file.mode ?? 0o644) & 0o777 })
+  packedFiles.set(path, { content, mode: (file.mode ?? 0o644) & 0o777 })
 }
 
-async function tarOf(packed: ReadonlyMap<string, Packed>): Promise<Buffer> {
+async function tarOf(packedFiles: ReadonlyMap<string, PackedFile>): Promise<Buffer> {
   const directories = new Set<string>()
-  for (const path of packed.keys()) {
+  for (const path of packedFiles.keys()) {
     for (let each = parentOf(path); each !== ''; each = parentOf(each)) directories.add(each)
   }
   const archive = pack()
   const common = { mtime: new Date(0), uid: 0, gid: 0 }
-  for (const path of [...packed.keys(), ...directories].toSorted(byCodeUnit)) {
-    const file = packed.get(path)
+  for (const path of [...packedFiles.keys(), ...directories].toSorted(byCodeUnit)) {
+    const file = packedFiles.get(path)
     if (file !== undefined && directories.has(path)) throw new TypeError(`/${path} is a file and a folder.`)
     if (file === undefined) archive.entry({ ...common, name: `${path}/`, type: 'directory', mode: 0o755 })
     else archive.entry({ ...common, name: path, type: 'file', mode: file.mode }, Buffer.from(file.content))

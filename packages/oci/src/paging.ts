@@ -9,9 +9,9 @@ import type { Call, RegistryConnection, RepositoryConnection } from './connectio
 
 const maxPages = 500
 const maxTotalBytes = 16 * 1024 * 1024
-const pageBytes = 4 * 1024 * 1024
+const maxPageBytes = 4 * 1024 * 1024
 
-export interface List<Page extends z.ZodType> extends Pick<Call, 'description' | 'url' | 'scopes' | 'headers'> {
+export interface ListCall<Page extends z.ZodType> extends Pick<Call, 'description' | 'url' | 'scopes' | 'headers'> {
   page: Page
   /** Statuses of registries without this list. They yield no page. */
   statusesWithoutList?: readonly number[]
@@ -23,31 +23,32 @@ export interface List<Page extends z.ZodType> extends Pick<Call, 'description' |
  */
 export async function* pagesOf<Page extends z.ZodType>(
   connection: RegistryConnection,
-  { page, statusesWithoutList = [], ...call }: List<Page>,
+  { page, statusesWithoutList = [], ...call }: ListCall<Page>,
 ): AsyncGenerator<z.output<Page>> {
-  const visited = new Set<string>()
-  let bytes = 0
+  const visitedUrls = new Set<string>()
+  let totalBytes = 0
   for (let url: URL | undefined = call.url; url !== undefined;) {
-    if (visited.has(url.href)) throw listTooLarge(connection, call.description, 'contains a page twice')
-    if (visited.size === maxPages) throw listTooLarge(connection, call.description, `has more than ${maxPages} pages`)
-    visited.add(url.href)
+    if (visitedUrls.has(url.href)) throw listTooLargeError(connection, call.description, 'contains a page twice')
+    if (visitedUrls.size === maxPages)
+      throw listTooLargeError(connection, call.description, `has more than ${maxPages} pages`)
+    visitedUrls.add(url.href)
     const response: TransportResponse = await connection.send({
       ...call,
       method: 'GET',
       url,
       statuses: [200, ...statusesWithoutList],
-      maxBytes: pageBytes,
+      maxBytes: maxPageBytes,
     })
     if (response.status !== 200) return
-    bytes += response.body.length
-    if (bytes > maxTotalBytes)
-      throw listTooLarge(connection, call.description, `is larger than ${maxTotalBytes >> 20} MiB`)
+    totalBytes += response.body.length
+    if (totalBytes > maxTotalBytes)
+      throw listTooLargeError(connection, call.description, `is larger than ${maxTotalBytes >> 20} MiB`)
     yield parseDocument(page, response, `The response of registry ${connection.registry} to ${call.description}`)
     url = nextPageUrl(connection, call.description, response, url)
   }
 }
 
-const listTooLarge = ({ registry }: RegistryConnection, description: string, reason: string): RegistryError =>
+const listTooLargeError = ({ registry }: RegistryConnection, description: string, reason: string): RegistryError =>
   new RegistryError('too_large', `Registry ${registry}: ${description} ${reason}. Specify a name instead of listing.`)
 
 function nextPageUrl(

@@ -53,9 +53,9 @@ export async function replicateImage(
     using _ = await reserveMemory(blob.size)
     await to.putBlob(repository, await from.blob(image.repository, blob, maxLayerBytes), mount)
   }
-  const sent = await to.putManifest(repository, tag, manifest.bytes, manifest.descriptor.mediaType)
-  if (sent.digest !== image.digest) {
-    throw new RegistryError('invalid', `${to.registry} stored ${image.digest} as ${sent.digest}.`)
+  const descriptor = await to.putManifest(repository, tag, manifest.bytes, manifest.descriptor.mediaType)
+  if (descriptor.digest !== image.digest) {
+    throw new RegistryError('invalid', `${to.registry} stored ${image.digest} as ${descriptor.digest}.`)
   }
-  return sent
+  return descriptor
 }

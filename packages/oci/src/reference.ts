@@ -9,13 +9,13 @@ export interface ImageReference {
 
 const host = String.raw`(?:localhost|(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?|[a-z0-9-]+(?=:[0-9])|\[[0-9a-f:]+\])(?::[0-9]{1,5})?`
 const part = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
-const pattern = new RegExp(
+const referencePattern = new RegExp(
   String.raw`^(?<registry>${host})/(?<repository>${part}(?:/${part})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
 )
 
 /** Undefined if the text is malformed, longer than 512 characters, or names no registry. */
 export function parseReference(text: string): ImageReference | undefined {
-  const groups = text.length <= 512 ? pattern.exec(text)?.groups : undefined
+  const groups = text.length <= 512 ? referencePattern.exec(text)?.groups : undefined
   if (groups === undefined) return undefined
   const { registry = '', repository = '', tag, digest } = groups
   return { registry, repository, ...(tag !== undefined && { tag }), ...(digest !== undefined && { digest }) }

@@ -13,8 +13,8 @@ export async function listReferrers(
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[]> {
-  const indexed = await referrersFromApi(target, digest, artifactType)
-  const referrers = indexed ?? (await taggedIndex(target, digest))?.manifests ?? []
+  const apiReferrers = await referrersFromApi(target, digest, artifactType)
+  const referrers = apiReferrers ?? (await findTaggedIndex(target, digest))?.manifests ?? []
   // Registries may ignore the requested artifact type.
   return referrers.filter((descriptor) => artifactType === undefined || descriptor.artifactType === artifactType)
 }
@@ -41,7 +41,7 @@ async function referrersFromApi(
   return descriptors
 }
 
-async function taggedIndex(target: RepositoryConnection, digest: string): Promise<Index | undefined> {
+async function findTaggedIndex(target: RepositoryConnection, digest: string): Promise<Index | undefined> {
   const content = (await findManifest(target, digestTag(digest)))?.content
   if (content === undefined || 'manifests' in content) return content
   const message = `Registry ${target.registry} has no referrers index of ${digest}: its tag refers to other content. Remove the tag.`
@@ -60,24 +60,24 @@ export async function addReferrer(
 ): Promise<Descriptor> {
   const bytes = Buffer.from(JSON.stringify(manifest))
   const { mediaType, artifactType, annotations, subject } = manifest
-  const sent = await uploadManifest(target, digestOf(bytes), bytes, mediaType)
+  const upload = await uploadManifest(target, digestOf(bytes), bytes, mediaType)
   const descriptor: Descriptor = {
-    ...sent.descriptor,
+    ...upload.descriptor,
     ...(artifactType !== undefined && { artifactType }),
     ...(annotations !== undefined && { annotations }),
   }
-  if (sent.isReferrerListed) return descriptor
-  for (let attempts = 0; ; attempts += 1) {
-    const index = (await taggedIndex(target, subject.digest)) ?? emptyIndex
+  if (upload.isReferrerListed) return descriptor
+  for (let attemptCount = 0; ; attemptCount += 1) {
+    const index = (await findTaggedIndex(target, subject.digest)) ?? emptyIndex
     if (index.manifests.some(({ digest }) => digest === descriptor.digest)) return descriptor
-    if (attempts === maxAttempts) throw notStored(target, subject)
-    const next: Index = { ...index, manifests: [...index.manifests, descriptor] }
-    const indexBytes = Buffer.from(JSON.stringify(next))
+    if (attemptCount === maxAttempts) throw notStoredError(target, subject)
+    const nextIndex: Index = { ...index, manifests: [...index.manifests, descriptor] }
+    const indexBytes = Buffer.from(JSON.stringify(nextIndex))
     await uploadManifest(target, digestTag(subject.digest), indexBytes, mediaTypes.index)
   }
 }
 
-const notStored = ({ registry }: RegistryConnection, { digest }: Descriptor): RegistryError =>
+const notStoredError = ({ registry }: RegistryConnection, { digest }: Descriptor): RegistryError =>
   new RegistryError('refused', `Registry ${registry} does not store the referrers of ${digest}. Try again.`)
 
 const emptyIndex: Index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [] }

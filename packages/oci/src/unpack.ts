@@ -5,12 +5,12 @@ import { type UnpackLimits, defaultUnpackLimits } from './layer-limits.ts'
 import type { RegistryClient } from './client.ts'
 import { digestTag } from './digest.ts'
 import { RegistryError } from './error.ts'
-import { quoted } from './image-path.ts'
+import { quote } from './image-path.ts'
 import { layerEntries, type LayerEntry, layersOf } from './layer.ts'
 import { ImageTree } from './image-tree.ts'
 import type { Image } from './types.ts'
 
-const unpacking = new Map<string, Promise<string>>()
+const unpacksByDir = new Map<string, Promise<string>>()
 
 /**
  * Returns the absolute path of an image's root directory in a store, `<store>/<digest>/root`, and unpacks the image if
@@ -25,13 +25,13 @@ export function unpackImage(
   limits: Partial<UnpackLimits> = {},
 ): Promise<string> {
   const imageDir = join(resolve(storeDir), digestTag(image.digest))
-  const running = unpacking.get(imageDir)
-  if (running !== undefined) return running
-  const started = unpackInto(client, image, imageDir, { ...defaultUnpackLimits(), ...limits }).finally(() =>
-    unpacking.delete(imageDir),
+  const runningUnpack = unpacksByDir.get(imageDir)
+  if (runningUnpack !== undefined) return runningUnpack
+  const unpack = unpackInto(client, image, imageDir, { ...defaultUnpackLimits(), ...limits }).finally(() =>
+    unpacksByDir.delete(imageDir),
   )
-  unpacking.set(imageDir, started)
-  return started
+  unpacksByDir.set(imageDir, unpack)
+  return unpack
 }
 
 async function unpackInto(
@@ -75,15 +75,15 @@ async function applyLayers(client: RegistryClient, image: Image, tree: ImageTree
 }
 
 /** Error codes of file systems for invalid paths. */
-const pathErrors = new Set('ENAMETOOLONG EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP EINVAL EILSEQ EMLINK'.split(' '))
+const pathErrorCodes = new Set('ENAMETOOLONG EEXIST ENOTDIR EISDIR ENOTEMPTY ELOOP EINVAL EILSEQ EMLINK'.split(' '))
 
 async function apply(tree: ImageTree, entry: LayerEntry): Promise<void> {
   try {
     await tree.apply(entry)
   } catch (cause) {
-    const isPathError = cause instanceof Error && 'code' in cause && pathErrors.has(String(cause.code))
+    const isPathError = cause instanceof Error && 'code' in cause && pathErrorCodes.has(String(cause.code))
     if (!isPathError) throw cause
-    throw new RegistryError('invalid', `The entry ${quoted(entry.path)} cannot be unpacked.`, { cause })
+    throw new RegistryError('invalid', `The entry ${quote(entry.path)} cannot be unpacked.`, { cause })
   }
 }
 

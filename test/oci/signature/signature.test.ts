@@ -155,7 +155,7 @@ describe('signing', () => {
     const signature = Buffer.from(tag.layers[0]!.annotations![signatureAnnotation]!, 'base64')
     expect(crypto.verify('sha256', text, publicPem('p384'), signature)).toBe(true)
     const bundle = [...fixtures.registry.blobs.values()].map(parseBundle).find((each) => each !== undefined)
-    expect(crypto.verify('sha384', bundle!.signed, publicPem('p384'), bundle!.signature)).toBe(true)
+    expect(crypto.verify('sha384', bundle!.signedBytes, publicPem('p384'), bundle!.signature)).toBe(true)
   })
 
   test('works with a generated key pair', async () => {
@@ -313,7 +313,7 @@ test('rejects a signature that was created for the other layout', async () => {
   const [layer] = tag.layers
   fixtures.registry.manifests.clear()
   // Stores the payload of the envelope under the tag, and the payload of the tag in an envelope.
-  const blob = await fixtures.registry.putBlob(repository, bundle!.signed)
+  const blob = await fixtures.registry.putBlob(repository, bundle!.signedBytes)
   const annotations = { [signatureAnnotation]: bundle!.signature.toString('base64') }
   await putTagged(fixtures.registry, fixtures.ours, [{ mediaType: simpleSigningType, ...blob, annotations }])
   expect(await verify(fixtures)).toMatchObject({ problem: 'signature_of_other_image' })

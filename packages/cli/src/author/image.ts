@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { ModuleManifest } from '@platform/contract/manifest'
-import { type BuiltImage, buildImage, nodeLayer } from '@platform/oci/build'
+import { type BuiltImage, buildImage, buildNodeLayer } from '@platform/oci/build'
 import { thisPlatform } from '@platform/oci/image'
 import { exportLayout } from '@platform/oci/layout'
 import type { FileToPack } from '@platform/oci/pack'
@@ -24,7 +24,7 @@ export async function buildProject(
     files: await filesOf(project, program),
     config: { Entrypoint: ['node', programPath], Cmd: [], WorkingDir: '/app' },
     labels: labelsOf(manifest),
-    ...(base.withNode && { layers: [await nodeLayer()] }),
+    ...(base.withNode && { layers: [await buildNodeLayer()] }),
     ...(remote && { base: await readBase(remote, platform) }),
     platform,
   })

@@ -9,9 +9,9 @@ import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningT
 export interface DiscoveredSignature {
   layout: SignatureLayout
   /** The signed bytes and the signature; undefined if the content contains no signature. */
-  content: { signed: Buffer; signature: Buffer } | undefined
+  content: { signedBytes: Buffer; signature: Buffer } | undefined
   /** The digests in the signed content. Call it only after the signature has been verified. */
-  digests: () => string[]
+  readDigests: () => string[]
 }
 
 /** Maximum for each layout: more than images have in practice, and few enough to limit the load. */
@@ -38,32 +38,36 @@ export async function* discoverSignatures(
   }
 }
 
-type Content = Pick<DiscoveredSignature, 'content' | 'digests'>
+type SignatureContent = Pick<DiscoveredSignature, 'content' | 'readDigests'>
 
-const noSignature: Content = { content: undefined, digests: () => [] }
+const noSignature: SignatureContent = { content: undefined, readDigests: () => [] }
 
 async function readReferrer(
   client: RegistryClient,
   repository: string,
   referrer: Descriptor,
-): Promise<Content | undefined> {
+): Promise<SignatureContent | undefined> {
   const manifest = await unlessBroken(() => client.manifest(repository, referrer.digest))
   const layers = typeof manifest === 'object' && 'layers' in manifest.content ? manifest.content.layers : []
   const [layer] = layers
   if (layer?.mediaType !== bundleType || layers.length !== 1) return undefined
   const bytes = await unlessBroken(() => client.blob(repository, layer, maxBundleBytes))
   const bundle = bytes === 'broken' ? undefined : parseBundle(bytes)
-  return bundle && { content: bundle, digests: () => statementDigests(bundle.payload) }
+  return bundle && { content: bundle, readDigests: () => statementDigests(bundle.payload) }
 }
 
-async function readTagged(client: RegistryClient, repository: string, layer: Descriptor): Promise<Content | undefined> {
+async function readTagged(
+  client: RegistryClient,
+  repository: string,
+  layer: Descriptor,
+): Promise<SignatureContent | undefined> {
   const signature = layer.annotations?.[signatureAnnotation]
   if (layer.mediaType !== simpleSigningType || signature === undefined) return undefined
-  const signed = await unlessBroken(() => client.blob(repository, layer, maxPayloadBytes))
-  if (signed === 'broken') return undefined
+  const signedBytes = await unlessBroken(() => client.blob(repository, layer, maxPayloadBytes))
+  if (signedBytes === 'broken') return undefined
   return {
-    content: { signed, signature: Buffer.from(signature, 'base64') },
-    digests: () => simpleSigningDigests(signed),
+    content: { signedBytes, signature: Buffer.from(signature, 'base64') },
+    readDigests: () => simpleSigningDigests(signedBytes),
   }
 }
 

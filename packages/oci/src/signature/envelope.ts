@@ -37,7 +37,7 @@ const Bundle = z.object({
 
 export interface ParsedBundle {
   payload: Buffer
-  signed: Buffer
+  signedBytes: Buffer
   signature: Buffer
 }
 
@@ -47,7 +47,11 @@ export function parseBundle(bytes: Buffer): ParsedBundle | undefined {
   if (data === undefined) return undefined
   const { payload: text, payloadType, signatures } = data.dsseEnvelope
   const payload = Buffer.from(text, 'base64')
-  return { payload, signed: envelopeBytes(payloadType, payload), signature: Buffer.from(signatures[0].sig, 'base64') }
+  return {
+    payload,
+    signedBytes: envelopeBytes(payloadType, payload),
+    signature: Buffer.from(signatures[0].sig, 'base64'),
+  }
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -6,17 +6,17 @@ import * as z from 'zod'
  */
 
 export const statementType = 'application/vnd.in-toto+json'
-export const signPredicate = 'https://sigstore.dev/cosign/sign/v1'
+export const signPredicateType = 'https://sigstore.dev/cosign/sign/v1'
 
 const signatureType = 'cosign container image signature'
 
-const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
+const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 
 /** The signed payload of the tag layout. `reference`: registry and repository, for information only. */
 export const simpleSigning = (reference: string, digest: string): Buffer =>
-  json({
+  encodeJson({
     critical: {
       identity: { 'docker-reference': reference },
       image: { 'docker-manifest-digest': digest },
@@ -26,10 +26,10 @@ export const simpleSigning = (reference: string, digest: string): Buffer =>
   })
 
 export const statement = (digest: string): Buffer =>
-  json({
+  encodeJson({
     _type: 'https://in-toto.io/Statement/v1',
     subject: [{ digest: { sha256: hexOf(digest) }, annotations: {} }],
-    predicateType: signPredicate,
+    predicateType: signPredicateType,
     predicate: {},
   })
 
@@ -43,7 +43,7 @@ const SimpleSigning = z.object({
 const Statement = z.object({
   _type: z.literal('https://in-toto.io/Statement/v1'),
   subject: z.array(z.object({ digest: z.object({ sha256: z.string() }) })),
-  predicateType: z.literal(signPredicate),
+  predicateType: z.literal(signPredicateType),
 })
 
 function parseJson(bytes: Buffer): unknown {

@@ -5,7 +5,7 @@ import { RegistryError } from '../error.ts'
 import { type Descriptor, type Manifest, mediaTypes } from '../types.ts'
 import { bundleType, envelopeBytes, serializeBundle } from './envelope.ts'
 import { isSignatureValid, keyHint, readPrivateKey, signBytes } from './key.ts'
-import { signPredicate, simpleSigning, statement, statementType } from './payload.ts'
+import { signPredicateType, simpleSigning, statement, statementType } from './payload.ts'
 
 /** `referrer`: layout of cosign 3 and later. `tag`: earlier layout, for clients that support no other. */
 export type SignatureLayout = 'referrer' | 'tag'
@@ -42,19 +42,19 @@ async function signByReferrer(
   if (subject === undefined) throw new RegistryError('not_found', `${repository}@${digest} does not exist.`)
   const payload = statement(digest)
   const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
-  const bundle = await client.putBlob(repository, serializeBundle(payload, signature, keyHint(key)))
-  const empty = await client.putBlob(repository, Buffer.from('{}'))
+  const bundleBlob = await client.putBlob(repository, serializeBundle(payload, signature, keyHint(key)))
+  const emptyBlob = await client.putBlob(repository, Buffer.from('{}'))
   return client.putReferrer(repository, {
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     artifactType: bundleType,
-    config: { mediaType: mediaTypes.empty, ...empty },
-    layers: [{ mediaType: bundleType, ...bundle }],
+    config: { mediaType: mediaTypes.empty, ...emptyBlob },
+    layers: [{ mediaType: bundleType, ...bundleBlob }],
     subject: { mediaType: subject.mediaType, digest, size: subject.size },
     annotations: {
       'org.opencontainers.image.created': new Date().toISOString(),
       'dev.sigstore.bundle.content': 'dsse-envelope',
-      'dev.sigstore.bundle.predicateType': signPredicate,
+      'dev.sigstore.bundle.predicateType': signPredicateType,
     },
   })
 }
@@ -67,13 +67,14 @@ async function signByTag(
 ): Promise<Descriptor> {
   const payload = simpleSigning(`${client.registry}/${repository}`, digest)
   const existing = await client.manifest(repository, signatureTag(digest))
-  const others = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
+  const existingLayers = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
   // The same key has already signed the digest.
-  if (existing !== undefined && others.some((layer) => isSignatureOf(layer, payload, key))) return existing.descriptor
+  if (existing !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
+    return existing.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)
   const annotations = { [signatureAnnotation]: signature }
-  const layers = [...others, { mediaType: simpleSigningType, ...blob, annotations }]
+  const layers = [...existingLayers, { mediaType: simpleSigningType, ...blob, annotations }]
   const rootfs = { type: 'layers', diff_ids: layers.map((layer) => layer.digest) }
   const config = Buffer.from(JSON.stringify({ architecture: '', os: '', config: {}, rootfs }))
   const manifest: Manifest = {

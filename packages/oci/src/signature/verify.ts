@@ -22,7 +22,7 @@ export interface TrustedKey {
 }
 
 /** Reasons for failed verification. If several apply, the first in this order is reported. */
-const problems = [
+const unverifiedProblems = [
   'signature_of_other_image',
   'key_out_of_scope',
   'key_out_of_time',
@@ -30,7 +30,7 @@ const problems = [
   'broken_signature',
 ] as const
 
-export type UnverifiedProblem = (typeof problems)[number] | 'unsigned'
+export type UnverifiedProblem = (typeof unverifiedProblems)[number] | 'unsigned'
 
 export type Verdict =
   /** `by`: name of the key. `digest`: the requested digest that the key has signed. */
@@ -53,10 +53,10 @@ export async function verifyImage(
   client: RegistryClient,
   repository: string,
   digests: readonly string[],
-  trusted: readonly TrustedKey[],
+  trustedKeys: readonly TrustedKey[],
   { atMs = Date.now() }: { atMs?: number } = {},
 ): Promise<Verdict> {
-  const keys = trusted.flatMap((each) => {
+  const keys = trustedKeys.flatMap((each) => {
     const key = readPublicKey(each.pem)
     return key === undefined ? [] : [{ ...each, key }]
   })
@@ -69,7 +69,7 @@ export async function verifyImage(
       failures.push(verdict)
     }
   }
-  const first = problems.flatMap((problem) => failures.filter((failure) => failure.problem === problem))[0]
+  const first = unverifiedProblems.flatMap((problem) => failures.filter((failure) => failure.problem === problem))[0]
   return first ?? unverified('unsigned', `No signature of ${[...uniqueDigests].join(' or ')} is in ${repository}.`)
 }
 
@@ -87,41 +87,42 @@ interface VerificationRequest {
 }
 
 function verifySignature(
-  { layout, content, digests }: DiscoveredSignature,
+  { layout, content, readDigests }: DiscoveredSignature,
   request: VerificationRequest,
   keys: readonly Key[],
 ): Verdict {
   const { registry, repository, digest, atMs } = request
   if (content === undefined) return unverified('broken_signature', `A signature of ${digest} is broken.`)
-  const signers = keys.filter(({ key }) => isSignatureValid(key, content.signed, content.signature))
+  const signers = keys.filter(({ key }) => isSignatureValid(key, content.signedBytes, content.signature))
   if (signers.length === 0) return unverified('unknown_key', `${digest} is signed with no trusted key.`)
   const names = signers.map(({ name }) => name).join(', ')
-  const signed = digests()
-  if (!signed.includes(digest)) {
-    const other = signed.filter(isDigest).slice(0, 3).join(', ') || 'an invalid digest'
+  const signedDigests = readDigests()
+  if (!signedDigests.includes(digest)) {
+    const other = signedDigests.filter(isDigest).slice(0, 3).join(', ') || 'an invalid digest'
     return unverified(
       'signature_of_other_image',
       `A signature by ${names} is stored with ${digest}, but is for ${other}.`,
     )
   }
-  const inScope = signers.filter((key) => isInScope(key, registry, repository))
-  if (inScope.length === 0) {
+  const keysInScope = signers.filter((key) => isInScope(key, registry, repository))
+  if (keysInScope.length === 0) {
     const location = `${registry}/${repository}`
     return unverified('key_out_of_scope', `${digest} is signed by ${names}, which is not trusted for ${location}.`)
   }
-  const by = inScope.find((key) => isValidAt(key, atMs))
-  if (by === undefined) return unverified('key_out_of_time', `${digest} is signed by ${names}, which is not valid now.`)
-  return { isVerified: true, by: by.name, layout, digest }
+  const signer = keysInScope.find((key) => isValidAt(key, atMs))
+  if (signer === undefined)
+    return unverified('key_out_of_time', `${digest} is signed by ${names}, which is not valid now.`)
+  return { isVerified: true, by: signer.name, layout, digest }
 }
 
 const isInScope = ({ repositories }: TrustedKey, registry: string, repository: string): boolean =>
   repositories === undefined ||
   repositories
     .map((each) => `${each.replace(/\/+$/, '')}/`)
-    .some((each) => `${namesRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
+    .some((each) => `${hasRegistry(each) ? `${registry}/` : ''}${repository}/`.startsWith(each))
 
 /** Whether a location begins with a registry, by the rule of image references. */
-const namesRegistry = (location: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(location)
+const hasRegistry = (location: string): boolean => /^(?:localhost\/|[^/]*[.:])/.test(location)
 
 /** An invalid date makes the key invalid. */
 const isValidAt = ({ notBefore, notAfter }: TrustedKey, atMs: number): boolean =>
