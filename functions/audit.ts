@@ -4,7 +4,7 @@ import { result, downloadHeaders } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' }
+const mediaTypes = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' }
 
 export const handler = serve(
   route(addAuditEntry, async ({ caller, body }) => {
@@ -15,7 +15,7 @@ export const handler = serve(
   route(exportAudit, async ({ caller, query }) => {
     const { text, next, checkpoint } = await Audit.exportPage(caller, query)
     const nextPage = next === undefined ? next : `${exportAudit.path}?format=${query.format}&after=${next}`
-    const headers = downloadHeaders(`audit.${query.format}`, types[query.format], nextPage)
+    const headers = downloadHeaders(`audit.${query.format}`, mediaTypes[query.format], nextPage)
     return result(200, text, { ...headers, ...(checkpoint !== undefined && { 'audit-checkpoint': checkpoint }) })
   }),
   route(getAuditCheckpoint, async ({ caller }) => result(200, await Audit.checkpoint(caller))),

@@ -18,7 +18,7 @@ import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
 /** Imports the module on demand, because the other requests do not need the image reader. */
-const installation = () => import('@platform/core/modules/install')
+const importInstall = () => import('@platform/core/modules/install')
 
 export const handler = serve(
   route(listCatalog, async ({ query }) => result(200, await Catalog.list(query))),
@@ -26,11 +26,11 @@ export const handler = serve(
   route(listModules, async ({ caller }) => result(200, await Module.listFor(caller))),
   route(getModule, async ({ caller, params }) => result(200, await Module.readFor(caller, params.id))),
   route(installModule, async ({ caller, params, body }) =>
-    result(202, await (await installation()).installFromCatalog(caller, params.id, body)),
+    result(202, await (await importInstall()).installFromCatalog(caller, params.id, body)),
   ),
   route(uninstallModule, async ({ caller, params }) => result(202, await uninstall(caller, params.id))),
   route(installImage, async ({ caller, body }) =>
-    result(202, await (await installation()).installFromImage(caller, body)),
+    result(202, await (await importInstall()).installFromImage(caller, body)),
   ),
   route(uninstallImage, async ({ caller, params }) => result(202, await uninstall(caller, params.id))),
   route(listOrganisationModules, async ({ caller }) => result(200, await listConsents(caller))),

@@ -13,8 +13,8 @@ import { serve } from '@platform/http/serve'
 
 export const handler = serve(
   route(getDashboardLayout, async ({ caller }) => {
-    const saved = await Layout.read(caller)
-    return saved === undefined ? result(204) : result(200, saved.layout, { etag: saved.etag })
+    const savedLayout = await Layout.read(caller)
+    return savedLayout === undefined ? result(204) : result(200, savedLayout.layout, { etag: savedLayout.etag })
   }),
   route(updateDashboardLayout, async ({ caller, body, headers }) =>
     result(204, undefined, { etag: await Layout.save(caller, body, headers['if-match']) }),

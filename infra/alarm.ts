@@ -22,11 +22,11 @@ export interface AlarmSpec {
   missingData?: 'breaching' | 'notBreaching'
 }
 
-export const sumOf = (metrics: readonly Metric[]): string =>
+export const sumExpression = (metrics: readonly Metric[]): string =>
   `SUM([${metrics.map((_, index) => `m${index}`).join(', ')}])`
 
 /** The alarm notifies the topic when it starts and when it ends. */
-export function alarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
+export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
   const { number, description, above, below, periods = 1, missingData = 'notBreaching' } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
@@ -53,7 +53,7 @@ function metricQueries({ metrics, formula, statistic, periodMinutes = 5 }: Alarm
 }
 
 /** Only alarms of this account may publish to the topic. */
-export function alarmTopic(): sst.aws.SnsTopic {
+export function createAlarmTopic(): sst.aws.SnsTopic {
   const topic = new sst.aws.SnsTopic('Alarms', { transform: { topic: { name: `${prefix}-alarms` } } })
   const account = aws.getCallerIdentityOutput().accountId
   new aws.sns.TopicPolicy('AlarmsPolicy', {

@@ -1,4 +1,4 @@
-import { alarm, alarmTopic, sumOf, type AlarmSpec } from './alarm.ts'
+import { createAlarm, createAlarmTopic, sumExpression, type AlarmSpec } from './alarm.ts'
 import { hasDeadLetterConsumer, schedules, consumers, tableThrottles } from './metrics.ts'
 import { allFunctionsMetric, functionMetric, gatewayMetric, platformMetric, queueMetric } from './metrics.ts'
 import { options } from './options.ts'
@@ -14,7 +14,7 @@ const consumerErrors = [...consumers.filter((name) => !name.endsWith('-dead-lett
 const scheduleErrors = schedules.map(({ name }) => functionMetric('Errors', name))
 const sweepFailures = ['schedule/sweep', 'queue/events'].map((name) => platformMetric('SweepFailures', name))
 /** Both functions verify passwords: `users` verifies the old password on a password change. */
-const signIns = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
+const signInFailures = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
 /** No function waits for an event, so a slow response means slow work. */
 const latencyAlarm: AlarmSpec = {
@@ -65,7 +65,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     number: 4,
     description: 'A sweep failed for an item; the log of the sweep names the item.',
     metrics: sweepFailures,
-    formula: sumOf(sweepFailures),
+    formula: sumExpression(sweepFailures),
     statistic: 'Sum',
     above: 0,
   },
@@ -86,8 +86,8 @@ const metricAlarms: Record<string, AlarmSpec> = {
   'sign-in-failures': {
     number: 10,
     description: 'More than twenty sign-ins a minute fail.',
-    metrics: signIns,
-    formula: sumOf(signIns),
+    metrics: signInFailures,
+    formula: sumExpression(signInFailures),
     statistic: 'Sum',
     above: 100,
   },
@@ -103,7 +103,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     number: 8,
     description: 'Queue consumers fail: they throw or time out.',
     metrics: consumerErrors,
-    formula: sumOf(consumerErrors),
+    formula: sumExpression(consumerErrors),
     statistic: 'Sum',
     above: 0,
   },
@@ -111,7 +111,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     number: 8,
     description: 'Scheduled functions fail: they throw or time out.',
     metrics: scheduleErrors,
-    formula: sumOf(scheduleErrors),
+    formula: sumExpression(scheduleErrors),
     statistic: 'Sum',
     above: 0,
   },
@@ -120,7 +120,7 @@ const metricAlarms: Record<string, AlarmSpec> = {
     number: 13,
     description: 'DynamoDB throttles the table, an index or a partition.',
     metrics: tableThrottles,
-    formula: sumOf(tableThrottles),
+    formula: sumExpression(tableThrottles),
     statistic: 'Sum',
     above: 10,
   },
@@ -145,10 +145,10 @@ const timeoutAlarms = schedules
  * Queues whose messages may wait for more than 300 seconds: installs and updates run for minutes, and retries of
  * webhooks and modules are delayed by up to 900 seconds.
  */
-const longestWaitSeconds: Record<string, number> = { installs: 1800, updates: 1800, webhooks: 1200, modules: 1200 }
+const maxWaitSeconds: Record<string, number> = { installs: 1800, updates: 1800, webhooks: 1200, modules: 1200 }
 
 const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
-  const above = longestWaitSeconds[name] ?? 300
+  const above = maxWaitSeconds[name] ?? 300
   const oldestMessageAge: AlarmSpec = {
     number: 5,
     description: `A message of the queue ${name} has waited for ${above} seconds.`,
@@ -208,10 +208,11 @@ const basicAlarms: Record<string, AlarmSpec> = {
 
 const fullAlarms = { ...metricAlarms, ...Object.fromEntries([...timeoutAlarms, ...queueAlarms]) }
 
-export const topic = monitoring === 'off' ? undefined : alarmTopic()
+export const topic = monitoring === 'off' ? undefined : createAlarmTopic()
 
 if (topic) {
   const { alarmEmail: endpoint } = options
   if (endpoint) new aws.sns.TopicSubscription('AlarmsByEmail', { topic: topic.arn, protocol: 'email', endpoint })
-  for (const [name, spec] of Object.entries(monitoring === 'full' ? fullAlarms : basicAlarms)) alarm(name, spec, topic)
+  for (const [name, spec] of Object.entries(monitoring === 'full' ? fullAlarms : basicAlarms))
+    createAlarm(name, spec, topic)
 }

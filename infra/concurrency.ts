@@ -3,11 +3,11 @@
  * than 500, nothing is reserved: Lambda requires 100 unreserved, and small reservations would throttle.
  */
 const shares: Record<string, number> = { relay: 0.3, auth: 0.1, health: 0.01 }
-const smallestAccount = 500
+const minFreeConcurrency = 500
 
 export const reservedFunctions: readonly string[] = Object.keys(shares)
 
-export function reservedConcurrencyOf(name: string, free: number): number | undefined {
+export function reservedConcurrencyOf(name: string, freeConcurrency: number): number | undefined {
   const share = shares[name]
-  return share === undefined || free < smallestAccount ? undefined : Math.floor(free * share)
+  return share === undefined || freeConcurrency < minFreeConcurrency ? undefined : Math.floor(freeConcurrency * share)
 }

@@ -105,12 +105,12 @@ const charts: readonly Chart[] = [
 ]
 
 const region = aws.getRegionOutput().region
-const [width, height, columns] = [8, 6, 3]
+const [width, height, columnCount] = [8, 6, 3]
 
 const widgets = charts.map(({ title, statistic, metrics }, index) => ({
   type: 'metric',
-  x: (index % columns) * width,
-  y: Math.floor(index / columns) * height,
+  x: (index % columnCount) * width,
+  y: Math.floor(index / columnCount) * height,
   width,
   height,
   properties: {

@@ -6,7 +6,7 @@ import { globalPrefix, isProtected, prefix } from './stage.ts'
 /** The optional front: CloudFront with a web ACL, which an HTTP API lacks. Functions reject requests that bypass it. */
 
 /** Creates the secret that only the front sends; functions have its hash. Later deployments do not change its value. */
-function frontSecret(): $util.Output<string> {
+function createFrontSecret(): $util.Output<string> {
   const secret = new aws.secretsmanager.Secret('FrontSecret', {
     name: `${prefix}/front-secret`,
     description: 'Value of X-Plat-Front-Secret, by which functions recognise the front',
@@ -32,7 +32,7 @@ const visibilityOf = (metricName: string) => ({
 })
 
 /** No rule inspects bodies: scripts of jobs look like attacks. The rate limit is high: relays may share an address. */
-const webAcl = () =>
+const createWebAcl = () =>
   new aws.wafv2.WebAcl('FrontAcl', {
     region: 'us-east-1',
     scope: 'CLOUDFRONT',
@@ -60,19 +60,19 @@ const webAcl = () =>
   })
 
 /** Managed policies of CloudFront: nothing is cached; everything but `Host` is forwarded. */
-const [cachingDisabled, allExceptHost] = [
+const [cachingDisabledPolicyId, allExceptHostPolicyId] = [
   '4135ea2d-6df8-44a3-9df3-4b5a84be39ad',
   'b689b0a8-53d0-40ab-baf2-68738e2966ac',
 ]
 const allMethods = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'POST', 'PATCH', 'DELETE']
 
 function createFront(domain: string, origin: string) {
-  const secret = frontSecret()
+  const secret = createFrontSecret()
   const { frontCertificate: cert } = options
   const cdn = new sst.aws.Cdn('Front', {
     comment: prefix,
     domain: cert ? { name: domain, dns: false, cert } : domain,
-    webAclArn: webAcl().arn,
+    webAclArn: createWebAcl().arn,
     wait: false,
     origins: [
       {
@@ -94,8 +94,8 @@ function createFront(domain: string, origin: string) {
       viewerProtocolPolicy: 'https-only',
       allowedMethods: allMethods,
       cachedMethods: ['GET', 'HEAD'],
-      cachePolicyId: cachingDisabled,
-      originRequestPolicyId: allExceptHost,
+      cachePolicyId: cachingDisabledPolicyId,
+      originRequestPolicyId: allExceptHostPolicyId,
       compress: true,
     },
   })

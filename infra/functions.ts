@@ -1,5 +1,5 @@
 import type { Capability } from '../packages/contract/src/endpoint.ts'
-import { moduleImages, moduleLogGroup, modulePrefix, moduleRole } from './modules.ts'
+import { moduleImagePrefix, moduleLogGroup, modulePrefix, moduleRole } from './modules.ts'
 import { channelSettings } from './channel.ts'
 import { grantsOf, logGrant } from './grants.ts'
 import { reservedConcurrencyOf } from './concurrency.ts'
@@ -34,7 +34,7 @@ const environment = {
   PLAT_SECRET_IDENTITY_PREFIX: identityPrefix,
   PLAT_MODULE_RUNTIME: 'lambda',
   PLAT_MODULE_PREFIX: modulePrefix,
-  PLAT_MODULE_REPOSITORY: moduleImages,
+  PLAT_MODULE_REPOSITORY: moduleImagePrefix,
   PLAT_MODULE_REGISTRY: 'ecr',
   PLAT_MODULE_ROLE: moduleRole.arn,
   PLAT_MODULE_LOG_GROUP: moduleLogGroup.name,
@@ -51,7 +51,7 @@ const environment = {
  * Functions that need more than 512 MB: Lambda allots a full processor from 1,769 MB (password hashing), and network
  * bandwidth with memory (images).
  */
-const memory: Record<string, `${number} MB`> = {
+const memoryByFunction: Record<string, `${number} MB`> = {
   auth: '1769 MB',
   setup: '1769 MB',
   users: '1769 MB',
@@ -62,13 +62,13 @@ const memory: Record<string, `${number} MB`> = {
 /** Function → the version that its alias refers to. */
 export const versions: Record<string, $util.Output<string>> = {}
 
-export function platformFunction(
+export function createPlatformFunction(
   name: string,
   {
     capabilities,
     timeoutSeconds,
-    consumes,
-  }: { capabilities: readonly Capability[]; timeoutSeconds: number; consumes?: string },
+    consumedQueue,
+  }: { capabilities: readonly Capability[]; timeoutSeconds: number; consumedQueue?: string },
 ) {
   const id = name.replace(/(?:^|[/-])([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const lambda = new sst.aws.Function(`${id}Function`, {
@@ -77,13 +77,13 @@ export function platformFunction(
     handler: 'index.handler',
     runtime: 'nodejs24.x',
     architecture: 'arm64',
-    memory: memory[name] ?? '512 MB',
+    memory: memoryByFunction[name] ?? '512 MB',
     timeout: `${timeoutSeconds} seconds`,
     environment,
     permissions: [
       ...grantsOf(capabilities),
       logGrant(functionNameOf(name)),
-      ...(consumes === undefined ? [] : [consumerGrant(consumes)]),
+      ...(consumedQueue === undefined ? [] : [consumerGrant(consumedQueue)]),
     ],
     ...reservation(name),
     logging: { format: 'json', retention: logRetention },

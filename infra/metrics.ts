@@ -47,7 +47,7 @@ export const tableMetric = (
 ): Metric => ({ namespace: 'AWS/DynamoDB', metricName, dimensions: { TableName: table.name } })
 
 /** DynamoDB counts a write that an index throttles only in the metric of that index. */
-const indexThrottles = (index: string): Metric => ({
+const indexThrottleMetric = (index: string): Metric => ({
   namespace: 'AWS/DynamoDB',
   metricName: 'WriteThrottleEvents',
   dimensions: { TableName: table.name, GlobalSecondaryIndexName: index },
@@ -60,7 +60,7 @@ const indexThrottles = (index: string): Metric => ({
 export const tableThrottles: readonly Metric[] = [
   tableMetric('ReadThrottleEvents'),
   tableMetric('WriteThrottleEvents'),
-  ...Object.keys(tableIndexes).map(indexThrottles),
+  ...Object.keys(tableIndexes).map(indexThrottleMetric),
 ]
 
 const queueOf = ({ trigger }: Task): string | undefined =>

@@ -10,7 +10,7 @@ const region = aws.getRegionOutput().region
 const { dnsSuffix } = aws.getPartitionOutput()
 
 /** The repository prefix in the account's registry, from which Lambda pulls images. */
-export const moduleImages = $interpolate`${account}.dkr.ecr.${region}.${dnsSuffix}/${moduleRepository}`
+export const moduleImagePrefix = $interpolate`${account}.dkr.ecr.${region}.${dnsSuffix}/${moduleRepository}`
 
 /** All modules share one log group, so that retention applies: the groups that Lambda creates never expire. */
 export const moduleLogGroup = new aws.cloudwatch.LogGroup('ModuleLog', {

@@ -1,6 +1,6 @@
 import { type Task, tasks } from '../packages/contract/src/task.ts'
 
-const sentBy = ({ capabilities }: Task): string[] =>
+const queuesSentTo = ({ capabilities }: Task): string[] =>
   capabilities.flatMap((capability) => (capability.startsWith('queue:') ? [capability.slice('queue:'.length)] : []))
 
 const consumersOf = (queue: string): [string, Task][] =>
@@ -10,14 +10,14 @@ const consumersOf = (queue: string): [string, Task][] =>
 
 /** Whether messages of a consumer can lead back to it, directly or through other consumers. */
 export function canLoop(name: string): boolean {
-  const reached = new Set<string>()
+  const reachedNames = new Set<string>()
   const pending = Object.entries<Task>(tasks).filter(([each]) => each === name)
   for (const [, task] of pending) {
-    const next = sentBy(task)
+    const next = queuesSentTo(task)
       .flatMap(consumersOf)
-      .filter(([each]) => !reached.has(each))
-    for (const [each] of next) reached.add(each)
+      .filter(([each]) => !reachedNames.has(each))
+    for (const [each] of next) reachedNames.add(each)
     pending.push(...next)
   }
-  return reached.has(name)
+  return reachedNames.has(name)
 }

@@ -1,20 +1,24 @@
 import { isProtected, prefix } from './stage.ts'
 
 /** The platform writes the values itself, so that no secret passes through a deployment or its state. */
-const secret = (id: string, name: string, description: string) =>
+const createSecret = (id: string, name: string, description: string) =>
   new aws.secretsmanager.Secret(
     id,
     { name: `${prefix}/${name}`, description, recoveryWindowInDays: isProtected ? 30 : 0 },
     { protect: isProtected, retainOnDelete: isProtected },
   )
 
-export const accessKeys = secret('AccessKeys', 'access-keys', 'Keys that sign access tokens')
-export const moduleTokenKeys = secret('ModuleTokenKeys', 'module-token-keys', 'Keys that sign tokens for modules')
-export const statementKeys = secret('StatementKeys', 'statement-keys', 'Key that signs job statements')
-export const webhookKey = secret('WebhookKey', 'webhook-key', 'Key from which the secrets of webhooks are derived')
-export const moduleKey = secret('ModuleKey', 'module-key', 'Key from which the tokens of modules are derived')
-export const auditKey = secret('AuditKey', 'audit-key', 'Key that signs checkpoints of audit trails')
-export const initialAdminToken = secret(
+export const accessKeys = createSecret('AccessKeys', 'access-keys', 'Keys that sign access tokens')
+export const moduleTokenKeys = createSecret('ModuleTokenKeys', 'module-token-keys', 'Keys that sign tokens for modules')
+export const statementKeys = createSecret('StatementKeys', 'statement-keys', 'Key that signs job statements')
+export const webhookKey = createSecret(
+  'WebhookKey',
+  'webhook-key',
+  'Key from which the secrets of webhooks are derived',
+)
+export const moduleKey = createSecret('ModuleKey', 'module-key', 'Key from which the tokens of modules are derived')
+export const auditKey = createSecret('AuditKey', 'audit-key', 'Key that signs checkpoints of audit trails')
+export const initialAdminToken = createSecret(
   'InitialAdminToken',
   'initial-admin-token',
   'Authorises the first-run setup, once',

@@ -42,7 +42,7 @@ export const settingNames = [
 export const keyFileNames = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS'] as const
 
 /** Lambda limits the environment to 4 KiB; resource names and URLs take the rest. */
-export const settingBytesMax = 1900
+export const maxSettingBytes = 1900
 
 type Environment = Record<string, string | undefined>
 
@@ -65,14 +65,14 @@ export function settingsOf(environment: Environment): Record<string, string> {
     Boolean(entry[1]),
   )
   const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(settings)))
-  if (bytes > settingBytesMax) throw sizeError(settings, bytes)
+  if (bytes > maxSettingBytes) throw sizeError(settings, bytes)
   return Object.fromEntries(settings)
 }
 
 function sizeError(settings: [string, string][], bytes: number): Error {
   const [longest] = settings.toSorted(([, one], [, other]) => other.length - one.length)
   return new Error(
-    `The settings take ${bytes} bytes of the functions' environment, more than the available ${settingBytesMax}; ` +
+    `The settings take ${bytes} bytes of the functions' environment, more than the available ${maxSettingBytes}; ` +
       `the longest is ${longest?.[0]}. Ed25519 keys are the shortest.`,
   )
 }

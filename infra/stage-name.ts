@@ -1,14 +1,14 @@
 /** Keeps the longest names of functions and roles within 64 characters. */
-export const stageLengthMax = 20
+export const maxStageLength = 20
 
 /**
  * Returns the requirement that a name violates, or undefined. IAM policies match prefixes of resource names, so a stage
  * name with a hyphen could match the resources of another stage.
  */
 export const stageNameError = (stage: string): string | undefined =>
-  new RegExp(`^[a-z][a-z0-9]{0,${stageLengthMax - 1}}$`).test(stage)
+  new RegExp(`^[a-z][a-z0-9]{0,${maxStageLength - 1}}$`).test(stage)
     ? undefined
-    : `must be at most ${stageLengthMax} lower-case letters and digits, starting with a letter`
+    : `must be at most ${maxStageLength} lower-case letters and digits, starting with a letter`
 
 /** A protected stage cannot be removed, and its data is retained. `sst.config.ts` repeats this rule. */
 export const isProtectedStage = (stage: string, environment: Record<string, string | undefined>): boolean =>

@@ -1,15 +1,18 @@
 import { type Task, tasks } from '../packages/contract/src/task.ts'
 import { authorizeConnections, reportPresence } from './channel.ts'
-import { platformFunction, versions } from './functions.ts'
+import { createPlatformFunction, versions } from './functions.ts'
 import { canLoop } from './recursion.ts'
 import { queues } from './queues.ts'
 import { settingsOf } from './settings.ts'
 import { globalPrefix, prefix } from './stage.ts'
 
-type Target = ReturnType<typeof platformFunction>
+type Target = ReturnType<typeof createPlatformFunction>
 
 /** Lambda redelivers only the failed messages of a batch. */
-function consume({ id, alias }: Target, trigger: { queue: string; batchSize: number; maximumConcurrency: number }) {
+function connectQueue(
+  { id, alias }: Target,
+  trigger: { queue: string; batchSize: number; maximumConcurrency: number },
+) {
   const { queue, deadLetter } = queues[trigger.queue.replace(/-dead-letter$/, '')]
   new aws.lambda.EventSourceMapping(`${id}Messages`, {
     eventSourceArn: (trigger.queue.endsWith('-dead-letter') ? deadLetter : queue).arn,
@@ -88,13 +91,13 @@ const isConnected = (queue: string): boolean => hasUpdates || !queue.startsWith(
 
 const bootstrapTargets: Target[] = []
 for (const [name, { trigger, timeoutSeconds, capabilities }] of Object.entries<Task>(tasks)) {
-  const consumes = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
-  const target = platformFunction(name, { capabilities, timeoutSeconds, ...(consumes && { consumes }) })
+  const consumedQueue = typeof trigger === 'object' && 'queue' in trigger ? trigger.queue : undefined
+  const target = createPlatformFunction(name, { capabilities, timeoutSeconds, ...(consumedQueue && { consumedQueue }) })
   if (trigger === 'deployment') bootstrapTargets.push(target)
   else if (trigger === 'channel-connect') authorizeConnections(target)
   else if (trigger === 'channel-presence') reportPresence(target)
   else if ('queue' in trigger) {
-    if (isConnected(trigger.queue)) consume(target, trigger)
+    if (isConnected(trigger.queue)) connectQueue(target, trigger)
     if (canLoop(name)) allowLoop(target)
   } else schedule(target, trigger.everySeconds, name)
 }

@@ -22,22 +22,23 @@ export function requireBuiltins(text: string): string {
     .reduce((program, { start, end, code }) => program.slice(0, start) + code + program.slice(end), text)
 }
 
-const builtin = (name: string): string => `process.getBuiltinModule(${JSON.stringify(name)})`
+const builtinAccess = (name: string): string => `process.getBuiltinModule(${JSON.stringify(name)})`
 
 /** Replaces `import a, { b as c } from 'x'`. */
 function staticAccess({ entries, moduleRequest }: StaticImport): string {
-  const module = builtin(moduleRequest.value)
+  const access = builtinAccess(moduleRequest.value)
   // The default export and the namespace are the whole module.
   const targets = entries.map(({ importName, localName }) =>
     importName.name !== null && importName.name !== 'default'
       ? `{${JSON.stringify(importName.name)}:${localName.value}}`
       : localName.value,
   )
-  return targets.map((target) => `const ${target}=${module};`).join('')
+  return targets.map((target) => `const ${target}=${access};`).join('')
 }
 
 /** Replaces `import('x')`: the module's members, and the module as its default export. */
-const dynamicAccess = (name: string): string => `Promise.resolve({__proto__:${builtin(name)},default:${builtin(name)}})`
+const dynamicAccess = (name: string): string =>
+  `Promise.resolve({__proto__:${builtinAccess(name)},default:${builtinAccess(name)}})`
 
 /** Empty if the specifier is computed. */
 const specifierOf = ({ moduleRequest: { start, end } }: DynamicImport, text: string): string =>

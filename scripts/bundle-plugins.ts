@@ -17,7 +17,7 @@ const environmentCredentials: Plugin = {
 }
 
 /** Leaves out event streams and zod's JSON schema generator, which no function uses. */
-const unneeded: Plugin = {
+const omittedCode: Plugin = {
   name: 'unneeded',
   setup(builder) {
     builder.onResolve({ filter: /^@smithy\/core\/event-streams$/ }, ({ kind }) =>
@@ -49,13 +49,13 @@ const plainRoutes: Plugin = {
  * one build.
  */
 function unusedSchemas(): Plugin {
-  const marked = new Map<string, Promise<string>>()
+  const markedTexts = new Map<string, Promise<string>>()
   return {
     name: 'unused-schemas',
     setup(builder) {
       builder.onLoad({ filter: /\/packages\/(?:contract|core)\/src\/[\w/-]+\.ts$/ }, async ({ path }) => {
-        const text = marked.get(path) ?? readFile(path, 'utf8').then((source) => markCalls(path, source))
-        marked.set(path, text)
+        const text = markedTexts.get(path) ?? readFile(path, 'utf8').then((source) => markCalls(path, source))
+        markedTexts.set(path, text)
         return { contents: await text, loader: 'ts' }
       })
     },
@@ -86,7 +86,7 @@ function createsSchema(expression: Expression): boolean {
 }
 
 /** Evaluates modules that derive constants from the whole contract, so that bundles do not contain the contract. */
-const derived: Plugin = {
+const derivedConstants: Plugin = {
   name: 'derived',
   setup(builder) {
     builder.onLoad(
@@ -105,4 +105,10 @@ const derived: Plugin = {
 }
 
 /** All plugins, for one build. */
-export const plugins = (): Plugin[] => [environmentCredentials, plainRoutes, unneeded, derived, unusedSchemas()]
+export const plugins = (): Plugin[] => [
+  environmentCredentials,
+  plainRoutes,
+  omittedCode,
+  derivedConstants,
+  unusedSchemas(),
+]

@@ -60,17 +60,17 @@ export async function bundleAll(
   version: string | undefined,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Bundle>> {
-  const all = {
+  const options = {
     ...settings,
     plugins: [...changes, ...plugins()],
     ...(version !== undefined && { define: { releasedVersion: JSON.stringify(version) } }),
   }
   const entryPoints = names.map((name) => ({ in: `functions/${name}.ts`, out: name }))
-  const together = await build({ ...all, entryPoints })
+  const combinedBuild = await build({ ...options, entryPoints })
   const bundles = names.map(async (name) => {
-    if (!hasDynamicImports(together.metafile, name)) return [name, bundleOf(together, `${name}.mjs`)] as const
+    if (!hasDynamicImports(combinedBuild.metafile, name)) return [name, bundleOf(combinedBuild, `${name}.mjs`)] as const
     const entry = { in: `functions/${name}.ts`, out: 'index' }
-    return [name, bundleOf(await build({ ...all, splitting: true, entryPoints: [entry] }), entryFile)] as const
+    return [name, bundleOf(await build({ ...options, splitting: true, entryPoints: [entry] }), entryFile)] as const
   })
   return new Map(await Promise.all(bundles))
 }

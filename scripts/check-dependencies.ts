@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { report, root } from './source.ts'
 
-interface Locked {
+interface LockedPackage {
   version?: string
   license?: string
   dev?: boolean
@@ -14,12 +14,12 @@ interface Locked {
 }
 
 /** Licences that only require attribution. */
-const permissive = new Set(
+const permissiveLicenses = new Set(
   '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT Python-2.0 Unlicense Zlib'.split(' '),
 )
 
 /** Licences with conditions for redistribution. They are allowed for tools, which are not part of the product. */
-const forTools = new Set([...permissive, 'CC-BY-4.0', 'MPL-2.0'])
+const toolLicenses = new Set([...permissiveLicenses, 'CC-BY-4.0', 'MPL-2.0'])
 
 const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
   license
@@ -28,37 +28,41 @@ const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
     .some((choice) => choice.split(' AND ').every((each) => allowed.has(each)))
 
 /** Maximum number of packages of an installation without development packages. */
-const installedLimit = 150
+const maxInstalledPackages = 150
 
 /** Problems of a lockfile and its page of reasons, one line each. */
-export function dependencyProblems(packages: Readonly<Record<string, Locked>>, page: string): string[] {
-  const reasons = new Set([...page.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name))
-  const direct = Object.entries(packages)
+export function dependencyProblems(packages: Readonly<Record<string, LockedPackage>>, page: string): string[] {
+  const explainedNames = new Set([...page.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name))
+  const directDependencies = Object.entries(packages)
     .filter(([path]) => !path.includes('node_modules/'))
     .flatMap(([path, { dependencies, devDependencies }]) =>
       Object.entries({ ...dependencies, ...devDependencies }).map(([name, range]) => ({ path, name, range })),
     )
     .filter(({ name }) => !name.startsWith('@platform/'))
-  const names = new Set(direct.map(({ name }) => name))
+  const names = new Set(directDependencies.map(({ name }) => name))
   const installed = Object.entries(packages).filter(
     ([path, { dev, devOptional, link }]) => path.includes('node_modules/') && !dev && !devOptional && !link,
   )
   return [
-    ...(installed.length > installedLimit
-      ? [`npm ci --omit=dev installs ${installed.length} packages; the limit is ${installedLimit}`]
+    ...(installed.length > maxInstalledPackages
+      ? [`npm ci --omit=dev installs ${installed.length} packages; the limit is ${maxInstalledPackages}`]
       : []),
-    ...direct
+    ...directDependencies
       .filter(({ range }) => !/^(npm:.+@)?\d+\.\d+\.\d+\S*$/.test(range))
       .map(({ path, name, range }) => `${path || 'package.json'}: pin ${name} (${range})`),
-    ...[...names].filter((name) => !reasons.has(name)).map((name) => `docs/dependencies.md: ${name} has no reason`),
-    ...[...reasons].filter((name) => !names.has(name!)).map((name) => `docs/dependencies.md: ${name} is not used`),
+    ...[...names]
+      .filter((name) => !explainedNames.has(name))
+      .map((name) => `docs/dependencies.md: ${name} has no reason`),
+    ...[...explainedNames]
+      .filter((name) => !names.has(name!))
+      .map((name) => `docs/dependencies.md: ${name} is not used`),
     ...Object.entries(packages).flatMap(([path, { version, license, dev, link }]) => {
       if (!path.includes('node_modules/') || link) return []
       const name = path.split('node_modules/').at(-1) ?? path
-      const found = license ?? 'none'
-      return isAllowed(found, dev ? forTools : permissive)
+      const foundLicense = license ?? 'none'
+      return isAllowed(foundLicense, dev ? toolLicenses : permissiveLicenses)
         ? []
-        : [`${name}@${version}: licence ${found} is not allowed`]
+        : [`${name}@${version}: licence ${foundLicense} is not allowed`]
     }),
   ]
 }

@@ -34,7 +34,7 @@ const retiredWords = [
   'yardstick',
 ]
 
-const retired = retiredWords
+const retiredPattern = retiredWords
   .flatMap((word) => [`(?<![A-Za-z])${word}`, `(?<![A-Z])${word[0]!.toUpperCase()}${word.slice(1)}`])
   .join('|')
 
@@ -52,19 +52,21 @@ const rules: readonly Rule[] = [
   { files: /^packages\/.+\.ts$/, pattern: /^export \* from /, message: 're-exports a whole file' },
   {
     files: /^(?:(?:packages|functions|infra|scripts|test)\/.+\.(?:tsx?|mjs)|(?:docs\/.+|[A-Z]+)\.md)$/,
-    pattern: new RegExp(`(?:${retired})(?![a-z])`),
+    pattern: new RegExp(`(?:${retiredPattern})(?![a-z])`),
     message: 'a retired word',
   },
 ]
 
-const subjectLimit = 72
+const maxSubjectLength = 72
 
 /** Lines of files that break a rule. */
 export const repositoryProblems = (files: readonly Source[]): string[] =>
   files.flatMap(({ path, text }) => {
-    const applied = rules.filter(({ files: names }) => names.test(path) && path !== 'scripts/check-repository.ts')
+    const applicableRules = rules.filter(
+      ({ files: names }) => names.test(path) && path !== 'scripts/check-repository.ts',
+    )
     return text.split('\n').flatMap((line, index) =>
-      applied.flatMap(({ pattern, message }) => {
+      applicableRules.flatMap(({ pattern, message }) => {
         const [match] = pattern.exec(line) ?? []
         return match === undefined ? [] : [`${path}:${index + 1} ${message}: ${match}`]
       }),
@@ -75,7 +77,9 @@ export const repositoryProblems = (files: readonly Source[]): string[] =>
 function subjectProblems(): string[] {
   try {
     const subject = execFileSync('git', ['log', '-1', '--no-merges', '--format=%s'], { cwd: root, encoding: 'utf8' })
-    return subject.trim().length > subjectLimit ? [`commit subject is longer than ${subjectLimit}: ${subject}`] : []
+    return subject.trim().length > maxSubjectLength
+      ? [`commit subject is longer than ${maxSubjectLength}: ${subject}`]
+      : []
   } catch {
     return []
   }

@@ -54,7 +54,7 @@ async function run(name: string, command: string): Promise<Result> {
 const warningsOf = ({ output }: Result): string[] => output.split('\n').filter((line) => line.includes('[Warning/'))
 
 const results = await Promise.all(Object.entries(checks).map(([name, command]) => run(name, command)))
-const failed = results.filter(({ isPassed }) => !isPassed)
-for (const { name, output } of failed) console.log(`\n${name}\n${output}`)
+const failedResults = results.filter(({ isPassed }) => !isPassed)
+for (const { name, output } of failedResults) console.log(`\n${name}\n${output}`)
 for (const warning of results.filter(({ isPassed }) => isPassed).flatMap(warningsOf)) console.log(warning)
-process.exitCode = failed.length > 0 ? 1 : 0
+process.exitCode = failedResults.length > 0 ? 1 : 0

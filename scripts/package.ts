@@ -12,7 +12,7 @@ import { report, root, sources } from './source.ts'
 const dist = join(root, 'dist')
 
 /** The one-machine platform and `plat`; of the portal only its package.json, which the lockfile requires. */
-const included =
+const includedPaths =
   /^(package(-lock)?\.json|(README|CHANGELOG|SECURITY)\.md|docs\/|functions\/|packages\/(?!portal\/)|packages\/portal\/package\.json|scripts\/(rotate-keys|reset-password|invoke-bootstrap)\.ts)/
 
 /** Commands that need no development packages. */
@@ -23,8 +23,8 @@ const mtime = new Date('2000-01-01T00:00:00Z')
 
 function withoutDevelopmentCommands(description: string): string {
   const { scripts, ...rest } = JSON.parse(description)
-  const kept = Object.fromEntries(commands.map((name) => [name, scripts[name]]))
-  return `${JSON.stringify({ ...rest, scripts: kept }, null, 2)}\n`
+  const keptScripts = Object.fromEntries(commands.map((name) => [name, scripts[name]]))
+  return `${JSON.stringify({ ...rest, scripts: keptScripts }, null, 2)}\n`
 }
 
 /** Bundles the files of the SQS emulator that the platform loads, under the same names. */
@@ -48,10 +48,10 @@ async function bundleQueues(): Promise<Map<string, Uint8Array>> {
   return new Map(outputFiles.map(({ path, contents }) => [relative(root, path), contents]))
 }
 
-async function contentsOf(): Promise<Map<string, string | Uint8Array>> {
+async function readContents(): Promise<Map<string, string | Uint8Array>> {
   await buildAssets(dist)
   const paths = [
-    ...sources().flatMap(({ path }) => (included.test(path) ? [path] : [])),
+    ...sources().flatMap(({ path }) => (includedPaths.test(path) ? [path] : [])),
     ...assetFiles.map((n) => `dist/${n}`),
   ]
   const files = paths.map(async (path) => [path, await readFile(join(root, path))] as const)
@@ -69,7 +69,7 @@ export async function writePackage(folder: string): Promise<string> {
   const file = join(folder, `${name}.tgz`)
   const archive = pack()
   await mkdir(folder, { recursive: true })
-  const contents = await contentsOf()
+  const contents = await readContents()
   for (const path of [...contents.keys()].toSorted()) {
     archive.entry({ name: `${name}/${path}`, mtime }, Buffer.from(contents.get(path) ?? ''))
   }

@@ -25,7 +25,7 @@ const text = { type: 'string' } as const
 const options = { registry: text, key: text, from: text, platform: text, help: { type: 'boolean' } } as const
 
 /** Only a commit identifies the source, so uncommitted changes are rejected. */
-async function revision(): Promise<string> {
+async function readRevision(): Promise<string> {
   const { id, isChanged } = await currentCommit()
   if (id === undefined)
     throw new CliError('usage', 'The revision is the hash of a git commit: publish from a git clone.')
@@ -34,16 +34,16 @@ async function revision(): Promise<string> {
 }
 
 async function release({ registry, key, from, platform }: Partial<Record<keyof typeof options, string>>) {
-  const tags = registry === undefined ? [] : [await revision(), 'latest']
+  const tags = registry === undefined ? [] : [await readRevision(), 'latest']
   const privateKeyPem = key === undefined ? undefined : await readSigningKey(key)
   const project = await openProject(`${root}packages/hello`)
   const base = from === undefined ? { withNode: true as const } : { from }
   const { image } = await buildProject(project, { ...base, ...(platform !== undefined && { platform }) })
   console.log(`Built ${image.digest} in ${project.imageFolder}.`)
   if (registry === undefined) return
-  const signed = privateKeyPem !== undefined && { privateKeyPem }
-  const pushed = await pushProject(project, { to: `${registry}/modules/hello`, tags, ...signed })
-  console.log(`${pushed.image} and latest published${signed ? ' and signed' : ', and not signed'}: ${pushed.digest}`)
+  const signing = privateKeyPem !== undefined && { privateKeyPem }
+  const pushed = await pushProject(project, { to: `${registry}/modules/hello`, tags, ...signing })
+  console.log(`${pushed.image} and latest published${signing ? ' and signed' : ', and not signed'}: ${pushed.digest}`)
 }
 
 try {

@@ -13,12 +13,12 @@ import { currentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
 import { type Options, parseOptions } from './release/options.ts'
 import { packFunctions, relayFile } from './release/functions.ts'
-import { releaseRepositoryFor, signingKey } from './release/destination.ts'
+import { releaseRepositoryFor, findSigningKey } from './release/destination.ts'
 import { publish, type Repository } from './release/publish.ts'
-import { publishedRelay, signRelay } from './release/relay.ts'
+import { findPublishedRelay, signRelay } from './release/relay.ts'
 
 const print = (line: string): void => console.log(line)
-const seconds = (): string => `${(performance.now() / 1000).toFixed(1)} s`
+const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
 async function build(
   { version, releaseNotesUrl, minFrom }: Options,
@@ -31,16 +31,16 @@ async function build(
   const publicKeyPem = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
   const zips = await packFunctions(version, workFolder, [], publicKeyPem)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
-  print(`Built ${zips.size} functions after ${seconds()}: ${mebibytes.toFixed(1)} MiB.`)
+  print(`Built ${zips.size} functions after ${elapsed()}: ${mebibytes.toFixed(1)} MiB.`)
   const program = await readFile(join(workFolder, relayFile))
-  const relay = signRelay(program, key, await publishedRelay(destination, tagOf(version)))
+  const relay = signRelay(program, key, await findPublishedRelay(destination, tagOf(version)))
   return artifactOf({ version, createdAt, releaseNotesUrl, relay, ...(minFrom !== undefined && { minFrom }) }, zips)
 }
 
 async function release(options: Options, workFolder: string): Promise<void> {
   const { output } = options
   // Missing prerequisites are reported before the build.
-  const key = await signingKey(options)
+  const key = await findSigningKey(options)
   const repository = output === undefined ? await releaseRepositoryFor(options) : undefined
   const artifact = await build(options, key, join(workFolder, 'built'), repository ?? output ?? '')
   const { tag, digest } = artifact
@@ -49,7 +49,7 @@ async function release(options: Options, workFolder: string): Promise<void> {
   const isNew = repository
     ? await publish(repository, artifact, key)
     : await publishToFolder(output ?? '', artifact, key, join(workFolder, 'registry'))
-  print(`${destination}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${seconds()}.`)
+  print(`${destination}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${elapsed()}.`)
   print(nextStep(options, artifact))
 }
 

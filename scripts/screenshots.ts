@@ -50,19 +50,19 @@ async function takeReadmePicture(page: Page, name: string): Promise<void> {
 }
 
 async function takeAllScreenshots(browser: Browser, platform: PlatformProcess): Promise<void> {
-  const each = async (list: readonly PortalPage[], as: NonNullable<View['as']>, ids?: SeedIds) => {
+  const takeEach = async (list: readonly PortalPage[], as: NonNullable<View['as']>, ids?: SeedIds) => {
     for (const it of list) {
       const path = ids ? pathOf(it, ids) : String(it.path)
       await visit(browser, platform.url, path, { as }, (page) => takeScreenshots(page, it.name))
     }
   }
-  await each(setupPages, 'anonymous')
+  await takeEach(setupPages, 'anonymous')
   const api = await platform.api()
   const body = { ...(await platform.setupBody()), platformName: 'Acme Platform' }
   expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
   const ids = await showcase(platform, api)
-  await each(publicPages, 'anonymous')
-  await each(pages, administrator, ids)
+  await takeEach(publicPages, 'anonymous')
+  await takeEach(pages, administrator, ids)
   const readme: [name: string, path: string, theme: Theme, label: string][] = [
     ['dashboard', '/dashboard', 'light', 'Cluster health'],
     ['job', `/jobs/${ids.jobs.completed}`, 'light', 'Output of the job'],

@@ -23,9 +23,9 @@ const howTo = {
  * region or valid credentials are missing, or AWS is unreachable; never prints a credential.
  */
 export async function findAccount(): Promise<Account> {
-  const named = process.env['AWS_REGION'] || process.env['AWS_DEFAULT_REGION']
+  const regionFromEnvironment = process.env['AWS_REGION'] || process.env['AWS_DEFAULT_REGION']
   // Any client resolves region and credentials as the SDK does.
-  const { config } = new LambdaClient(named ? { region: named } : {})
+  const { config } = new LambdaClient(regionFromEnvironment ? { region: regionFromEnvironment } : {})
   const region = await config.region().catch((cause: unknown) => {
     throw new CliError('usage', `No AWS region is set. ${howTo.region}`, cause)
   })
@@ -35,7 +35,7 @@ export async function findAccount(): Promise<Account> {
   return { region, ...(await identify(region)) }
 }
 
-const element = (xml: string, name: string): string => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
+const elementText = (xml: string, name: string): string => new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? ''
 
 async function identify(region: string): Promise<Pick<Account, 'id' | 'arn'>> {
   const body = 'Action=GetCallerIdentity&Version=2011-06-15'
@@ -46,9 +46,9 @@ async function identify(region: string): Promise<Pick<Account, 'id' | 'arn'>> {
     throw new CliError('usage', `AWS is unreachable at ${origin}: ${messageOf(cause)}. ${advice}`, cause)
   })
   const xml = await response.text()
-  const account = { id: element(xml, 'Account'), arn: element(xml, 'Arn') }
+  const account = { id: elementText(xml, 'Account'), arn: elementText(xml, 'Arn') }
   if (response.ok && account.id !== '') return account
-  const reason = `${element(xml, 'Code') || response.status}: ${element(xml, 'Message') || 'no reason given'}`
+  const reason = `${elementText(xml, 'Code') || response.status}: ${elementText(xml, 'Message') || 'no reason given'}`
   throw new CliError('usage', `AWS rejects the credentials (${reason}).\n${adviceFor(reason)}`)
 }
 

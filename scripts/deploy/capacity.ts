@@ -14,10 +14,10 @@ export interface Capacity {
   warnings: string[]
 }
 
-const concurrencyMin = 100
-const requestsPerSecondMax = 5000
+const minConcurrency = 100
+const maxRequestsPerSecond = 5000
 /** Requests that one execution environment serves per second if a response takes 50 milliseconds. */
-const requestsPerSandbox = 20
+const requestsPerSecondPerEnvironment = 20
 
 const howToRaise = (service: string, quota: string, value: number, region: string): string =>
   `Raise it: aws service-quotas request-service-quota-increase --region ${region} --service-code ${service} --quota-code ${quota} --desired-value ${value}`
@@ -26,34 +26,45 @@ export async function findCapacity(region: string, stage: string): Promise<Capac
   const warnings: string[] = []
   const client = new LambdaClient({ region, maxAttempts: 2 })
   try {
-    const [{ total, free }, gateway] = await Promise.all([concurrencyOf(client, stage), gatewayLimit(region, warnings)])
-    const limit = Math.min(requestsPerSecondMax, requestsPerSandbox * total, gateway ?? requestsPerSecondMax)
-    if (total < concurrencyMin) {
-      const problem = `Lambda may run ${total} functions at a time in ${region}; the platform needs ${concurrencyMin} or more, and starts slowly with fewer.`
+    const [{ totalConcurrency, freeConcurrency }, gatewayLimit] = await Promise.all([
+      concurrencyOf(client, stage),
+      findGatewayLimit(region, warnings),
+    ])
+    const requestsPerSecond = Math.min(
+      maxRequestsPerSecond,
+      requestsPerSecondPerEnvironment * totalConcurrency,
+      gatewayLimit ?? maxRequestsPerSecond,
+    )
+    if (totalConcurrency < minConcurrency) {
+      const problem = `Lambda may run ${totalConcurrency} functions at a time in ${region}; the platform needs ${minConcurrency} or more, and starts slowly with fewer.`
       warnings.push(`${problem}\n${howToRaise('lambda', 'L-B99A9384', 1000, region)}`)
     }
-    if (gateway !== undefined && gateway < requestsPerSecondMax) {
-      const problem = `API Gateway accepts ${gateway} requests per second in ${region}; the stage is set to that instead of ${requestsPerSecondMax}.`
-      warnings.push(`${problem}\n${howToRaise('apigateway', 'L-8A5B8E43', requestsPerSecondMax, region)}`)
+    if (gatewayLimit !== undefined && gatewayLimit < maxRequestsPerSecond) {
+      const problem = `API Gateway accepts ${gatewayLimit} requests per second in ${region}; the stage is set to that instead of ${maxRequestsPerSecond}.`
+      warnings.push(`${problem}\n${howToRaise('apigateway', 'L-8A5B8E43', maxRequestsPerSecond, region)}`)
     }
-    return { concurrency: free, requestsPerSecond: limit, warnings }
+    return { concurrency: freeConcurrency, requestsPerSecond, warnings }
   } catch (error) {
     const problem = `The account's concurrency is unknown (${messageOf(error)}), so none is reserved for sign-in, relays and health.`
     warnings.push(`${problem} Allow lambda:GetAccountSettings, or set PLAT_CONCURRENCY.`)
-    return { concurrency: concurrencyMin, requestsPerSecond: requestsPerSecondMax, warnings }
+    return { concurrency: minConcurrency, requestsPerSecond: maxRequestsPerSecond, warnings }
   } finally {
     client.destroy()
   }
 }
 
 /** Reservations of an earlier deployment of this stage count as free. */
-async function concurrencyOf(client: LambdaClient, stage: string): Promise<{ total: number; free: number }> {
-  const [{ AccountLimit }, ...own] = await Promise.all([
+async function concurrencyOf(
+  client: LambdaClient,
+  stage: string,
+): Promise<{ totalConcurrency: number; freeConcurrency: number }> {
+  const [{ AccountLimit }, ...ownReservations] = await Promise.all([
     client.send(new GetAccountSettingsCommand()),
     ...reservedFunctions.map((name) => reservationOf(client, `platform-${stage}-fn-${name}`)),
   ])
-  const { ConcurrentExecutions: total = 0, UnreservedConcurrentExecutions: unreserved = 0 } = AccountLimit ?? {}
-  return { total, free: own.reduce((sum, count) => sum + count, unreserved) }
+  const { ConcurrentExecutions: totalConcurrency = 0, UnreservedConcurrentExecutions: unreserved = 0 } =
+    AccountLimit ?? {}
+  return { totalConcurrency, freeConcurrency: ownReservations.reduce((sum, count) => sum + count, unreserved) }
 }
 
 async function reservationOf(client: LambdaClient, FunctionName: string): Promise<number> {
@@ -69,7 +80,7 @@ async function reservationOf(client: LambdaClient, FunctionName: string): Promis
 const Quota = z.object({ Quota: z.object({ Value: z.number() }) })
 
 /** Returns undefined, and adds a warning, if the quota cannot be read. */
-async function gatewayLimit(region: string, warnings: string[]): Promise<number | undefined> {
+async function findGatewayLimit(region: string, warnings: string[]): Promise<number | undefined> {
   const headers = {
     'content-type': 'application/x-amz-json-1.1',
     'x-amz-target': 'ServiceQuotasV20190624.GetServiceQuota',

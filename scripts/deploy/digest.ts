@@ -7,7 +7,7 @@ import { type Settings } from './settings.ts'
 const digestFile = 'deployment.json'
 
 /** Files besides code and settings that determine a deployed function. */
-const configuration = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'].map((name) => join(root, name))
+const configurationPaths = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'].map((name) => join(root, name))
 
 /**
  * Writes a digest of the whole deployment into every built function, so that SST uploads all of them when anything
@@ -21,7 +21,7 @@ export async function writeDeploymentDigest(
 ): Promise<void> {
   const digest = createHash('sha256').update(JSON.stringify([stage, settings]))
   const code = await filesIn(folder)
-  for (const file of [...(await Promise.all(configuration.map(filesIn))).flat(), ...code]) {
+  for (const file of [...(await Promise.all(configurationPaths.map(filesIn))).flat(), ...code]) {
     digest.update(relative(file.startsWith(folder) ? folder : root, file)).update(await readFile(file))
   }
   const content = JSON.stringify({ deployment: digest.digest('hex') })

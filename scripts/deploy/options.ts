@@ -1,7 +1,7 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
-import { stageNameError, stageLengthMax } from '../../infra/stage-name.ts'
+import { stageNameError, maxStageLength } from '../../infra/stage-name.ts'
 
 export interface Options {
   action: 'deploy' | 'diff' | 'remove'
@@ -11,7 +11,7 @@ export interface Options {
 const usages = {
   deploy: `npm run deploy -- --stage NAME [--diff]
 
-  --stage NAME   name of the deployment: at most ${stageLengthMax} lower-case letters and digits
+  --stage NAME   name of the deployment: at most ${maxStageLength} lower-case letters and digits
   --diff         show the changes without making them
   --help         show this help
 

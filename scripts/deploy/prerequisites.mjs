@@ -1,7 +1,7 @@
 /** This file is plain JavaScript without dependencies, so that it runs before they are installed. */
 import { existsSync } from 'node:fs'
 
-const neededNode = 24
+const requiredNodeMajor = 24
 const { node } = process.versions
 
 /** @param {string} problem */
@@ -14,6 +14,6 @@ function reject(problem) {
 }
 
 if (!existsSync(new URL('../../node_modules/.bin/sst', import.meta.url))) reject('SST is not installed.')
-if (Number(node.split('.')[0]) < neededNode) {
-  reject(`This is Node ${node}; a deployment needs Node ${neededNode}, which npm ci installs.`)
+if (Number(node.split('.')[0]) < requiredNodeMajor) {
+  reject(`This is Node ${node}; a deployment needs Node ${requiredNodeMajor}, which npm ci installs.`)
 }

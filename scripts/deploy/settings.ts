@@ -42,8 +42,8 @@ export async function readSettings(stage: string): Promise<Settings> {
       import('../../infra/options.ts'),
     ])
     const values = { ...settingsOf(process.env), ...optionsOf(process.env) }
-    const known = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
-    return { values, ignored: names.filter((name) => !known.has(name)) }
+    const knownNames = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
+    return { values, ignored: names.filter((name) => !knownNames.has(name)) }
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\nSee docs/deployment.md#settings.`, error)
   }

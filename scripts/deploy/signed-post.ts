@@ -16,7 +16,7 @@ export async function signedPost({ service, region, headers, body }: SignedPost)
   const { config } = new LambdaClient({ region })
   const url = new URL(endpointOf(service, region))
   const signer = new SignatureV4({ credentials: await config.credentials(), region, service, sha256: config.sha256 })
-  const signed = await signer.sign({
+  const signedRequest = await signer.sign({
     method: 'POST',
     protocol: url.protocol,
     hostname: url.hostname,
@@ -25,7 +25,7 @@ export async function signedPost({ service, region, headers, body }: SignedPost)
     body,
   })
   const signal = AbortSignal.timeout(timeoutMs)
-  return fetch(url, { method: 'POST', headers: signed.headers, body, signal, redirect: 'manual' })
+  return fetch(url, { method: 'POST', headers: signedRequest.headers, body, signal, redirect: 'manual' })
 }
 
 export const endpointOf = (service: string, region: string): string =>

@@ -41,13 +41,13 @@ export async function runSst({ action, stage }: Options, region: string): Promis
     },
   })
   // A terminal sends an interrupt to SST too, which stops cleanly.
-  const forward = (): void => void child.kill('SIGTERM')
-  process.on('SIGTERM', forward).on('SIGINT', ignoreSignal)
+  const forwardSignal = (): void => void child.kill('SIGTERM')
+  process.on('SIGTERM', forwardSignal).on('SIGINT', ignoreSignal)
   try {
     const [code] = await once(child, 'close')
     return typeof code === 'number' ? code : 1
   } finally {
-    process.off('SIGTERM', forward).off('SIGINT', ignoreSignal)
+    process.off('SIGTERM', forwardSignal).off('SIGINT', ignoreSignal)
   }
 }
 

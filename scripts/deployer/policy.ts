@@ -15,9 +15,9 @@ interface Statement {
 }
 
 /** IAM's limit for a managed policy, without white space. */
-export const policyLengthMax = 6144
+export const maxPolicyLength = 6144
 
-const partitionOf = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)
+const withPartition = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)
 
 const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage}`
 
@@ -27,9 +27,9 @@ const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage
  */
 export function deployerPolicies(graph: Graph, stage: string): Policy[] {
   const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))
-  const unknown = types.filter((type) => permissionsOf[type] === undefined)
-  if (unknown.length > 0) {
-    throw new CliError('usage', `scripts/deployer/permissions.ts has no permissions for: ${unknown.join(', ')}`)
+  const unknownTypes = types.filter((type) => permissionsOf[type] === undefined)
+  if (unknownTypes.length > 0) {
+    throw new CliError('usage', `scripts/deployer/permissions.ts has no permissions for: ${unknownTypes.join(', ')}`)
   }
   const permissions = [...ownPermissions, ...types.toSorted().flatMap((type) => permissionsOf[type] ?? [])]
   return pack(merge(permissions, prefixOf(graph, stage)))
@@ -39,7 +39,7 @@ export function deployerPolicies(graph: Graph, stage: string): Policy[] {
 function merge(permissions: readonly Permission[], prefix: string): Statement[] {
   const statements = new Map<string, Statement>()
   for (const { actions, resources, condition } of permissions) {
-    const Resource = resources(prefix).map(partitionOf)
+    const Resource = resources(prefix).map(withPartition)
     const Condition = condition?.(prefix)
     const key = JSON.stringify([Resource, Condition])
     const Action = [...new Set([...(statements.get(key)?.Action ?? []), ...actions])].toSorted()
@@ -55,7 +55,7 @@ function pack(statements: readonly Statement[]): Policy[] {
   for (const statement of statements) {
     const last = policies.at(-1)
     const longer = policyOf([...(last?.Statement ?? []), statement])
-    if (last !== undefined && JSON.stringify(longer).length <= policyLengthMax) last.Statement.push(statement)
+    if (last !== undefined && JSON.stringify(longer).length <= maxPolicyLength) last.Statement.push(statement)
     else policies.push(policyOf([statement]))
   }
   return policies

@@ -20,19 +20,19 @@ export interface Artifact {
   blobs: readonly Uint8Array[]
 }
 
-const json = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
+const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
 /** The functions of a release as an OCI artifact. The same input gives the same digest. */
 export function artifactOf(facts: ReleaseFacts, zips: ReadonlyMap<string, Uint8Array>): Artifact {
-  const packed = [...zips].map(([name, zip]) => ({ name, zip, digest: digestOf(zip), size: zip.length }))
-  const functions = Object.fromEntries(packed.map(({ name, digest, size }) => [name, { digest, size }]))
-  const config = json(ReleaseDocument.parse({ ...facts, infrastructure: infrastructureRevision(), functions }))
-  const manifest = json({
+  const packedFunctions = [...zips].map(([name, zip]) => ({ name, zip, digest: digestOf(zip), size: zip.length }))
+  const functions = Object.fromEntries(packedFunctions.map(({ name, digest, size }) => [name, { digest, size }]))
+  const config = encodeJson(ReleaseDocument.parse({ ...facts, infrastructure: infrastructureRevision(), functions }))
+  const manifest = encodeJson({
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     artifactType: releaseMediaType,
     config: { mediaType: releaseMediaType, digest: digestOf(config), size: config.length },
-    layers: packed.map(({ name, digest, size }) => ({
+    layers: packedFunctions.map(({ name, digest, size }) => ({
       mediaType: functionMediaType,
       digest,
       size,
@@ -43,6 +43,6 @@ export function artifactOf(facts: ReleaseFacts, zips: ReadonlyMap<string, Uint8A
       'org.opencontainers.image.created': facts.createdAt,
     },
   } satisfies Manifest)
-  const blobs = [...packed.map(({ zip }) => zip), config]
+  const blobs = [...packedFunctions.map(({ zip }) => zip), config]
   return { tag: tagOf(facts.version), digest: digestOf(manifest), manifest, blobs }
 }

@@ -9,7 +9,7 @@ import type { Options } from './options.ts'
 import type { Repository } from './publish.ts'
 
 /** The signing key (PEM), from a file or of the local platform. Throws `CliError`. */
-export async function signingKey({ key }: Options): Promise<string> {
+export async function findSigningKey({ key }: Options): Promise<string> {
   if (key !== undefined) return readSigningKey(key)
   const folder = resolve(process.env['PLAT_DATA_DIR'] || '.platform')
   return readReleaseSigningKey(folder).catch((cause: unknown) => {

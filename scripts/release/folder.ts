@@ -28,8 +28,9 @@ export async function publishToFolder(
   workFolder: string,
 ): Promise<boolean> {
   await mkdir(folder, { recursive: true })
-  const present = (await readIndex(folder))?.find((entry) => tagOf(entry) === artifact.tag)
-  if (present !== undefined && present.digest !== artifact.digest) throw contentConflict(`${folder}:${artifact.tag}`)
+  const existingEntry = (await readIndex(folder))?.find((entry) => tagOf(entry) === artifact.tag)
+  if (existingEntry !== undefined && existingEntry.digest !== artifact.digest)
+    throw contentConflict(`${folder}:${artifact.tag}`)
   const credentials = { username: writerName, password: crypto.randomUUID() }
   const registry = await startRegistry({ folder: workFolder, port: 0, password: credentials.password, log: ignoreLog })
   try {

